@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/err.h"
+
+int err_set(struct err *err, int code, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+
+        err->code = code;
+        va_start(args, format);
+        vsnprintf(err->text, sizeof(err->text), format, args);
+        va_end(args);
+    }
+    return -code;
+}
+
+int err_prefix(struct err *err, const char *format, ...)
+{
+    char context[sizeof(err->text)];
+    char sentence[sizeof(err->text)];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(context, sizeof(context), format, args);
+    va_end(args);
+    memcpy(sentence, err->text, sizeof(sentence));
+    return err_set(err, err->code, "%.240s: %.250s", context, sentence);
+}
+
+const char *err_words(int code)
+{
+    const char *words = strerrordesc_np(code);
+
+    return words ? words : "unknown error";
+}
+
+const char *err_reason(int code)
+{
+    static const struct {
+        int code;
+        const char *reason;
+    } reasons[] = {
+        { ENOENT, "missing" },   { ETIMEDOUT, "timeout" },  { EFBIG, "too_big" },
+        { EBADMSG, "garbled" },  { EREMOTEIO, "failed" },   { EACCES, "denied" },
+        { EPERM, "denied" },     { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
+    };
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].code == code)
+            return reasons[i].reason;
+    return "other";
+}

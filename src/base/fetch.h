@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One HTTP request (libcurl) with a deadline for the whole of it and a ceiling on the answer. */
+#ifndef SONDE_BASE_FETCH_H
+#define SONDE_BASE_FETCH_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct fetch {
+    const char *url;         /* http or https only; redirects are not followed */
+    const char *unix_socket; /* path to connect to instead, or NULL */
+    const char *method;      /* NULL: GET, or POST with a body */
+    struct str body;
+    const char *content_type;
+    const char *const *headers; /* "Name: value", ended by NULL, or NULL */
+    const char *user, *password; /* basic auth, or NULL */
+    const char *bearer;          /* token, or NULL */
+    const char *ca_file;         /* certificates to trust instead of the system's, or NULL */
+    int64_t timeout_ms;          /* for the whole request */
+    size_t max_answer;
+    const atomic_bool *cancelled; /* checked about once a second, or NULL */
+
+    /* Gets the answer's body in pieces, whatever the status. Negative stops and is passed on. */
+    int (*sink)(void *ctx, struct str piece, struct err *err);
+    void *ctx;
+};
+
+struct fetch_result {
+    long status;
+    size_t bytes;
+    char content_type[100];
+};
+
+/* 0 when an HTTP answer came whole, whatever its status: look at ret->status. Otherwise
+ * -ECONNREFUSED, -ETIMEDOUT, -EFBIG, -EACCES (TLS), -ECANCELED, -EREMOTEIO, or what the sink said.
+ * The sentence names the host, never a credential. */
+int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/num.h"
+
+#include "base/clock.h"
+
+#include "pow10.h"
+
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+
+static const char two_digits[201] = "00010203040506070809101112131415161718192021222324"
+                                    "25262728293031323334353637383940414243444546474849"
+                                    "50515253545556575859606162636465666768697071727374"
+                                    "75767778798081828384858687888990919293949596979899";
+
+static size_t count_digits(uint64_t value)
+{
+    size_t n = 1;
+
+    for (;; value /= 10000, n += 4) {
+        if (value < 10)
+            return n;
+        if (value < 100)
+            return n + 1;
+        if (value < 1000)
+            return n + 2;
+        if (value < 10000)
+            return n + 3;
+    }
+}
+
+size_t num_put_u64(char *to, uint64_t value)
+{
+    size_t n = count_digits(value);
+    char *end = to + n;
+
+    for (; value >= 100; value /= 100)
+        memcpy(end -= 2, two_digits + value % 100 * 2, 2);
+    if (value >= 10)
+        memcpy(to, two_digits + value * 2, 2);
+    else
+        to[0] = (char)('0' + value);
+    return n;
+}
+
+/* The paper's names are kept: the value is c * 2^q; the result s * 10^k. */
+struct decimal {
+    uint64_t s;
+    int k;
+};
+
+static int floor_log2_pow10(int e)
+{
+    return (e * 1741647) >> 19;
+}
+
+/* The upper 64 bits of a product of 192, with the lowest bit set if anything below was lost. */
+static uint64_t round_to_odd(int pow10, uint64_t cp)
+{
+    unsigned __int128 low = (unsigned __int128)pow10_table[pow10 - POW10_FIRST].low * cp;
+    unsigned __int128 high =
+        (unsigned __int128)pow10_table[pow10 - POW10_FIRST].high * cp + (uint64_t)(low >> 64);
+
+    return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
+}
+
+static struct decimal shortest_decimal(uint64_t fraction, int exponent)
+{
+    uint64_t c = exponent ? fraction | UINT64_C(1) << 52 : fraction;
+    int q = (exponent ? exponent : 1) - 1075;
+    bool even = c % 2 == 0;
+    bool lower_is_closer = fraction == 0 && exponent > 1;
+    int k = (q * 1262611 - (lower_is_closer ? 524031 : 0)) >> 22;
+    int h = q + floor_log2_pow10(-k) + 1;
+    uint64_t below = round_to_odd(-k, (4 * c - 2 + lower_is_closer) << h) + !even;
+    uint64_t exact = round_to_odd(-k, 4 * c << h);
+    uint64_t above = round_to_odd(-k, (4 * c + 2) << h) - !even;
+    uint64_t s = exact / 4;
+    bool down, up;
+
+    if (s >= 10) {
+        uint64_t tens = s / 10;
+
+        down = below <= 40 * tens;
+        up = 40 * tens + 40 <= above;
+        if (down != up)
+            return (struct decimal){ tens + up, k + 1 };
+    }
+    down = below <= 4 * s;
+    up = 4 * s + 4 <= above;
+    if (down == up)
+        up = exact > 4 * s + 2 || (exact == 4 * s + 2 && s % 2);
+    return (struct decimal){ s + up, k };
+}
+
+static size_t put_decimal(char *to, struct decimal d)
+{
+    char digits[NUM_U64_MAX];
+    int n, point; /* number of digits; how many of them stand before the point */
+    size_t length = 0;
+
+    while (d.s % 10 == 0) {
+        d.s /= 10;
+        d.k++;
+    }
+    n = (int)num_put_u64(digits, d.s);
+    point = n + d.k;
+    if (point > 21 || point < -5) {
+        to[length++] = digits[0];
+        if (n > 1) {
+            to[length++] = '.';
+            memcpy(to + length, digits + 1, (size_t)n - 1);
+            length += (size_t)n - 1;
+        }
+        to[length++] = 'e';
+        to[length++] = point > 0 ? '+' : '-';
+        return length + num_put_u64(to + length, (uint64_t)(point > 0 ? point - 1 : 1 - point));
+    }
+    if (point <= 0) {
+        memcpy(to, "0.00000", (size_t)(2 - point));
+        memcpy(to + 2 - point, digits, (size_t)n);
+        return (size_t)(2 - point + n);
+    }
+    if (point >= n) {
+        memcpy(to, digits, (size_t)n);
+        memset(to + n, '0', (size_t)(point - n));
+        return (size_t)point;
+    }
+    memcpy(to, digits, (size_t)point);
+    to[point] = '.';
+    memcpy(to + point + 1, digits + point, (size_t)(n - point));
+    return (size_t)n + 1;
+}
+
+size_t num_put_double(char *to, double value)
+{
+    uint64_t bits;
+    size_t sign;
+
+    if (value >= 0 && value < 9007199254740992.0 && value == (double)(uint64_t)value &&
+        !(value == 0 && signbit(value)))
+        return num_put_u64(to, (uint64_t)value);
+    if (isnan(value)) {
+        memcpy(to, "NaN", 3);
+        return 3;
+    }
+    sign = signbit(value) != 0;
+    if (isinf(value)) {
+        memcpy(to, sign ? "-Inf" : "+Inf", 4);
+        return 4;
+    }
+    to[0] = '-';
+    if (value == 0) {
+        to[1] = '0';
+        return 2;
+    }
+    memcpy(&bits, &value, sizeof(bits));
+    return sign + put_decimal(to + sign, shortest_decimal(bits & ((UINT64_C(1) << 52) - 1),
+                                                          (int)(bits >> 52 & 0x7ff)));
+}
+
+bool num_get_u64(struct str s, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    if (!s.n)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned char)s.p[i] - '0';
+
+        if (digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value))
+            return false;
+    }
+    *ret = value;
+    return true;
+}
+
+bool num_get_i64(struct str s, int64_t *ret)
+{
+    bool negative = s.n && s.p[0] == '-';
+    uint64_t value;
+
+    if (!num_get_u64(str_skip(s, negative), &value) || value > (uint64_t)INT64_MAX + negative)
+        return false;
+    *ret = negative ? (int64_t)-value : (int64_t)value;
+    return true;
+}
+
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+bool num_get_double(struct str s, double *ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char text[128];
+    char *end;
+    double value;
+
+    if (!s.n || s.n >= sizeof(text) || s.p[0] == ' ' || (s.p[0] >= '\t' && s.p[0] <= '\r'))
+        return false;
+    pthread_once(&once, make_c_locale);
+    memcpy(text, s.p, s.n);
+    text[s.n] = '\0';
+    value = strtod_l(text, &end, c_locale);
+    if (end != text + s.n)
+        return false;
+    *ret = value;
+    return true;
+}
+
+/* The digits (and, if ret_fraction is wanted, one fraction) at the start of *rest. */
+static bool take_number(struct str *rest, double *ret)
+{
+    size_t n = 0;
+    bool ok;
+
+    while (n < rest->n && ((rest->p[n] >= '0' && rest->p[n] <= '9') || rest->p[n] == '.'))
+        n++;
+    ok = num_get_double(str_head(*rest, n), ret);
+    *rest = str_skip(*rest, n);
+    return ok;
+}
+
+bool num_get_duration_ns(struct str s, int64_t *ret)
+{
+    static const struct {
+        struct str unit;
+        double ns;
+    } units[] = {
+        { STR_INIT("ms"), 1e6 },    { STR_INIT("s"), 1e9 },      { STR_INIT("m"), 60e9 },
+        { STR_INIT("h"), 3600e9 },  { STR_INIT("d"), 86400e9 },  { STR_INIT("w"), 604800e9 },
+    };
+    double total = 0;
+    struct str rest = s;
+
+    if (!rest.n)
+        return false;
+    while (rest.n) {
+        double number;
+        size_t i;
+
+        if (!take_number(&rest, &number))
+            return false;
+        if (!rest.n && total == 0) {
+            total = number * 1e9;
+            break;
+        }
+        for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+            if (str_starts(rest, units[i].unit))
+                break;
+        if (i == sizeof(units) / sizeof(units[0]))
+            return false;
+        total += number * units[i].ns;
+        rest = str_skip(rest, units[i].unit.n);
+    }
+    if (total > 9.2e18)
+        return false;
+    *ret = (int64_t)total;
+    return true;
+}
+
+bool num_get_bytes(struct str s, uint64_t *ret)
+{
+    static const char prefixes[] = "KMGTP";
+    struct str rest = s;
+    double value;
+
+    if (!take_number(&rest, &value))
+        return false;
+    if (rest.n) {
+        const char *prefix = memchr(prefixes, rest.p[0], sizeof(prefixes) - 1);
+
+        if (prefix) {
+            for (const char *p = prefixes; p <= prefix; p++)
+                value *= 1024;
+            rest = str_skip(rest, 1);
+        }
+        if (rest.n && !str_eq(rest, STR("B")) && !(prefix && str_eq(rest, STR("iB"))))
+            return false;
+    }
+    if (value >= 18446744073709551616.0)
+        return false;
+    *ret = (uint64_t)value;
+    return true;
+}

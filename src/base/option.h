@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command can be told, as one table: it makes the flags, the environment variables, the keys
+ * of --config.file, --help and the man page. A flag beats the environment, which beats the file. */
+#ifndef SONDE_BASE_OPTION_H
+#define SONDE_BASE_OPTION_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum option_type {
+    OPTION_BOOL,     /* bool; --x, --x=true, --x=false, --no-x; a dotted name takes no- in front */
+    OPTION_STRING,   /* struct str */
+    OPTION_LIST,     /* struct option_list: repeatable; also a YAML list */
+    OPTION_DURATION, /* int64_t nanoseconds; "10", "10s", "5m" */
+    OPTION_BYTES,    /* uint64_t */
+    OPTION_UINT,     /* uint64_t */
+    OPTION_CHOICE,   /* struct str, one of the words in `choices` */
+};
+
+struct option_list {
+    struct str *items;
+    size_t n;
+};
+
+struct option {
+    const char *name; /* as after the dashes: "web.listen-address"; NULL ends the table */
+    enum option_type type;
+    size_t offset;       /* where its value stands in the command's struct of settings */
+    const char *value;   /* the word for its value in --help: "ADDRESS" */
+    const char *initial; /* as text, the way a user would write it; NULL = empty, 0, false */
+    const char *env;     /* name of its environment variable, or NULL */
+    const char *choices; /* "debug info warn error" */
+    const char *group;   /* headline in --help; rows of one group stand together */
+    const char *help;    /* one sentence or a few */
+};
+
+struct option_command {
+    const char *name;    /* "sonde exporter" */
+    const char *summary; /* one line, lower case, no full stop */
+    const char *description; /* paragraphs for the man page, and the first for --help */
+    const char *arguments;   /* "JOBID…" or NULL when it takes none */
+    const struct option *options;
+};
+
+enum option_outcome { OPTION_GO_ON = 0, OPTION_EXIT_OK = 1 /* --help, --version, --man printed */ };
+
+/* Fills `settings` from the table's initial values, then the file that --config.file names, then the
+ * environment, then argv (one dash or two; "-x=v", "-x v"). Values are copied to the arena.
+ * *ret_rest gets what is left of argv after the flags or "--". Every table has --help, --version
+ * and, hidden, --man (writes the man page), without listing them. Returns an option_outcome, or
+ * -EINVAL with a sentence that names the flag or key, the file and line, and the nearest valid one. */
+int option_parse(const struct option_command *command, int argc, char **argv, char *const *environ,
+                 struct arena *arena, void *settings, char ***ret_rest, struct err *err);
+
+/* As --help and --man print them. */
+void option_help(const struct option_command *command, struct buf *out);
+void option_man(const struct option_command *command, struct buf *out);
+
+#endif

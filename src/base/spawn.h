@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a command so that it can do no harm: its own process group, a deadline, a ceiling on what it
+ * may print, no inherited descriptors, no zombie. When the deadline passes or the ceiling is hit,
+ * the whole group is killed. */
+#ifndef SONDE_BASE_SPAWN_H
+#define SONDE_BASE_SPAWN_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdatomic.h>
+
+struct spawn {
+    const char *const *argv;      /* ended by NULL; argv[0] is looked up in PATH */
+    const char *const *env;       /* "NAME=value" set on top of our own environment, or NULL */
+    int64_t deadline_ns;          /* monotonic, of clock_real: the kernel's time, not a test's */
+    size_t max_output;            /* bytes on standard output before it is stopped */
+    const atomic_bool *cancelled; /* checked at least every 100 ms; NULL = cannot be cancelled */
+
+    /* Gets standard output in pieces. A negative return stops the command and is passed on. */
+    int (*sink)(void *ctx, struct str piece, struct err *err);
+    void *ctx;
+};
+
+struct spawn_result {
+    size_t output_bytes;
+    char warning[300]; /* the start of what it wrote to standard error, trimmed */
+};
+
+/* 0 if the command exited with 0. Otherwise -ENOENT (no such command), -EACCES, -ETIMEDOUT, -EFBIG
+ * (ceiling), -EREMOTEIO (exit status or signal), -ECANCELED, or what the sink returned; the sentence
+ * then carries the command's own first words. *ret is filled in either case. */
+int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *err);
+
+/* Cuts a command line at spaces into a NULL-ended argv, all in one heap block (free it). Single and
+ * double quotes keep spaces. NULL if it is empty or a quote is not closed. */
+char **spawn_split(struct str line);
+
+#endif

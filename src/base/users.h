@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* User and group names for numbers, through one thread, so that a slow directory (LDAP, sssd) costs
+ * nobody else a wait: an unknown number is answered with its digits at once, and with its name as
+ * soon as the directory has given it. Answers, also "no such user", are kept for a while. */
+#ifndef SONDE_BASE_USERS_H
+#define SONDE_BASE_USERS_H
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <sys/types.h>
+
+enum { USERS_NAME_MAX = 64 }; /* longer names are cut */
+
+struct users;
+
+/* How names are looked up; a test puts its own. Writes a name ended by NUL and returns true. */
+struct users_lookup {
+    bool (*user)(void *ctx, uid_t uid, char name[USERS_NAME_MAX], gid_t *ret_primary_group);
+    bool (*group)(void *ctx, gid_t gid, char name[USERS_NAME_MAX]);
+    void *ctx;
+};
+
+extern const struct users_lookup users_system; /* getpwuid_r, getgrgid_r */
+
+struct users *users_new(const struct users_lookup *lookup, const struct clock *clock);
+struct users *users_free(struct users *users);
+
+/* Never waits. Writes the name, or the number in digits while the name is unknown. True if it is the
+ * name. */
+bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
+bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX]);
+
+/* For tests and one-shot commands: waits until every question asked so far has been answered, but
+ * not past the deadline (monotonic). */
+bool users_settle(struct users *users, int64_t deadline_ns);
+
+#endif

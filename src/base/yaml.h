@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A YAML file as a small tree that knows its lines (libyaml). For configuration: one document, no
+ * anchors or aliases, a ceiling on size and depth, a key twice in one mapping is an error. */
+#ifndef SONDE_BASE_YAML_H
+#define SONDE_BASE_YAML_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAPPING };
+
+struct yaml_node {
+    enum yaml_kind kind;
+    unsigned line;    /* from 1 */
+    struct str key;   /* of a mapping's member, else empty */
+    struct str text;  /* of a scalar */
+    bool quoted;      /* of a scalar: "" is a text, an unquoted empty one is null */
+    struct yaml_node *child, *next; /* members of a list or mapping, in order */
+};
+
+/* Reads a file (at most 1 MB) or a text; the tree lives in the arena. An empty file is an empty
+ * mapping. Sentences begin with "NAME:LINE: ". */
+int yaml_read_file(struct arena *arena, const char *path, struct yaml_node **ret, struct err *err);
+int yaml_read_text(struct arena *arena, const char *name, struct str text, struct yaml_node **ret,
+                   struct err *err);
+
+struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key); /* or NULL */
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The HTTP server: one thread that never blocks (libmicrohttpd), a fixed pool of workers for what
+ * takes longer, limits on everything a stranger can send.
+ * exporter-toolkit's docs/web-configuration.md defines --web.config.file. */
+#ifndef SONDE_HTTP_SERVER_H
+#define SONDE_HTTP_SERVER_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <sys/uio.h>
+
+struct http_server;
+struct http_exchange; /* one request and its answer */
+struct http_body;     /* an answer that many exchanges share */
+
+enum http_verdict {
+    HTTP_DONE, /* an answer was given */
+    HTTP_WAIT, /* call me again: after http_wake, or at the time given to http_wait_until */
+    HTTP_WORK, /* go on in `work`, on the pool; 503 with Retry-After when its queue is full */
+};
+
+struct http_route {
+    const char *method; /* "GET" serves HEAD too; another method on a known path is 405 */
+    const char *path;   /* exact; the trailing "*" of "/static/*" stands for any rest */
+    size_t max_body;    /* 413 past it; 0: a body is not accepted */
+    bool open;          /* answered without a password (health checks) */
+    enum http_verdict (*handle)(void *ctx, struct http_exchange *x); /* < 1 ms, never blocks */
+    void (*work)(void *ctx, struct http_exchange *x);                /* must answer; may be NULL */
+};
+
+struct http_config {
+    const struct http_route *routes; /* ended by path = NULL */
+    void *ctx;                       /* handed to the handlers */
+    const struct str *listen; /* ":9092", "127.0.0.1:0", "[::1]:9092", "unix:/run/x.sock" */
+    size_t n_listen;          /* 0 with systemd's sockets passed: those alone */
+    const char *web_config;   /* path of --web.config.file, or NULL */
+    unsigned max_connections; /* at the limit, the one longest without a whole request is closed */
+    unsigned workers, queue;  /* of the pool */
+    int64_t request_ns;       /* for a whole request, from its first byte or the connection */
+    int64_t response_ns;      /* for sending a whole answer */
+    size_t max_header;        /* 431 past it */
+    const struct clock *clock;
+    struct log *log;
+};
+
+int http_start(const struct http_config *config, struct http_server **ret, struct err *err);
+struct http_server *http_stop(struct http_server *server); /* answers what is under way, 2 s at most */
+
+/* Reads web.config.file again; on any mistake everything stays as it was and err says why. */
+int http_reload(struct http_server *server, struct err *err);
+
+/* From any thread: handlers that returned HTTP_WAIT are called again. */
+void http_wake(struct http_server *server);
+
+/* "http://127.0.0.1:9092" for the i-th listener, for the line that tells people what to open. NULL
+ * past the last. Unix sockets as "unix:/path". Port 0 is shown as the one that was given. */
+const char *http_address(const struct http_server *server, size_t i);
+
+struct http_stats {
+    uint64_t requests, refused_busy, refused_auth, timed_out, evicted;
+    unsigned connections;
+};
+void http_stats(const struct http_server *server, struct http_stats *ret);
+
+/* --- in a handler --- */
+
+struct str http_path(const struct http_exchange *x);
+struct str http_header(const struct http_exchange *x, const char *name); /* empty if absent */
+struct str http_query(const struct http_exchange *x, const char *name, size_t nth); /* p NULL: none */
+struct str http_request_body(const struct http_exchange *x);
+struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
+int64_t http_started(const struct http_exchange *x); /* monotonic, when the request was complete */
+
+/* A place for the handler's own state between calls; freed with the exchange by `free_state`. */
+void **http_state(struct http_exchange *x, void (*free_state)(void *));
+
+void http_wait_until(struct http_exchange *x, int64_t mono_ns);
+
+/* The answer. The text is copied. Security headers are added to every answer. */
+void http_reply(struct http_exchange *x, unsigned status, const char *content_type,
+                struct str body);
+void http_add_header(struct http_exchange *x, const char *name, const char *value); /* before it */
+
+/* An answer made once and given to any number of exchanges without copying. The pieces must live
+ * until `release(ctx)` is called, once, on any thread, when the last user is done. Giving it
+ * allocates nothing in our code. encoding: "gzip" or NULL. */
+struct http_body *http_body_new(const struct iovec *pieces, size_t n, const char *content_type,
+                                const char *encoding, void (*release)(void *ctx), void *ctx);
+struct http_body *http_body_unref(struct http_body *body);
+void http_reply_body(struct http_exchange *x, struct http_body *body);
+
+#endif

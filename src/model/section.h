@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What one way into Slurm said of one kind of thing at one moment: filled by a source, then never
+ * changed, shared by counting references. */
+#ifndef SONDE_MODEL_SECTION_H
+#define SONDE_MODEL_SECTION_H
+
+#include "base/arena.h"
+#include "model/diag.h"
+#include "model/job.h"
+#include "model/license.h"
+#include "model/node.h"
+#include "model/reservation.h"
+#include "model/share.h"
+#include "model/symbols.h"
+
+#include <stdatomic.h>
+
+enum kind {
+    KIND_JOBS,
+    KIND_NODES, /* with the partitions, which come from the same answer */
+    KIND_RESERVATIONS,
+    KIND_LICENSES,
+    KIND_DIAG,
+    KIND_SHARES,
+    KINDS,
+};
+
+#define KIND_BIT(kind) (1u << (kind))
+
+struct section {
+    atomic_uint refs;
+    enum kind kind;
+    struct arena arena;     /* everything below lives here */
+    struct symbols symbols; /* of every `symbol` below */
+    int64_t wall_ns;        /* when Slurm was asked */
+    int64_t mono_ns;
+    uint64_t bytes_read;    /* what the source read to learn it */
+    uint64_t skipped;       /* records that could not be read; the rest is here */
+    union {
+        struct jobs jobs;
+        struct nodes nodes;
+        struct reservations reservations;
+        struct licenses licenses;
+        struct diag diag;
+        struct shares shares;
+    };
+};
+
+struct section *section_new(enum kind kind);
+struct section *section_ref(struct section *section);
+struct section *section_unref(struct section *section); /* returns NULL */
+
+const char *kind_name(enum kind kind); /* "jobs", "nodes", … */
+
+static inline struct str section_text(const struct section *section, symbol s)
+{
+    return symbols_get(&section->symbols, s);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A way of learning what Slurm knows. It fills sections and knows no metric names. Each source is
+ * used by one thread at a time. */
+#ifndef SONDE_SOURCE_SOURCE_H
+#define SONDE_SOURCE_SOURCE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/section.h"
+
+#include <stdatomic.h>
+
+struct source;
+
+struct source_class {
+    const char *name; /* the word before the colon in --source=NAME:SETTINGS */
+    const char *help; /* one sentence, with the settings it takes */
+    unsigned kinds;   /* KIND_BIT of all it can tell */
+
+    /* Looks at one kind. `deadline_ns` is monotonic time of clock_real. On success *ret is a new
+     * section with nothing but its time left to be set. *ret_warning (200 bytes) gets what the
+     * source's own helper said while succeeding, or stays empty. */
+    int (*read)(struct source *source, enum kind kind, int64_t deadline_ns, struct section **ret,
+                char ret_warning[200], struct err *err);
+    void (*close)(struct source *source);
+};
+
+/* What every source begins with. */
+struct source {
+    const struct source_class *class;
+    const struct clock *clock; /* what time it is for Slurm: the simulation's clock, times in text */
+    atomic_bool cancelled;     /* set by another thread to end a read early */
+    bool simulated;            /* everything made from it must say so */
+};
+
+/* "cli", "sim:nodes=100,jobs=1000,seed=1"; see source_classes. */
+struct source_settings {
+    struct str spec;
+    struct str squeue, sinfo; /* command lines of the cli source, empty = the usual ones */
+    size_t max_output;        /* ceiling on one command's answer */
+};
+
+int source_open(const struct source_settings *settings, const struct clock *clock,
+                struct source **ret, struct err *err);
+struct source *source_close(struct source *source);
+
+struct source *source_open_cli(const struct source_settings *settings, const struct clock *clock);
+int source_open_sim(struct str settings, const struct clock *clock, struct source **ret,
+                    struct err *err);
+
+#endif

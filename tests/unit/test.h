@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What every unit test includes: cmocka, and a few checks that print what differs.
+ * A test is a function whose name says the behaviour; list it in main with cmocka_unit_test. */
+#ifndef SONDE_TESTS_TEST_H
+#define SONDE_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+
+#define assert_str(actual, expected)                                                               \
+    do {                                                                                           \
+        struct str actual_ = (actual), expected_ = str_of(expected);                               \
+        if (!str_eq(actual_, expected_))                                                           \
+            fail_msg("got \"%.*s\", expected \"%.*s\"", STR_ARG(actual_), STR_ARG(expected_));     \
+    } while (0)
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        struct str text_ = str_of(text), part_ = str_of(part);                                     \
+        if (part_.n && str_find_str(text_, part_) == text_.n)                                      \
+            fail_msg("\"%.*s\" does not contain \"%.*s\"", STR_ARG(text_), STR_ARG(part_));        \
+    } while (0)
+
+#define RUN_TESTS(tests) cmocka_run_group_tests(tests, NULL, NULL)
+
+#endif
