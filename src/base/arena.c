@@ -12,6 +12,11 @@ struct arena_block {
     alignas(max_align_t) char data[];
 };
 
+struct arena_adopted {
+    struct arena_adopted *next;
+    void *block;
+};
+
 _Noreturn static void out_of_memory(void)
 {
     static const char sentence[] = "sonde: out of memory\n";
@@ -110,8 +115,19 @@ struct str arena_str(struct arena *arena, struct str s)
     return (struct str){ copy, s.n };
 }
 
+void arena_adopt(struct arena *arena, void *block)
+{
+    struct arena_adopted *adopted = ARENA_NEW(arena, struct arena_adopted);
+
+    adopted->block = block;
+    adopted->next = arena->adopted;
+    arena->adopted = adopted;
+}
+
 void arena_clear(struct arena *arena)
 {
+    for (struct arena_adopted *adopted = arena->adopted; adopted; adopted = adopted->next)
+        free(adopted->block);
     while (arena->block) {
         struct arena_block *older = arena->block->older;
 

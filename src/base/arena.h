@@ -8,10 +8,12 @@
 #include "base/str.h"
 
 struct arena_block;
+struct arena_adopted;
 
 struct arena {
     struct arena_block *block; /* the one being filled, linked to the full ones */
     char *next, *end;
+    struct arena_adopted *adopted;
     size_t total_bytes;
 };
 
@@ -21,6 +23,9 @@ void arena_clear(struct arena *arena);
 /* Zeroed memory, aligned for any type. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 struct str arena_str(struct arena *arena, struct str s); /* copied, and ended by a NUL */
+
+/* Frees a heap block together with the arena: for an array that grew while it was filled. */
+void arena_adopt(struct arena *arena, void *block);
 
 #define ARENA_NEW(arena, type)          ((type *)arena_alloc(arena, sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_array(arena, count, sizeof(type)))

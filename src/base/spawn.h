@@ -13,7 +13,8 @@
 
 struct spawn {
     const char *const *argv;      /* ended by NULL; argv[0] is looked up in PATH */
-    const char *const *env;       /* "NAME=value" set on top of our own environment, or NULL */
+    const char *const *env;       /* on top of our own: "NAME=value", or "NAME_*" to drop all that
+                                   * begin with NAME_; ended by NULL; NULL = none */
     int64_t deadline_ns;          /* monotonic, of clock_real: the kernel's time, not a test's */
     size_t max_output;            /* bytes on standard output before it is stopped */
     const atomic_bool *cancelled; /* checked at least every 100 ms; NULL = cannot be cancelled */
@@ -29,8 +30,8 @@ struct spawn_result {
 };
 
 /* 0 if the command exited with 0. Otherwise -ENOENT (no such command), -EACCES, -ETIMEDOUT, -EFBIG
- * (ceiling), -EREMOTEIO (exit status or signal), -ECANCELED, or what the sink returned; the sentence
- * then carries the command's own first words. *ret is filled in either case. */
+ * (ceiling), -EREMOTEIO (exit status or signal), -ECANCELED, or what the sink returned; the
+ * sentence then carries the command's own first words. *ret is filled in either case. */
 int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *err);
 
 /* Cuts a command line at spaces into a NULL-ended argv, all in one heap block (free it). Single and
