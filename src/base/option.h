@@ -23,12 +23,14 @@ struct option_list {
     size_t n;
 };
 
+/* A row. Two may share an offset, an old name of a flag beside its new one: the first row's initial
+ * value holds. */
 struct option {
     const char *name; /* as after the dashes: "web.listen-address"; NULL ends the table */
     enum option_type type;
     size_t offset;       /* where its value stands in the command's struct of settings */
-    const char *value;   /* the word for its value in --help: "ADDRESS" */
-    const char *initial; /* as text, the way a user would write it; NULL = empty, 0, false */
+    const char *value;   /* the word for its value in --help: "ADDRESS"; NULL: by its type */
+    const char *initial; /* as the environment would have it; NULL = empty, 0, false */
     const char *env;     /* name of its environment variable, or NULL */
     const char *choices; /* "debug info warn error" */
     const char *group;   /* headline in --help; rows of one group stand together */
@@ -36,21 +38,30 @@ struct option {
 };
 
 struct option_command {
-    const char *name;    /* "sonde exporter" */
-    const char *summary; /* one line, lower case, no full stop */
+    const char *name;        /* "sonde exporter" */
+    const char *summary;     /* one line, lower case, no full stop */
     const char *description; /* paragraphs for the man page, and the first for --help */
     const char *arguments;   /* "JOBID…" or NULL when it takes none */
     const struct option *options;
 };
 
+/* What every table has without listing it: --config.file, --help (-h), --version. There is also,
+ * hidden, --man, which writes the man page. */
+extern const struct option option_common[];
+
 enum option_outcome { OPTION_GO_ON = 0, OPTION_EXIT_OK = 1 /* --help, --version, --man printed */ };
 
-/* Fills `settings` from the table's initial values, then the file that --config.file names, then the
- * environment, then argv (one dash or two; "-x=v", "-x v"). Values are copied to the arena.
- * *ret_rest gets what is left of argv after the flags or "--". Every table has --help, --version
- * and, hidden, --man (writes the man page), without listing them. Returns an option_outcome, or
- * -EINVAL with a sentence that names the flag or key, the file and line, and the nearest valid one. */
-int option_parse(const struct option_command *command, int argc, char **argv, char *const *environ,
+/* Fills `settings` from the table's initial values, then the file that --config.file names, then
+ * the environment, then argv (one dash or two; "-x=v", "-x v"; the last one of several holds, and a
+ * list collects them). A list is replaced as a whole by whoever gives it; in the environment its
+ * items are separated by commas. Keys of the file are the names, flat or nested at their dots. An
+ * empty variable and a key without a value count as absent. *ret_rest gets the arguments that are
+ * no flags, ended by NULL, in the arena; after "--" all are. Nothing is kept and argv is left
+ * alone: call it again, with a fresh arena and struct, to read a changed file; on failure
+ * `settings` is half-filled. Returns an option_outcome, or -EINVAL with a sentence that names the
+ * flag or key, the file and line, and the nearest valid one (-EIO if standard output did not take
+ * what was to be printed). */
+int option_parse(const struct option_command *command, int argc, char **argv, char *const *env,
                  struct arena *arena, void *settings, char ***ret_rest, struct err *err);
 
 /* As --help and --man print them. */

@@ -11,15 +11,16 @@ enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAPPING };
 
 struct yaml_node {
     enum yaml_kind kind;
-    unsigned line;    /* from 1 */
-    struct str key;   /* of a mapping's member, else empty */
-    struct str text;  /* of a scalar */
-    bool quoted;      /* of a scalar: "" is a text, an unquoted empty one is null */
+    unsigned line;                  /* from 1; of the key where there is one */
+    struct str key;                 /* of a mapping's member, else empty */
+    struct str text;                /* of a scalar; holds no NUL and is ended by one */
+    bool quoted;                    /* of a scalar: "" is a text, an unquoted empty one is null */
     struct yaml_node *child, *next; /* members of a list or mapping, in order */
 };
 
-/* Reads a file (at most 1 MB) or a text; the tree lives in the arena. An empty file is an empty
- * mapping. Sentences begin with "NAME:LINE: ". */
+/* Reads a file or a text, of at most 1 MB, 32 levels and 100,000 values; the tree lives in the
+ * arena. An empty file is an empty mapping. -EBADMSG or -EFBIG with a sentence that begins with
+ * "NAME:LINE: ", or why the file can't be read. */
 int yaml_read_file(struct arena *arena, const char *path, struct yaml_node **ret, struct err *err);
 int yaml_read_text(struct arena *arena, const char *name, struct str text, struct yaml_node **ret,
                    struct err *err);

@@ -1,0 +1,815 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/option.h"
+#include "base/spawn.h"
+#include "base/yaml.h"
+
+#include <fcntl.h>
+
+struct settings {
+    struct option_list listen;
+    struct str telemetry_path, config, level;
+    int64_t poll_limit_ns;
+    uint64_t max_output_bytes, most_jobs;
+    bool jobs, demo;
+};
+
+#define AT(field) offsetof(struct settings, field)
+
+static const struct option options[] = {
+    { .name = "web.listen-address",
+      .type = OPTION_LIST,
+      .offset = AT(listen),
+      .value = "ADDRESS",
+      .initial = ":9092",
+      .env = "LISTEN",
+      .group = "Web server",
+      .help = "Address to serve on: HOST:PORT, :PORT or unix:PATH." },
+    { .name = "web.telemetry-path",
+      .type = OPTION_STRING,
+      .offset = AT(telemetry_path),
+      .value = "PATH",
+      .initial = "/metrics",
+      .group = "Web server",
+      .help = "Where the metrics are." },
+    { .name = "web.config.file",
+      .type = OPTION_STRING,
+      .offset = AT(config),
+      .value = "FILE",
+      .group = "Web server",
+      .help = "TLS and passwords, in the format of \"exporter-toolkit\" \\ see its own page." },
+    { .name = "slurm.poll-limit",
+      .type = OPTION_DURATION,
+      .offset = AT(poll_limit_ns),
+      .initial = "10s",
+      .env = "POLL_LIMIT",
+      .group = "Slurm",
+      .help = "Slurm is asked at most this often." },
+    { .name = "slurm.max-output",
+      .type = OPTION_BYTES,
+      .offset = AT(max_output_bytes),
+      .initial = "64M",
+      .group = "Slurm",
+      .help = "A command that prints more is stopped." },
+    { .name = "collector.jobs",
+      .type = OPTION_BOOL,
+      .offset = AT(jobs),
+      .initial = "true",
+      .env = "COLLECT_JOBS",
+      .group = "Collectors",
+      .help = "Jobs by state." },
+    { .name = "collector.jobs.most-series-of-single-jobs",
+      .type = OPTION_UINT,
+      .offset = AT(most_jobs),
+      .initial = "10000",
+      .group = "Collectors",
+      .help = ".rc: series at most." },
+    { .name = "log.level",
+      .type = OPTION_CHOICE,
+      .offset = AT(level),
+      .value = "LEVEL",
+      .initial = "info",
+      .env = "LOGLEVEL",
+      .choices = "debug info warn error",
+      .group = "Logging",
+      .help = "Least severe lines that are written." },
+    { .name = "web.log-level",
+      .type = OPTION_CHOICE,
+      .offset = AT(level),
+      .value = "LEVEL",
+      .choices = "debug info warn error",
+      .group = "Logging",
+      .help = "Old name of --log.level." },
+    { .name = "demo",
+      .type = OPTION_BOOL,
+      .offset = AT(demo),
+      .group = "Logging",
+      .help = "Show a simulated cluster." },
+    { .name = NULL },
+};
+
+static const struct option_command exporter = {
+    .name = "sonde exporter",
+    .summary = "tell Prometheus what a Slurm cluster is doing",
+    .description = "Asks Slurm for its jobs and nodes, at most once in a while however many ask, "
+                   "and serves them.\n\nRuns unprivileged:\n.any user will do.",
+    .options = options,
+};
+
+static const struct option_command report = {
+    .name = "sonde report",
+    .summary = "show how well a job used what it had",
+    .description = "Shows a job.",
+    .arguments = "JOBID…",
+    .options = options,
+};
+
+struct fixture {
+    struct arena arena;
+    struct settings settings;
+    struct err err;
+    char **rest;
+    char file[64]; /* made by put_file */
+};
+
+static int setup(void **state)
+{
+    *state = heap_alloc(sizeof(struct fixture));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    if (fixture->file[0])
+        unlink(fixture->file);
+    arena_clear(&fixture->arena);
+    free(fixture);
+    return 0;
+}
+
+#define ARGS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+#define NO_ENV    ARGS()
+
+static int parse_as(const struct option_command *command, struct fixture *fixture,
+                    const char *const *env, const char *const *args)
+{
+    char *argv[32] = { (char *)(uintptr_t) "sonde" };
+    int argc = 1;
+
+    for (; args[argc - 1]; argc++)
+        argv[argc] = (char *)(uintptr_t)args[argc - 1];
+    memset(&fixture->settings, 0xa5, sizeof(fixture->settings));
+    return option_parse(command, argc, argv, (char *const *)env, &fixture->arena,
+                        &fixture->settings, &fixture->rest, &fixture->err);
+}
+
+static const struct settings *parse(struct fixture *fixture, const char *const *env,
+                                    const char *const *args)
+{
+    int code = parse_as(&exporter, fixture, env, args);
+
+    if (code)
+        fail_msg("%d: %s", code, fixture->err.text);
+    return &fixture->settings;
+}
+
+static void assert_refused(struct fixture *fixture, const char *const *env, const char *const *args,
+                           const char *sentence)
+{
+    fixture->rest = NULL;
+    assert_int_equal(parse_as(&exporter, fixture, env, args), -EINVAL);
+    assert_string_equal(fixture->err.text, sentence);
+    assert_int_equal(fixture->err.code, EINVAL);
+    assert_null(fixture->rest);
+}
+
+/* Writes the configuration file; its name has no directory, so that sentences can be compared. */
+static const char *put_file(struct fixture *fixture, const char *text)
+{
+    FILE *file;
+
+    assert_int_equal(chdir("/tmp"), 0);
+    snprintf(fixture->file, sizeof(fixture->file), "sonde-test-%d.yml", (int)getpid());
+    file = fopen(fixture->file, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return fixture->file;
+}
+
+static void assert_file_refused(struct fixture *fixture, const char *text, const char *sentence)
+{
+    char expected[500];
+
+    put_file(fixture, text);
+    snprintf(expected, sizeof(expected), "%s%s", fixture->file, sentence);
+    assert_refused(fixture, NO_ENV, ARGS("--config.file", fixture->file), expected);
+}
+
+static void assert_initial(const struct settings *settings)
+{
+    assert_int_equal(settings->listen.n, 1);
+    assert_str(settings->listen.items[0], ":9092");
+    assert_str(settings->telemetry_path, "/metrics");
+    assert_str(settings->config, "");
+    assert_str(settings->level, "info");
+    assert_int_equal(settings->poll_limit_ns, 10 * NS_PER_SEC);
+    assert_int_equal(settings->max_output_bytes, 64 << 20);
+    assert_int_equal(settings->most_jobs, 10000);
+    assert_true(settings->jobs);
+    assert_false(settings->demo);
+}
+
+static void without_arguments_everything_has_its_initial_value(void **state)
+{
+    assert_initial(parse(*state, NO_ENV, ARGS()));
+    assert_initial(parse(*state, NULL, ARGS()));
+}
+
+static void a_flag_takes_one_dash_or_two_and_its_value_either_way(void **state)
+{
+    const char *const *const forms[] = {
+        ARGS("-slurm.poll-limit=5m"),
+        ARGS("--slurm.poll-limit=5m"),
+        ARGS("-slurm.poll-limit", "5m"),
+        ARGS("--slurm.poll-limit", "5m"),
+    };
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        assert_int_equal(parse(*state, NO_ENV, forms[i])->poll_limit_ns, 300 * NS_PER_SEC);
+}
+
+static void each_type_is_read(void **state)
+{
+    const struct settings *settings =
+        parse(*state, NO_ENV,
+              ARGS("--web.telemetry-path=/a=b", "--slurm.max-output=2G", "--log.level=DEBUG",
+                   "--collector.jobs.most-series-of-single-jobs", "7"));
+
+    assert_str(settings->telemetry_path, "/a=b");
+    assert_int_equal(settings->max_output_bytes, UINT64_C(2) << 30);
+    assert_str(settings->level, "debug");
+    assert_int_equal(settings->most_jobs, 7);
+}
+
+static void a_switch_is_turned_on_and_off(void **state)
+{
+    assert_false(parse(*state, NO_ENV, ARGS("--no-collector.jobs"))->jobs);
+    assert_false(parse(*state, NO_ENV, ARGS("-no-collector.jobs"))->jobs);
+    assert_false(parse(*state, NO_ENV, ARGS("--collector.jobs=false"))->jobs);
+    assert_false(parse(*state, NO_ENV, ARGS("--collector.jobs=F"))->jobs);
+    assert_true(parse(*state, NO_ENV, ARGS("--no-collector.jobs", "--collector.jobs"))->jobs);
+    assert_true(parse(*state, NO_ENV, ARGS("--demo"))->demo);
+    assert_true(parse(*state, NO_ENV, ARGS("--demo=1"))->demo);
+    assert_false(parse(*state, ARGS("COLLECT_JOBS=off"), ARGS())->jobs);
+    assert_refused(*state, NO_ENV, ARGS("--no-demo=true"), "flag --no-demo takes no value");
+    assert_refused(*state, NO_ENV, ARGS("--demo=maybe"),
+                   "--demo: \"maybe\" is neither true nor false");
+}
+
+static void the_last_of_several_flags_holds(void **state)
+{
+    const struct settings *settings = parse(*state, NO_ENV,
+                                            ARGS("--log.level=debug", "--web.telemetry-path=/x",
+                                                 "--log.level=error", "--web.telemetry-path", ""));
+
+    assert_str(settings->level, "error");
+    assert_str(settings->telemetry_path, "");
+}
+
+static void a_list_is_replaced_and_then_collected(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct settings *settings;
+
+    settings = parse(
+        fixture, NO_ENV,
+        ARGS("--web.listen-address=:1", "--web.listen-address", ":2,x", "-web.listen-address=:3"));
+    assert_int_equal(settings->listen.n, 3);
+    assert_str(settings->listen.items[0], ":1");
+    assert_str(settings->listen.items[1], ":2,x");
+    assert_str(settings->listen.items[2], ":3");
+
+    settings = parse(fixture, ARGS("LISTEN= :4 ,:5,, "), ARGS());
+    assert_int_equal(settings->listen.n, 2);
+    assert_str(settings->listen.items[0], ":4");
+    assert_str(settings->listen.items[1], ":5");
+    assert_int_equal(
+        parse(fixture, ARGS("LISTEN=:4,:5"), ARGS("--web.listen-address=:6"))->listen.n, 1);
+    assert_int_equal(parse(fixture, NO_ENV, ARGS("--web.listen-address="))->listen.n, 0);
+
+    put_file(fixture, "web.listen-address: [\":6\", ':7']\n");
+    settings = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    assert_int_equal(settings->listen.n, 2);
+    assert_str(settings->listen.items[1], ":7");
+    put_file(fixture, "web.listen-address: :8,x\n");
+    settings = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    assert_int_equal(settings->listen.n, 1);
+    assert_str(settings->listen.items[0], ":8,x");
+    put_file(fixture, "web.listen-address: []\n");
+    assert_int_equal(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file))->listen.n, 0);
+}
+
+static void a_flag_beats_the_environment_which_beats_the_file(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *file = put_file(fixture, "log.level: warn\nslurm.poll-limit: 20\n");
+
+    assert_str(parse(fixture, NO_ENV, ARGS("--config.file", file))->level, "warn");
+    assert_int_equal(fixture->settings.poll_limit_ns, 20 * NS_PER_SEC);
+    assert_str(parse(fixture, ARGS("LOGLEVEL=error"), ARGS("--config.file", file))->level, "error");
+    assert_str(
+        parse(fixture, ARGS("LOGLEVEL=error"), ARGS("--log.level=debug", "--config.file", file))
+            ->level,
+        "debug");
+}
+
+static void an_empty_variable_counts_as_unset(void **state)
+{
+    assert_initial(
+        parse(*state, ARGS("LOGLEVEL=", "POLL_LIMIT=", "LISTEN=", "LOGLEVELS=x", "=x"), ARGS()));
+}
+
+static void keys_of_the_file_are_flat_or_nested(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct settings *settings;
+
+    put_file(fixture, "# all of it\n"
+                      "web:\n"
+                      "  config.file: /etc/web.yml\n"
+                      "  telemetry-path: '/m'\n"
+                      "collector: {jobs: {most-series-of-single-jobs: 5}}\n"
+                      "collector.jobs: no\n"
+                      "log: {level: Error}\n"
+                      "demo: true\n");
+    settings = parse(fixture, NO_ENV, ARGS("-config.file", fixture->file));
+    assert_str(settings->config, "/etc/web.yml");
+    assert_str(settings->telemetry_path, "/m");
+    assert_int_equal(settings->most_jobs, 5);
+    assert_false(settings->jobs);
+    assert_str(settings->level, "error");
+    assert_true(settings->demo);
+}
+
+static void a_key_without_a_value_leaves_what_was(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_file(fixture, "web:\nlog: {level: ~}\nslurm.poll-limit: null\ncollector.jobs:\n");
+    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
+    put_file(fixture, "web.telemetry-path: \"\"\n");
+    assert_str(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file))->telemetry_path, "");
+    put_file(fixture, "");
+    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
+    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file=")));
+}
+
+static void rows_that_share_a_place_are_two_names_of_one_flag(void **state)
+{
+    assert_str(parse(*state, NO_ENV, ARGS("--web.log-level=warn"))->level, "warn");
+    assert_str(parse(*state, NO_ENV, ARGS("--web.log-level=warn", "--log.level=error"))->level,
+               "error");
+    assert_file_refused(*state, "log.level: info\nweb.log-level: warn\n",
+                        ":2: web.log-level: already given on line 1; remove one of the two");
+}
+
+static void an_unknown_flag_is_named_with_the_nearest(void **state)
+{
+    assert_refused(*state, NO_ENV, ARGS("--web.listen-adress=:1"),
+                   "unknown flag --web.listen-adress; did you mean --web.listen-address? See "
+                   "--help");
+    assert_refused(*state, NO_ENV, ARGS("-level", "debug"),
+                   "unknown flag --level; did you mean --log.level? See --help");
+    assert_refused(*state, NO_ENV, ARGS("--no-colector.jobs"),
+                   "unknown flag --no-colector.jobs; did you mean --no-collector.jobs? See --help");
+    assert_refused(*state, NO_ENV, ARGS("--no-log.level"),
+                   "unknown flag --no-log.level; did you mean --log.level? See --help");
+    assert_refused(*state, NO_ENV, ARGS("--hlep"),
+                   "unknown flag --hlep; did you mean --help? See --help");
+    assert_refused(*state, NO_ENV, ARGS("--config-file=x"),
+                   "unknown flag --config-file; did you mean --config.file? See --help");
+    assert_refused(*state, NO_ENV, ARGS("--quux"),
+                   "unknown flag --quux; see --help for those there are");
+    assert_refused(*state, NO_ENV, ARGS("---=x"),
+                   "unknown flag ---; see --help for those there are");
+}
+
+static void hostile_arguments_are_cut_and_escaped_in_sentences(void **state)
+{
+    char long_text[5001], expected[300];
+
+    memset(long_text, 'x', sizeof(long_text) - 1);
+    long_text[sizeof(long_text) - 1] = '\0';
+    assert_refused(*state, NO_ENV, ARGS("--\x1b[2J\n"),
+                   "unknown flag --\\x1b[2J\\n; see --help for those there are");
+    snprintf(expected, sizeof(expected), "--demo: \"%.80s…\" is neither true nor false", long_text);
+    memcpy(long_text, "--demo=", 7);
+    memcpy(long_text + 7, expected + 9, 7);
+    assert_refused(*state, NO_ENV, ARGS(long_text), expected);
+}
+
+static void a_wrong_value_says_where_it_is_and_what_is_accepted(void **state)
+{
+    assert_refused(*state, NO_ENV, ARGS("--log.level", "loud"),
+                   "--log.level: \"loud\" is not one of: debug info warn error");
+    assert_refused(*state, ARGS("LOGLEVEL=in fo"), ARGS(),
+                   "environment variable LOGLEVEL: \"in fo\" is not one of: debug info warn error");
+    assert_refused(*state, NO_ENV, ARGS("--slurm.poll-limit=soon"),
+                   "--slurm.poll-limit: \"soon\" is not a duration; write a number with ms, s, m, "
+                   "h or d, like 10s or 1h30m");
+    assert_refused(*state, NO_ENV, ARGS("--slurm.max-output=-1"),
+                   "--slurm.max-output: \"-1\" is not a size; write a number of bytes, or one with "
+                   "K, M, G or T, like 64M");
+    assert_file_refused(*state, "\ncollector: {jobs: {most-series-of-single-jobs: 1.5}}\n",
+                        ":2: collector.jobs.most-series-of-single-jobs: \"1.5\" is not a whole "
+                        "number");
+}
+
+static void an_unknown_key_is_named_with_file_line_and_nearest(void **state)
+{
+    assert_file_refused(*state, "web:\n  telemetry-path: /\n  listen-adress: :1\n",
+                        ":3: unknown key web.listen-adress; did you mean web.listen-address?");
+    assert_file_refused(*state, "quux: {listen-address: x}\n",
+                        ":1: unknown key quux; the keys are the names of the flags, see --help");
+    assert_file_refused(*state, "config.file: other.yml\n",
+                        ":1: unknown key config.file; did you mean web.config.file?");
+    assert_file_refused(*state, "\"a\\eb\": 1\n",
+                        ":1: unknown key a\\x1bb; the keys are the names of the flags, see --help");
+}
+
+static void a_file_of_the_wrong_shape_says_so(void **state)
+{
+    assert_file_refused(*state, "- a\n", ":1: write lines of the form KEY: VALUE");
+    assert_file_refused(*state, "log.level: [info]\n",
+                        ":1: log.level: takes one value, not a list");
+    assert_file_refused(*state, "log.level: {a: b}\n",
+                        ":1: log.level: takes a value, not a mapping");
+    assert_file_refused(*state, "web: {listen-address: [':1',\n [x]]}\n",
+                        ":2: web.listen-address: an item of the list is not a text");
+    assert_file_refused(*state, "web: {listen-address: [':1',\n ~]}\n",
+                        ":2: web.listen-address: an item of the list is not a text");
+    assert_file_refused(*state, "web: info\n",
+                        ":1: unknown key web; the keys are the names of the flags, see --help");
+    assert_file_refused(*state, "log: {level: info}\nlog.level: info\n",
+                        ":2: log.level: already given on line 1; remove one of the two");
+    assert_file_refused(*state, "demo: true\ndemo: true\n",
+                        ":2: key demo is already given on line 1; remove one of the two");
+    assert_refused(*state, NO_ENV, ARGS("--config.file=/nowhere.yml"),
+                   "cannot read /nowhere.yml: No such file or directory; check the name, or create "
+                   "the file");
+}
+
+static void a_missing_value_is_missed(void **state)
+{
+    assert_refused(*state, NO_ENV, ARGS("--log.level"),
+                   "flag --log.level needs a value; write --log.level=LEVEL");
+    assert_refused(*state, NO_ENV, ARGS("--slurm.poll-limit", "--no-collector.jobs"),
+                   "flag --slurm.poll-limit needs a value; write --slurm.poll-limit=VALUE");
+    assert_refused(*state, NO_ENV, ARGS("--config.file", "--help"),
+                   "flag --config.file needs a value; write --config.file=FILE");
+    assert_str(parse(*state, NO_ENV, ARGS("--web.telemetry-path", "-x"))->telemetry_path, "-x");
+}
+
+static void arguments_are_left_over_where_the_command_takes_them(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(parse_as(&report, fixture, NO_ENV,
+                              ARGS("1", "--demo", "-", "2", "--", "--log.level", "--", "3")),
+                     0);
+    assert_true(fixture->settings.demo);
+    assert_string_equal(fixture->rest[0], "1");
+    assert_string_equal(fixture->rest[1], "-");
+    assert_string_equal(fixture->rest[2], "2");
+    assert_string_equal(fixture->rest[3], "--log.level");
+    assert_string_equal(fixture->rest[4], "--");
+    assert_string_equal(fixture->rest[5], "3");
+    assert_null(fixture->rest[6]);
+    parse(fixture, NO_ENV, ARGS("--"));
+    assert_null(fixture->rest[0]);
+}
+
+static void arguments_are_refused_where_the_command_takes_none(void **state)
+{
+    assert_refused(*state, NO_ENV, ARGS("--demo", "x y"),
+                   "unexpected argument \"x y\"; sonde exporter takes flags only, see --help");
+    assert_refused(*state, NO_ENV, ARGS("--", "--demo"),
+                   "unexpected argument \"--demo\"; sonde exporter takes flags only, see --help");
+    assert_refused(*state, NO_ENV, ARGS("--collector.jobs", "false"),
+                   "unexpected argument false; write --collector.jobs=false");
+}
+
+/* Standard output while `args` are parsed, as a heap text. */
+static char *printed(struct fixture *fixture, const char *const *args, int expected)
+{
+    FILE *file = tmpfile();
+    int kept = dup(STDOUT_FILENO);
+    char *text = heap_alloc(64 * 1024);
+    int code;
+
+    assert_non_null(file);
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    code = parse_as(&exporter, fixture, ARGS("LOGLEVEL=wrong"), args);
+    fflush(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    rewind(file);
+    text[fread(text, 1, 64 * 1024 - 1, file)] = '\0';
+    fclose(file);
+    assert_int_equal(code, expected);
+    return text;
+}
+
+static void help_version_and_man_print_whatever_else_is_wrong(void **state)
+{
+    static const char *const begins[][2] = {
+        { "--version", "sonde " SONDE_VERSION "\n" }, { "-version", "sonde " SONDE_VERSION "\n" },
+        { "--help", "Usage: sonde exporter" },        { "-h", "Usage: sonde exporter" },
+        { "-help", "Usage: sonde exporter" },         { "--man", ".TH SONDE" },
+    };
+
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        char *text = printed(*state, ARGS(begins[i][0], "--bogus"), OPTION_EXIT_OK);
+
+        if (!str_starts(str_of(text), str_of(begins[i][1])))
+            fail_msg("%s prints %s", begins[i][0], text);
+        free(text);
+    }
+}
+
+static void help_that_cannot_be_written_is_an_error(void **state)
+{
+    struct fixture *fixture = *state;
+    int kept = dup(STDOUT_FILENO);
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    int code;
+
+    assert_true(full >= 0);
+    fflush(stdout);
+    dup2(full, STDOUT_FILENO);
+    code = parse_as(&exporter, fixture, NO_ENV, ARGS("--help"));
+    clearerr(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    close(full);
+    assert_int_equal(code, -EIO);
+    assert_string_equal(fixture->err.text,
+                        "cannot write to standard output: No space left on device");
+}
+
+static void parsing_again_reads_the_changed_file_and_forgets_the_rest(void **state)
+{
+    struct fixture *fixture = *state;
+    struct settings first;
+
+    put_file(fixture, "web.listen-address: [':1', ':2']\ndemo: true\n");
+    first = *parse(fixture, NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    put_file(fixture, "slurm.poll-limit: 1h\n");
+    parse(fixture, NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    assert_int_equal(first.listen.n, 2);
+    assert_str(first.listen.items[1], ":2");
+    assert_int_equal(fixture->settings.listen.n, 1);
+    assert_false(fixture->settings.demo);
+    assert_int_equal(fixture->settings.poll_limit_ns, 3600 * NS_PER_SEC);
+    assert_str(fixture->settings.level, "warn");
+    put_file(fixture, "slurm.poll-limit: never\n");
+    assert_int_equal(parse_as(&exporter, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
+                     -EINVAL);
+    assert_str(first.listen.items[0], ":1");
+}
+
+static void argv_is_copied_and_not_changed(void **state)
+{
+    struct fixture *fixture = *state;
+    char flag[] = "--web.telemetry-path=/abc";
+    char name[] = "sonde", value[] = ":1", listen[] = "--web.listen-address";
+    char *argv[] = { name, flag, listen, value, NULL };
+
+    assert_int_equal(option_parse(&exporter, 4, argv, NULL, &fixture->arena, &fixture->settings,
+                                  &fixture->rest, NULL),
+                     0);
+    assert_string_equal(flag, "--web.telemetry-path=/abc");
+    memset(flag, 'x', sizeof(flag) - 1);
+    memset(value, 'x', sizeof(value) - 1);
+    assert_string_equal(fixture->settings.telemetry_path.p, "/abc");
+    assert_str(fixture->settings.listen.items[0], ":1");
+}
+
+static void a_hundred_thousand_flags_cost_no_more_than_they_are(void **state)
+{
+    enum { N = 100 * 1000 };
+    struct fixture *fixture = *state;
+    char flag[] = "--web.listen-address=:1";
+    char **argv = heap_array(N + 1, sizeof(*argv));
+
+    for (size_t i = 0; i < N; i++)
+        argv[i] = flag;
+    argv[N] = NULL;
+    assert_int_equal(option_parse(&exporter, N, argv, NULL, &fixture->arena, &fixture->settings,
+                                  &fixture->rest, &fixture->err),
+                     0);
+    assert_int_equal(fixture->settings.listen.n, N - 1);
+    assert_str(fixture->settings.listen.items[N - 2], ":1");
+    assert_true(fixture->arena.total_bytes < N * 200);
+    free(argv);
+}
+
+static void an_initial_value_that_does_not_fit_its_type_is_found(void **state)
+{
+    static const struct option wrong[] = {
+        { .name = "x", .type = OPTION_UINT, .offset = AT(most_jobs), .initial = "many" },
+        { .name = NULL },
+    };
+    static const struct option_command command = { .name = "sonde x", .options = wrong };
+    struct fixture *fixture = *state;
+
+    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS()), -EINVAL);
+    assert_string_equal(fixture->err.text, "initial value of --x: \"many\" is not a whole number");
+}
+
+static const char help[] =
+    "Usage: sonde exporter [FLAG]…\n"
+    "\n"
+    "Asks Slurm for its jobs and nodes, at most once in a while however many ask, and\n"
+    "serves them.\n"
+    "\n"
+    "Web server:\n"
+    "  --web.listen-address=ADDRESS  Address to serve on: HOST:PORT, :PORT or\n"
+    "                                unix:PATH. May be repeated. [default: :9092]\n"
+    "                                [env: LISTEN]\n"
+    "  --web.telemetry-path=PATH     Where the metrics are. [default: /metrics]\n"
+    "  --web.config.file=FILE        TLS and passwords, in the format of\n"
+    "                                \"exporter-toolkit\" \\ see its own page.\n"
+    "\n"
+    "Slurm:\n"
+    "  --slurm.poll-limit=TIME       Slurm is asked at most this often.\n"
+    "                                [default: 10s] [env: POLL_LIMIT]\n"
+    "  --slurm.max-output=SIZE       A command that prints more is stopped.\n"
+    "                                [default: 64M]\n"
+    "\n"
+    "Collectors:\n"
+    "  --[no-]collector.jobs         Jobs by state. [default: true]\n"
+    "                                [env: COLLECT_JOBS]\n"
+    "  --collector.jobs.most-series-of-single-jobs=NUMBER\n"
+    "                                .rc: series at most. [default: 10000]\n"
+    "\n"
+    "Logging:\n"
+    "  --log.level=LEVEL             Least severe lines that are written.\n"
+    "                                [one of: debug, info, warn, error]\n"
+    "                                [default: info] [env: LOGLEVEL]\n"
+    "  --web.log-level=LEVEL         Old name of --log.level.\n"
+    "                                [one of: debug, info, warn, error]\n"
+    "  --[no-]demo                   Show a simulated cluster.\n"
+    "\n"
+    "General:\n"
+    "  --config.file=FILE            Read settings from this YAML file. Its keys are\n"
+    "                                the names of the flags.\n"
+    "  -h, --help                    Show this help and exit.\n"
+    "  --version                     Show the version and exit.\n"
+    "\n"
+    "A flag takes one dash or two. It beats its environment variable, which beats the\n"
+    "file of --config.file.\n";
+
+static void help_is_grouped_aligned_and_no_wider_than_80_columns(void **state)
+{
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 64 * 1024);
+    option_help(&exporter, &out);
+    assert_string_equal(out.p, help);
+    for (struct str rest = buf_str(&out); rest.p;)
+        assert_true(str_cut(&rest, '\n').n <= 80);
+    buf_reset(&out);
+    option_help(&report, &out);
+    assert_contains(out.p, "Usage: sonde report [FLAG]… JOBID…\n");
+    buf_free(&out);
+}
+
+static int collect(void *ctx, struct str piece, struct err *err)
+{
+    (void)err;
+    buf_put(ctx, piece);
+    return 0;
+}
+
+/* The page as groff shows it; skips where there is no groff. */
+static void format_man(struct fixture *fixture, const struct option_command *command,
+                       struct buf *out)
+{
+    char path[] = "/tmp/sonde-option-XXXXXX";
+    const char *const argv[] = { "groff", "-man", "-Tutf8", "-ww", "-P-cbou", path, NULL };
+    struct spawn spawn = { .argv = argv,
+                           .deadline_ns = clock_mono(&clock_real) + 30 * NS_PER_SEC,
+                           .max_output = 1 << 20,
+                           .sink = collect,
+                           .ctx = out };
+    struct spawn_result result;
+    struct buf page;
+    int fd = mkstemp(path);
+    int code;
+
+    buf_init(&page, 1 << 20);
+    option_man(command, &page);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, page.p, page.n), page.n);
+    close(fd);
+    buf_free(&page);
+    code = spawn_run(&spawn, &result, &fixture->err);
+    unlink(path);
+    if (code == -ENOENT) {
+        buf_free(out);
+        skip();
+    }
+    if (code)
+        fail_msg("%s", fixture->err.text);
+    assert_string_equal(result.warning, "");
+}
+
+static void the_man_page_is_accepted_by_groff_and_shows_every_character(void **state)
+{
+    static const char *const parts[] = {
+        "sonde-exporter - tell Prometheus",
+        "\nSYNOPSIS\n       sonde exporter [FLAG]...\n",
+        ".any user will do.",
+        "   Web server\n       --web.listen-address=ADDRESS\n",
+        "\"exporter-toolkit\" \\ see its\n",
+        "              .rc: series at most. Default: 10000.",
+        "error. Default: info. Environment: LOGLEVEL.\n",
+        "       --[no-]collector.jobs\n",
+        "\nENVIRONMENT\n",
+        "       LISTEN As --web.listen-address, items separated by commas.\n",
+        "\nFILES\n",
+        "\n       web.listen-address: ADDRESS\n       web:\n         listen-address: ADDRESS\n",
+        "\n       web.listen-address: [\":9092\"]\n       web.telemetry-path: \"/metrics\"\n",
+        "\nEXIT STATUS\n",
+        "\n       sonde(1), slurm(1)\n",
+    };
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    format_man(*state, &exporter, &out);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (str_find_str(buf_str(&out), str_of(parts[i])) == out.n)
+            fail_msg("the page lacks \"%s\"", parts[i]);
+    buf_reset(&out);
+    format_man(*state, &report, &out);
+    assert_contains(out.p, "sonde report [FLAG]... JOBID...\n");
+    buf_free(&out);
+}
+
+static void the_file_in_the_man_page_is_the_initial_settings(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf page, yaml;
+    struct str example;
+
+    buf_init(&page, 1 << 20);
+    buf_init(&yaml, 1 << 20);
+    option_man(&exporter, &page);
+    example = str_skip(buf_str(&page), str_find_str(buf_str(&page), STR("the file would be:\n")));
+    example = str_skip(example, str_find_str(example, STR(".EX\n")) + 4);
+    example = str_head(example, str_find_str(example, STR(".EE\n")));
+    assert_true(example.n > 0);
+    while (example.n) {
+        size_t n = str_find(example, '\\');
+
+        buf_put(&yaml, str_head(example, n));
+        example = str_skip(example, n);
+        if (str_starts(example, STR("\\-")))
+            buf_byte(&yaml, '-');
+        else if (str_starts(example, STR("\\(dq")))
+            buf_byte(&yaml, '"');
+        else if (example.n)
+            fail_msg("unexpected %.5s", example.p);
+        example = str_skip(example, str_starts(example, STR("\\(dq")) ? 4 : 2);
+    }
+    put_file(fixture, yaml.p);
+    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
+    buf_free(&page);
+    buf_free(&yaml);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_arguments_everything_has_its_initial_value),
+        TEST(a_flag_takes_one_dash_or_two_and_its_value_either_way),
+        TEST(each_type_is_read),
+        TEST(a_switch_is_turned_on_and_off),
+        TEST(the_last_of_several_flags_holds),
+        TEST(a_list_is_replaced_and_then_collected),
+        TEST(a_flag_beats_the_environment_which_beats_the_file),
+        TEST(an_empty_variable_counts_as_unset),
+        TEST(keys_of_the_file_are_flat_or_nested),
+        TEST(a_key_without_a_value_leaves_what_was),
+        TEST(rows_that_share_a_place_are_two_names_of_one_flag),
+        TEST(an_unknown_flag_is_named_with_the_nearest),
+        TEST(hostile_arguments_are_cut_and_escaped_in_sentences),
+        TEST(a_wrong_value_says_where_it_is_and_what_is_accepted),
+        TEST(an_unknown_key_is_named_with_file_line_and_nearest),
+        TEST(a_file_of_the_wrong_shape_says_so),
+        TEST(a_missing_value_is_missed),
+        TEST(arguments_are_left_over_where_the_command_takes_them),
+        TEST(arguments_are_refused_where_the_command_takes_none),
+        TEST(help_version_and_man_print_whatever_else_is_wrong),
+        TEST(help_that_cannot_be_written_is_an_error),
+        TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest),
+        TEST(argv_is_copied_and_not_changed),
+        TEST(a_hundred_thousand_flags_cost_no_more_than_they_are),
+        TEST(an_initial_value_that_does_not_fit_its_type_is_found),
+        TEST(help_is_grouped_aligned_and_no_wider_than_80_columns),
+        TEST(the_man_page_is_accepted_by_groff_and_shows_every_character),
+        TEST(the_file_in_the_man_page_is_the_initial_settings),
+    };
+
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/yaml.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+struct fixture {
+    struct arena arena;
+    struct err err;
+    struct yaml_node *root;
+};
+
+static int setup(void **state)
+{
+    *state = heap_alloc(sizeof(struct fixture));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    arena_clear(&fixture->arena);
+    free(fixture);
+    return 0;
+}
+
+static void read_well(struct fixture *fixture, struct str text)
+{
+    int code = yaml_read_text(&fixture->arena, "web.yml", text, &fixture->root, &fixture->err);
+
+    if (code)
+        fail_msg("%d: %s", code, fixture->err.text);
+}
+
+static void assert_refused(struct fixture *fixture, struct str text, int code, const char *sentence)
+{
+    struct yaml_node *const untouched = (struct yaml_node *)&fixture->err;
+
+    fixture->root = untouched;
+    assert_int_equal(
+        yaml_read_text(&fixture->arena, "web.yml", text, &fixture->root, &fixture->err), -code);
+    assert_int_equal(fixture->err.code, code);
+    assert_string_equal(fixture->err.text, sentence);
+    assert_ptr_equal(fixture->root, untouched);
+}
+
+static struct yaml_node *member(struct yaml_node *mapping, const char *key)
+{
+    struct yaml_node *node = yaml_member(mapping, str_of(key));
+
+    if (!node)
+        fail_msg("no member %s", key);
+    return node;
+}
+
+static void a_document_becomes_a_tree_that_knows_its_lines(void **state)
+{
+    struct fixture *fixture = *state;
+    struct yaml_node *server, *users, *ciphers;
+
+    read_well(fixture, STR("# who may ask\n"
+                           "basic_auth_users:\n"
+                           "  alice: $2b$10$abc\n"
+                           "  bob:\n"
+                           "    secret\n"
+                           "tls_server_config: {cert_file: /etc/x.crt, empty: , text: \"\"}\n"
+                           "ciphers:\n"
+                           "  - A\n"
+                           "  - [B, C]\n"));
+    users = member(fixture->root, "basic_auth_users");
+    assert_int_equal(users->kind, YAML_MAPPING);
+    assert_int_equal(users->line, 2);
+    assert_str(users->key, "basic_auth_users");
+    assert_str(member(users, "alice")->text, "$2b$10$abc");
+    assert_int_equal(member(users, "bob")->line, 4);
+    assert_str(member(users, "bob")->text, "secret");
+
+    server = member(fixture->root, "tls_server_config");
+    assert_str(member(server, "cert_file")->text, "/etc/x.crt");
+    assert_str(member(server, "empty")->text, "");
+    assert_false(member(server, "empty")->quoted);
+    assert_true(member(server, "text")->quoted);
+
+    ciphers = member(fixture->root, "ciphers");
+    assert_int_equal(ciphers->kind, YAML_LIST);
+    assert_str(ciphers->child->text, "A");
+    assert_int_equal(ciphers->child->line, 8);
+    assert_str(ciphers->child->next->child->next->text, "C");
+    assert_null(ciphers->child->next->next);
+    assert_null(yaml_member(fixture->root, STR("alice")));
+    assert_null(yaml_member(ciphers, STR("A")));
+}
+
+static void texts_are_ended_by_nul_for_use_as_paths(void **state)
+{
+    struct fixture *fixture = *state;
+
+    read_well(fixture, STR("file: 'x y'\nblock: |\n  1\n  2\nquoted: \"\\u00fc\"\n"));
+    assert_string_equal(member(fixture->root, "file")->text.p, "x y");
+    assert_string_equal(member(fixture->root, "block")->text.p, "1\n2\n");
+    assert_string_equal(member(fixture->root, "quoted")->text.p, "ü");
+}
+
+static void nothing_is_an_empty_mapping(void **state)
+{
+    static const char *const nothings[] = { "",      "# only words\n",
+                                            "---\n", "---\n...\n",
+                                            "\n\n",  "\xef\xbb\xbf# byte order mark\n" };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(nothings) / sizeof(nothings[0]); i++) {
+        read_well(fixture, str_of(nothings[i]));
+        assert_int_equal(fixture->root->kind, YAML_MAPPING);
+        assert_null(fixture->root->child);
+    }
+    read_well(fixture, (struct str){ NULL, 0 });
+    assert_null(fixture->root->child);
+}
+
+static void a_byte_order_mark_is_not_part_of_the_first_key(void **state)
+{
+    struct fixture *fixture = *state;
+
+    read_well(fixture, STR("\xef\xbb\xbf"
+                           "a: b\n"));
+    assert_str(member(fixture->root, "a")->text, "b");
+}
+
+static void a_key_twice_names_both_lines(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("a: 1\nb: {x: 1}\n\"a\": 2\n"), EBADMSG,
+                   "web.yml:3: key a is already given on line 1; remove one of the two");
+    read_well(fixture, STR("a: {x: 1}\nb: {x: 1}\n"));
+}
+
+static void what_makes_one_value_stand_for_another_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("\na: &x 1\n"), EBADMSG,
+                   "web.yml:2: anchors (&name) are not supported; remove it");
+    assert_refused(fixture, STR("a: &x [1]\n"), EBADMSG,
+                   "web.yml:1: anchors (&name) are not supported; remove it");
+    assert_refused(fixture, STR("a: &x {b: c}\n"), EBADMSG,
+                   "web.yml:1: anchors (&name) are not supported; remove it");
+    assert_refused(fixture, STR("&x a: 1\n"), EBADMSG,
+                   "web.yml:1: anchors (&name) are not supported; remove it");
+    assert_refused(fixture, STR("b: 1\na: *x\n"), EBADMSG,
+                   "web.yml:2: aliases (*name) are not supported; repeat the value");
+    assert_refused(fixture, STR("a: !!str 1\n"), EBADMSG,
+                   "web.yml:1: tags (!name) are not supported; remove it");
+    assert_refused(fixture, STR("a: ! [1]\n"), EBADMSG,
+                   "web.yml:1: tags (!name) are not supported; remove it");
+}
+
+static void one_document_is_all_there_may_be(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("a: 1\n---\nb: 2\n"), EBADMSG,
+                   "web.yml:2: a second document begins here; keep one document in the file");
+}
+
+static void a_key_is_a_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("a: 1\n? [b]\n: 2\n"), EBADMSG,
+                   "web.yml:2: a list or mapping can't be a key; write a name");
+    assert_refused(fixture, STR("a: 1\n? {b: c}\n: 2\n"), EBADMSG,
+                   "web.yml:2: a list or mapping can't be a key; write a name");
+    assert_refused(fixture, STR("{? : 2}\n"), EBADMSG,
+                   "web.yml:1: a key is empty; write a name before the colon");
+}
+
+static void broken_syntax_tells_line_column_and_what_it_was_part_of(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("a:\n  - [1, 2\n  - 3\nb: 4\n"), EBADMSG,
+                   "web.yml:4: did not find expected ',' or ']' at column 2, while parsing a flow "
+                   "sequence that begins on line 2");
+    assert_refused(fixture, STR("a:\n\tb: 2\n"), EBADMSG,
+                   "web.yml:2: found character that cannot start any token at column 1; indent "
+                   "with spaces, not tabs");
+    assert_refused(fixture, STR("a: \"1\n"), EBADMSG,
+                   "web.yml:2: found unexpected end of stream at column 1, while scanning a quoted "
+                   "scalar that begins on line 1");
+}
+
+static void bytes_that_are_no_text_are_refused_with_their_line(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_refused(fixture, STR("a: 1\nb: \xff\n"), EBADMSG,
+                   "web.yml:2: invalid leading UTF-8 octet; the file must be UTF-8 text "
+                   "without control characters");
+    assert_refused(fixture, STR("a: 1\nb: 2\nc: \xc3"), EBADMSG,
+                   "web.yml:3: incomplete UTF-8 octet sequence; the file must be "
+                   "UTF-8 text without control characters");
+    assert_refused(fixture, STR("a: \x01\n"), EBADMSG,
+                   "web.yml:1: control characters are not allowed; the file must be UTF-8 "
+                   "text without control characters");
+    assert_refused(fixture, STR("a: \0\n"), EBADMSG,
+                   "web.yml:1: control characters are not allowed; the file must be UTF-8 "
+                   "text without control characters");
+    assert_refused(fixture, STR("\n\n\xff\xfe"), EBADMSG,
+                   "web.yml:3: invalid leading UTF-8 octet; the file must be UTF-8 text "
+                   "without control characters");
+    assert_refused(fixture, STR("\na: \"x\\0y\"\n"), EBADMSG,
+                   "web.yml:2: a text holds a NUL character; remove it");
+}
+
+static void repeat(struct buf *buf, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_text(buf, text);
+}
+
+static void depth_has_a_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    repeat(&text, "[", 32);
+    repeat(&text, "]", 32);
+    read_well(fixture, buf_str(&text));
+    buf_reset(&text);
+    repeat(&text, "[", 33);
+    repeat(&text, "]", 33);
+    assert_refused(fixture, buf_str(&text), EFBIG,
+                   "web.yml:1: nested more than 32 levels deep; make it flatter");
+    buf_free(&text);
+}
+
+static void number_of_values_has_a_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    repeat(&text, "- a\n", 99999);
+    read_well(fixture, buf_str(&text));
+    repeat(&text, "- a\n", 1);
+    assert_refused(fixture, buf_str(&text), EFBIG,
+                   "web.yml:100000: more than 100000 values; split the file or shorten it");
+    buf_free(&text);
+}
+
+static void size_has_a_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf text;
+
+    buf_init(&text, 2 << 20);
+    repeat(&text, "#", 1 << 20);
+    read_well(fixture, buf_str(&text));
+    repeat(&text, "#", 1);
+    assert_refused(fixture, buf_str(&text), EFBIG,
+                   "web.yml: larger than 1 MB; a configuration is smaller than that");
+    buf_free(&text);
+}
+
+/* Each of these made some YAML reader quadratic, recursive or endless. */
+static void a_megabyte_of_malice_is_answered_soon(void **state)
+{
+    static const char *const units[] = {
+        "[",   "{",   "- ",      "? ",       "{a: ",       "[a,",        "a: ",    "\"",
+        "|\n", "&",   "*a ",     "!",        "%",          "---\n",      "#",      " ",
+        "\n",  "\t",  "a\n",     "- - a\n",  "{},",        "? a\n: b\n", "k: v\n", "\\",
+        ":",   "'\n", "\"\\x41", ">-\n a\n", "- {a: b}\n", "\xc3\xbc",   "?\n",    ",",
+    };
+    struct fixture *fixture = *state;
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        int64_t begin = clock_mono(&clock_real);
+
+        buf_reset(&text);
+        repeat(&text, units[i], (1 << 20) / strlen(units[i]));
+        yaml_read_text(&fixture->arena, "web.yml", buf_str(&text), &fixture->root, &fixture->err);
+        arena_clear(&fixture->arena);
+        if (clock_mono(&clock_real) - begin > 10 * NS_PER_SEC)
+            fail_msg("1 MB of \"%s\" took more than 10 s", units[i]);
+    }
+    buf_free(&text);
+}
+
+static void any_cut_of_a_document_is_read_or_refused(void **state)
+{
+    struct str whole = STR("a: {b: [1, 'x', \"\\u00fc\"], c: |\n"
+                           " }\nd:\n  - e: &f g\n    ? h\n    : *f\n--- !t\n...\n%YAML 1.1\n");
+    struct fixture *fixture = *state;
+
+    for (size_t n = 0; n <= whole.n; n++) {
+        char *copy = heap_str(str_head(whole, n));
+
+        yaml_read_text(&fixture->arena, "web.yml", (struct str){ copy, n }, &fixture->root, NULL);
+        free(copy);
+    }
+}
+
+static void a_hostile_name_or_key_is_escaped_in_the_sentence(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(yaml_read_text(&fixture->arena, "w\x1b[2J.yml",
+                                    STR("\"a\\n\": 1\n\"a\\n\": 2"), &fixture->root, &fixture->err),
+                     -EBADMSG);
+    assert_string_equal(
+        fixture->err.text,
+        "w\\x1b[2J.yml:2: key a\\n is already given on line 1; remove one of the two");
+}
+
+static char *make_file(char *path, struct str text)
+{
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text.p, text.n), text.n);
+    close(fd);
+    return path;
+}
+
+static void a_file_is_read_by_its_name(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[] = "/tmp/sonde-yaml-XXXXXX";
+    char expected[100];
+
+    make_file(path, STR("a: b\nc: [\n"));
+    assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err),
+                     -EBADMSG);
+    snprintf(expected, sizeof(expected), "%s:3: ", path);
+    assert_contains(fixture->err.text, expected);
+    assert_int_equal(truncate(path, 5), 0);
+    assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), 0);
+    assert_str(member(fixture->root, "a")->text, "b");
+    assert_int_equal(truncate(path, 3 << 20), 0);
+    assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EFBIG);
+    unlink(path);
+    assert_int_equal(yaml_read_file(&fixture->arena, "/dev/null", &fixture->root, &fixture->err),
+                     0);
+    assert_null(fixture->root->child);
+}
+
+static void a_file_that_cannot_be_read_says_why_and_what_to_do(void **state)
+{
+    struct fixture *fixture = *state;
+    char directory[] = "/tmp/sonde-yaml-XXXXXX";
+    char path[100];
+
+    assert_int_equal(
+        yaml_read_file(&fixture->arena, "/nowhere/web.yml", &fixture->root, &fixture->err),
+        -ENOENT);
+    assert_string_equal(fixture->err.text, "cannot read /nowhere/web.yml: No such file or "
+                                           "directory; check the name, or create the file");
+    assert_int_equal(yaml_read_file(&fixture->arena, "/tmp", &fixture->root, &fixture->err),
+                     -EISDIR);
+    assert_string_equal(fixture->err.text, "cannot read /tmp: Is a directory; name a file in it");
+
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/pipe", directory);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EINVAL);
+    assert_contains(fixture->err.text, "it is a pipe; name a regular file");
+    unlink(path);
+    rmdir(directory);
+}
+
+static void an_unreadable_file_is_denied(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[] = "/tmp/sonde-yaml-XXXXXX";
+
+    if (geteuid() == 0 && seteuid(65534) < 0)
+        skip();
+    make_file(path, STR("a: b\n"));
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EACCES);
+    assert_contains(fixture->err.text,
+                    "Permission denied; let the user that runs sonde read it (chmod, chgrp)");
+    unlink(path);
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_document_becomes_a_tree_that_knows_its_lines),
+        TEST(texts_are_ended_by_nul_for_use_as_paths),
+        TEST(nothing_is_an_empty_mapping),
+        TEST(a_byte_order_mark_is_not_part_of_the_first_key),
+        TEST(a_key_twice_names_both_lines),
+        TEST(what_makes_one_value_stand_for_another_is_refused),
+        TEST(one_document_is_all_there_may_be),
+        TEST(a_key_is_a_name),
+        TEST(broken_syntax_tells_line_column_and_what_it_was_part_of),
+        TEST(bytes_that_are_no_text_are_refused_with_their_line),
+        TEST(depth_has_a_ceiling),
+        TEST(number_of_values_has_a_ceiling),
+        TEST(size_has_a_ceiling),
+        TEST(a_megabyte_of_malice_is_answered_soon),
+        TEST(any_cut_of_a_document_is_read_or_refused),
+        TEST(a_hostile_name_or_key_is_escaped_in_the_sentence),
+        TEST(a_file_is_read_by_its_name),
+        TEST(a_file_that_cannot_be_read_says_why_and_what_to_do),
+        TEST(an_unreadable_file_is_denied),
+    };
+
+    return RUN_TESTS(tests);
+}
