@@ -10,20 +10,22 @@
 #include <stdint.h>
 
 struct fetch {
-    const char *url;         /* http or https only; redirects are not followed */
+    const char *url;         /* http or https only; redirects are not followed; http_proxy and
+                              * no_proxy hold, but never for this machine itself */
     const char *unix_socket; /* path to connect to instead, or NULL */
     const char *method;      /* NULL: GET, or POST with a body */
     struct str body;
     const char *content_type;
-    const char *const *headers; /* "Name: value", ended by NULL, or NULL */
-    const char *user, *password; /* basic auth, or NULL */
-    const char *bearer;          /* token, or NULL */
-    const char *ca_file;         /* certificates to trust instead of the system's, or NULL */
-    int64_t timeout_ms;          /* for the whole request */
-    size_t max_answer;
+    const char *const *headers;   /* "Name: value", ended by NULL, or NULL */
+    const char *user, *password;  /* basic auth, or NULL */
+    const char *bearer;           /* token, or NULL */
+    const char *ca_file;          /* certificates to trust instead of the system's, or NULL */
+    int64_t timeout_ms;           /* for the whole request */
+    size_t max_answer;            /* bytes of the body after decompression */
     const atomic_bool *cancelled; /* checked about once a second, or NULL */
 
-    /* Gets the answer's body in pieces, whatever the status. Negative stops and is passed on. */
+    /* Gets the answer's body in pieces, whatever the status; NULL: nobody wants it. Negative stops
+     * and is passed on. */
     int (*sink)(void *ctx, struct str piece, struct err *err);
     void *ctx;
 };
@@ -34,9 +36,12 @@ struct fetch_result {
     char content_type[100];
 };
 
-/* 0 when an HTTP answer came whole, whatever its status: look at ret->status. Otherwise
- * -ECONNREFUSED, -ETIMEDOUT, -EFBIG, -EACCES (TLS), -ECANCELED, -EREMOTEIO, or what the sink said.
- * The sentence names the host, never a credential. */
+/* 0 when an HTTP answer came whole, whatever its status: look at ret->status. Otherwise -EINVAL
+ * (the URL, or a line break in a header), -ENOENT (host name or unix socket), -ECONNREFUSED,
+ * -ETIMEDOUT, -EFBIG, -EACCES (TLS, or a socket without permission), -ECANCELED, -EREMOTEIO, or
+ * what the sink said. The sentence names scheme, host and port, never a credential.
+ * libcurl does not notice a gzip stream that stops early in an otherwise whole answer: whoever
+ * reads the body must know its end, as JSON does. */
 int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err);
 
 #endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* https://curl.se/libcurl/c/: one easy handle a request. Works from libcurl 7.74 (Debian 11) on. */
+#include "base/fetch.h"
+
+#include "base/arena.h"
+#include "base/quote.h"
+
+#include <curl/curl.h>
+#include <limits.h>
+#include <pthread.h>
+
+enum { MOST_HEADER_BYTES = 256 * 1024 };
+
+struct transfer {
+    const struct fetch *fetch;
+    struct err *err;
+    CURL *easy;
+    CURLU *url;
+    struct curl_slist *headers;
+    char origin[200]; /* "http://host:port" or "unix:/path": what sentences name */
+    char curl_words[CURL_ERROR_SIZE];
+    bool is_local; /* a unix socket or the loopback */
+    size_t header_bytes, body_bytes;
+    int code; /* why a callback ended it, or 0 */
+};
+
+/* A line break in a header would let its value add headers of its own. */
+static bool is_one_line(const char *text)
+{
+    return !text || !strpbrk(text, "\r\n");
+}
+
+static int check_lines(const struct fetch *fetch, struct err *err)
+{
+    bool ok = is_one_line(fetch->method) && is_one_line(fetch->content_type) &&
+              is_one_line(fetch->bearer);
+
+    for (const char *const *header = fetch->headers; header && *header; header++)
+        ok = ok && is_one_line(*header);
+    if (!ok)
+        return err_set(err, EINVAL,
+                       "a header or token holds a line break; remove it where it "
+                       "comes from");
+    return 0;
+}
+
+static bool is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "[::1]") == 0;
+}
+
+static bool is_http(const char *scheme)
+{
+    return strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
+}
+
+/* Reads the URL and keeps what may be shown of it: a path or a query can hold a token. */
+static int open_url(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+    CURLU *url = transfer->url;
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    bool ok = url && curl_url_set(url, CURLUPART_URL, fetch->url, 0) == CURLUE_OK &&
+              curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && is_http(scheme) &&
+              curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+
+    if (ok) {
+        curl_url_get(url, CURLUPART_PORT, &port, 0);
+        transfer->is_local = fetch->unix_socket || is_loopback(host);
+        if (fetch->unix_socket)
+            snprintf(transfer->origin, sizeof(transfer->origin), "unix:%s",
+                     quote(str_of(fetch->unix_socket)).text);
+        else
+            snprintf(transfer->origin, sizeof(transfer->origin), "%s://%s%s%s", scheme,
+                     quote(str_of(host)).text, port ? ":" : "", port ? port : "");
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    return ok ? 0
+              : err_set(transfer->err, EINVAL,
+                        "the URL is not of the form http://HOST:PORT/PATH or https://…");
+}
+
+static void add_header(struct transfer *transfer, const char *name, const char *value)
+{
+    size_t size = strlen(name) + strlen(value) + 1;
+    char *line = heap_array(size, 1);
+    struct curl_slist *longer;
+
+    snprintf(line, size, "%s%s", name, value);
+    longer = curl_slist_append(transfer->headers, line);
+    free(line);
+    if (!longer)
+        abort();
+    transfer->headers = longer;
+}
+
+static void add_headers(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+
+    for (const char *const *header = fetch->headers; header && *header; header++)
+        add_header(transfer, *header, "");
+    add_header(transfer, "Content-Type: ", fetch->content_type ? fetch->content_type : "");
+    if (fetch->bearer)
+        add_header(transfer, "Authorization: Bearer ", fetch->bearer);
+    /* Servers that ignore this one cost a second of waiting. */
+    add_header(transfer, "Expect:", "");
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *ctx)
+{
+    struct transfer *transfer = ctx;
+
+    (void)line;
+    transfer->header_bytes += size * n;
+    if (transfer->header_bytes <= MOST_HEADER_BYTES)
+        return size * n;
+    transfer->code = err_set(transfer->err, EFBIG, "%s sent more than %d bytes of headers",
+                             transfer->origin, MOST_HEADER_BYTES);
+    return 0;
+}
+
+/* Gets the body after decompression, so that the ceiling holds for what a gzip bomb becomes. */
+static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
+{
+    struct transfer *transfer = ctx;
+    const struct fetch *fetch = transfer->fetch;
+    struct str piece = { bytes, size * n };
+
+    if (piece.n > fetch->max_answer - transfer->body_bytes) {
+        transfer->code = err_set(transfer->err, EFBIG,
+                                 "the answer of %s is larger than %zu bytes; raise the ceiling if "
+                                 "it has to be",
+                                 transfer->origin, fetch->max_answer);
+        return 0;
+    }
+    transfer->body_bytes += piece.n;
+    if (piece.n && fetch->sink)
+        transfer->code = fetch->sink(fetch->ctx, piece, transfer->err);
+    if (transfer->code > 0)
+        transfer->code = 0;
+    return transfer->code ? 0 : piece.n;
+}
+
+static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct transfer *transfer = ctx;
+
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    (void)up;
+    if (!atomic_load(transfer->fetch->cancelled))
+        return 0;
+    transfer->code =
+        err_set(transfer->err, ECANCELED, "the request to %s was stopped", transfer->origin);
+    return 1;
+}
+
+#define SET(option, value) ok = curl_easy_setopt(easy, option, value) == CURLE_OK && ok
+
+static bool set_limits(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+    CURL *easy = transfer->easy;
+    bool ok = true;
+
+#if CURL_AT_LEAST_VERSION(7, 85, 0)
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+    /* Not to wait past the deadline for a name server that hangs; older ones wait for it. */
+    SET(CURLOPT_QUICK_EXIT, 1L);
+#endif
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_TIMEOUT_MS, fetch->timeout_ms < LONG_MAX ? (long)fetch->timeout_ms : LONG_MAX);
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, transfer);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, transfer);
+    if (fetch->cancelled) {
+        SET(CURLOPT_XFERINFOFUNCTION, on_progress);
+        SET(CURLOPT_XFERINFODATA, transfer);
+        SET(CURLOPT_NOPROGRESS, 0L);
+    }
+    return ok;
+}
+
+static bool set_peer(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+    CURL *easy = transfer->easy;
+    bool ok = true;
+
+    SET(CURLOPT_CURLU, transfer->url);
+    SET(CURLOPT_ERRORBUFFER, transfer->curl_words);
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    /* One request has nothing to gain from HTTP/2. */
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (fetch->unix_socket)
+        SET(CURLOPT_UNIX_SOCKET_PATH, fetch->unix_socket);
+    if (transfer->is_local)
+        SET(CURLOPT_PROXY, "");
+    if (fetch->ca_file) {
+        SET(CURLOPT_CAINFO, fetch->ca_file);
+        SET(CURLOPT_CAPATH, NULL);
+    }
+    if (fetch->user) {
+        SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        SET(CURLOPT_USERNAME, fetch->user);
+        SET(CURLOPT_PASSWORD, fetch->password ? fetch->password : "");
+    }
+    return ok;
+}
+
+static bool set_request(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+    const char *method = fetch->method ? fetch->method : fetch->body.n ? "POST" : "GET";
+    bool has_body = fetch->body.n || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
+    CURL *easy = transfer->easy;
+    bool ok = true;
+
+    add_headers(transfer);
+    SET(CURLOPT_HTTPHEADER, transfer->headers);
+    SET(CURLOPT_USERAGENT, "sonde/" SONDE_VERSION);
+    SET(CURLOPT_ACCEPT_ENCODING, "gzip");
+    if (has_body) {
+        SET(CURLOPT_POSTFIELDS, fetch->body.n ? fetch->body.p : "");
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)fetch->body.n);
+    }
+    if (strcmp(method, "HEAD") == 0)
+        SET(CURLOPT_NOBODY, 1L);
+    else
+        SET(CURLOPT_CUSTOMREQUEST, method);
+    return ok;
+}
+
+static int refuse_connection(struct transfer *transfer)
+{
+    long number = 0;
+
+    curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
+    return err_set(transfer->err, number == ENOENT || number == EACCES ? (int)number : ECONNREFUSED,
+                   "cannot connect to %s: %s; is it running, and listening there?",
+                   transfer->origin, number ? err_words((int)number) : "no connection");
+}
+
+static int refuse_late(struct transfer *transfer)
+{
+    if (transfer->body_bytes)
+        return err_set(transfer->err, ETIMEDOUT,
+                       "%s had sent only %zu bytes of its answer after %lld ms", transfer->origin,
+                       transfer->body_bytes, (long long)transfer->fetch->timeout_ms);
+    return err_set(transfer->err, ETIMEDOUT, "%s did not answer within %lld ms", transfer->origin,
+                   (long long)transfer->fetch->timeout_ms);
+}
+
+static int refuse_tls(struct transfer *transfer, const char *words)
+{
+    /* They quote the server's certificate, but nothing of the request. */
+    if (transfer->curl_words[0])
+        words = transfer->curl_words;
+    return err_set(transfer->err, EACCES, "no trusted TLS connection to %s: %s", transfer->origin,
+                   quote(str_trim(str_of(words))).text);
+}
+
+static int judge(struct transfer *transfer, CURLcode result)
+{
+    const char *words = curl_easy_strerror(result);
+
+    if (transfer->code < 0)
+        return transfer->code;
+    switch (result) {
+    case CURLE_OK:
+        return 0;
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return err_set(transfer->err, ENOENT,
+                       "the host name of %s is not known; check its spelling and the name service",
+                       transfer->origin);
+    case CURLE_COULDNT_CONNECT:
+        return refuse_connection(transfer);
+    case CURLE_OPERATION_TIMEDOUT:
+        return refuse_late(transfer);
+    case CURLE_SSL_CACERT_BADFILE:
+        return err_set(transfer->err, EACCES, "cannot read certificates from %s",
+                       quote(str_of(transfer->fetch->ca_file)).text);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+        return refuse_tls(transfer, words);
+    case CURLE_PARTIAL_FILE:
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+        return err_set(transfer->err, EREMOTEIO,
+                       "%s closed the connection before its answer was whole (%zu bytes came)",
+                       transfer->origin, transfer->body_bytes);
+    default:
+        return err_set(transfer->err, EREMOTEIO, "the request to %s failed: %s", transfer->origin,
+                       words);
+    }
+}
+
+static void fill_result(struct transfer *transfer, struct fetch_result *ret)
+{
+    const char *content_type = NULL;
+
+    *ret = (struct fetch_result){ .bytes = transfer->body_bytes };
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
+    snprintf(ret->content_type, sizeof(ret->content_type), "%s", content_type ? content_type : "");
+}
+
+static int run(struct transfer *transfer, struct fetch_result *ret)
+{
+    int code = open_url(transfer);
+
+    if (code < 0)
+        return code;
+    if (!transfer->easy || !set_limits(transfer) || !set_peer(transfer) || !set_request(transfer))
+        return err_set(transfer->err, ENOTSUP,
+                       "the installed libcurl cannot make this request to %s", transfer->origin);
+    code = judge(transfer, curl_easy_perform(transfer->easy));
+    if (!code)
+        fill_result(transfer, ret);
+    return code;
+}
+
+static void init_curl(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct err unwanted;
+    struct transfer transfer = { .fetch = fetch, .err = err ? err : &unwanted };
+    int code = check_lines(fetch, err);
+
+    if (code < 0)
+        return code;
+    /* libcurl takes 0 for "no limit". */
+    if (fetch->timeout_ms <= 0)
+        return err_set(err, ETIMEDOUT, "no time is left for a request");
+    pthread_once(&once, init_curl);
+    transfer.easy = curl_easy_init();
+    transfer.url = curl_url();
+    code = run(&transfer, ret);
+    curl_easy_cleanup(transfer.easy);
+    curl_url_cleanup(transfer.url);
+    curl_slist_free_all(transfer.headers);
+    return code;
+}

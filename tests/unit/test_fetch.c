@@ -1,0 +1,843 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Real servers in this process: libmicrohttpd for what is HTTP, a socket for what only pretends. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fetch.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <gnutls/x509.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <zlib.h>
+
+/* What holds the server (or the name service) back until the test lets it go on. */
+struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_shut;
+    unsigned n_inside;
+};
+
+static struct gate gate = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 };
+
+static void set_shut(bool is_shut)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.is_shut = is_shut;
+    pthread_cond_broadcast(&gate.changed);
+    while (!is_shut && gate.n_inside)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void pass_gate(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.n_inside++;
+    while (gate.is_shut)
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    gate.n_inside--;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+/* Takes the place of the C library's, for libcurl too, so that no test needs a name server. */
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **res)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+    if (node && strcmp(node, "hangs.example") == 0)
+        pass_gate();
+    if (node && strstr(node, ".example"))
+        return EAI_NONAME;
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    return real(node, service, hints, res);
+}
+
+struct fixture {
+    struct MHD_Daemon *daemon;
+    struct buf answer, bomb;
+    struct fetch fetch;
+    struct fetch_result result;
+    struct err err;
+    char url[200], path[64];
+    atomic_bool cancelled;
+};
+
+static ssize_t give_forever(void *ctx, uint64_t at, char *to, size_t size)
+{
+    (void)ctx;
+    (void)at;
+    memset(to, 'x', size);
+    return (ssize_t)size;
+}
+
+static ssize_t give_half(void *ctx, uint64_t at, char *to, size_t size)
+{
+    (void)ctx;
+    if (at >= 500)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    size = size < 500 - at ? size : 500 - at;
+    memset(to, 'x', size);
+    return (ssize_t)size;
+}
+
+static struct MHD_Response *text_response(struct str text)
+{
+    return MHD_create_response_from_buffer(text.n, (void *)(uintptr_t)text.p,
+                                           MHD_RESPMEM_MUST_COPY);
+}
+
+static enum MHD_Result put_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    (void)kind;
+    buf_printf(ctx, "%s: %s\n", name, value);
+    return MHD_YES;
+}
+
+/* The request, back as text. */
+static struct MHD_Response *echo(struct MHD_Connection *connection, const char *method,
+                                 const struct buf *body)
+{
+    struct MHD_Response *response;
+    struct buf text;
+
+    buf_init(&text, 1 << 20);
+    buf_printf(&text, "%s\n", method);
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, put_header, &text);
+    buf_printf(&text, "\n%s", body->n ? body->p : "");
+    response = text_response(buf_str(&text));
+    buf_free(&text);
+    return response;
+}
+
+static struct MHD_Response *respond(struct fixture *fixture, struct MHD_Connection *connection,
+                                    const char *url, const char *method, const struct buf *body,
+                                    unsigned *status)
+{
+    struct MHD_Response *response;
+
+    *status = 200;
+    if (strcmp(url, "/echo") == 0)
+        return echo(connection, method, body);
+    if (strcmp(url, "/error") == 0) {
+        *status = 500;
+        return text_response(STR("it broke"));
+    }
+    if (strcmp(url, "/moved") == 0) {
+        *status = 302;
+        response = text_response(STR("elsewhere"));
+        MHD_add_response_header(response, "Location", "/error");
+        return response;
+    }
+    if (strcmp(url, "/endless") == 0)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536, give_forever, NULL, NULL);
+    if (strcmp(url, "/cut") == 0)
+        return MHD_create_response_from_callback(1000, 1000, give_half, NULL, NULL);
+    if (strcmp(url, "/cut-chunks") == 0)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1000, give_half, NULL, NULL);
+    if (strcmp(url, "/slow") == 0) {
+        atomic_store(&fixture->cancelled, true);
+        pass_gate();
+    }
+    if (strcmp(url, "/bomb") == 0) {
+        response = text_response(buf_str(&fixture->bomb));
+        MHD_add_response_header(response, "Content-Encoding", "gzip");
+        return response;
+    }
+    response = text_response(STR("0123456789"));
+    MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
+    return response;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    struct buf *body = *state;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    unsigned status;
+
+    (void)version;
+    if (!body) {
+        *state = body = heap_alloc(sizeof(*body));
+        buf_init(body, 1 << 20);
+        return MHD_YES;
+    }
+    if (*upload_size) {
+        buf_put(body, (struct str){ upload, *upload_size });
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    response = respond(ctx, connection, url, method, body, &status);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static void on_end(void *ctx, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode why)
+{
+    (void)ctx;
+    (void)connection;
+    (void)why;
+    if (*state)
+        buf_free(*state);
+    free(*state);
+}
+
+/* 16 MB of zeros as 16 KB. */
+static void make_bomb(struct buf *bomb)
+{
+    static char zeros[64 * 1024];
+    z_stream stream = { 0 };
+
+    buf_init(bomb, 1 << 20);
+    assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_out = (unsigned char *)buf_room(bomb, 1 << 16);
+    stream.avail_out = 1 << 16;
+    for (int i = 0; i < 256; i++) {
+        stream.next_in = (unsigned char *)zeros;
+        stream.avail_in = sizeof(zeros);
+        deflate(&stream, i < 255 ? Z_NO_FLUSH : Z_FINISH);
+    }
+    bomb->n = stream.total_out;
+    buf_end(bomb);
+    deflateEnd(&stream);
+}
+
+static int collect(void *ctx, struct str piece, struct err *err)
+{
+    struct buf *answer = ctx;
+
+    (void)err;
+    buf_put(answer, piece);
+    return 0;
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+
+    buf_init(&fixture->answer, 32 << 20);
+    make_bomb(&fixture->bomb);
+    fixture->fetch = (struct fetch){
+        .url = fixture->url,
+        .timeout_ms = 20 * 1000,
+        .max_answer = 1 << 20,
+        .sink = collect,
+        .ctx = &fixture->answer,
+    };
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_shut(false);
+    if (fixture->daemon)
+        MHD_stop_daemon(fixture->daemon);
+    if (fixture->path[0])
+        unlink(fixture->path);
+    buf_free(&fixture->answer);
+    buf_free(&fixture->bomb);
+    free(fixture);
+    return 0;
+}
+
+static int listen_on_loopback(unsigned short *ret_port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void serve_on(struct fixture *fixture, int fd, unsigned flags, const char *key,
+                     const char *certificate)
+{
+    const struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)certificate },
+        { MHD_OPTION_END, 0, NULL },
+    };
+
+    fixture->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | flags, 0, NULL, NULL,
+        on_request, fixture, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_end,
+        NULL, MHD_OPTION_ARRAY, key ? tls : &tls[2], MHD_OPTION_END);
+    assert_non_null(fixture->daemon);
+}
+
+/* Starts the server if there is none yet, and asks it for `path`. */
+static int ask(struct fixture *fixture, const char *path)
+{
+    static unsigned short port;
+
+    if (!fixture->daemon)
+        serve_on(fixture, listen_on_loopback(&port), 0, NULL, NULL);
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d%s", port, path);
+    buf_reset(&fixture->answer);
+    fixture->err = (struct err){ 0 };
+    memset(&fixture->result, 0xa5, sizeof(fixture->result));
+    return fetch_run(&fixture->fetch, &fixture->result, &fixture->err);
+}
+
+static void assert_answered(struct fixture *fixture, int code)
+{
+    if (code)
+        fail_msg("%d: %s", code, fixture->err.text);
+}
+
+static void assert_sentence(struct fixture *fixture, const char *format)
+{
+    char expected[500], origin[100];
+
+    snprintf(origin, sizeof(origin), "%.*s", (int)strcspn(fixture->url + 7, "/") + 7, fixture->url);
+    snprintf(expected, sizeof(expected), "%.*s%s%s", (int)strcspn(format, "@"), format, origin,
+             format + strcspn(format, "@") + 1);
+    assert_string_equal(fixture->err.text, expected);
+}
+
+static void an_answer_comes_whole_with_its_status_and_type(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answered(fixture, ask(fixture, "/"));
+    assert_int_equal(fixture->result.status, 200);
+    assert_int_equal(fixture->result.bytes, 10);
+    assert_string_equal(fixture->result.content_type, "text/plain; charset=utf-8");
+    assert_str(buf_str(&fixture->answer), "0123456789");
+    fixture->fetch.sink = NULL;
+    assert_answered(fixture, ask(fixture, "/"));
+    assert_int_equal(fixture->result.bytes, 10);
+}
+
+static void the_request_is_what_was_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "GET\n");
+    assert_contains(fixture->answer.p, "User-Agent: sonde/" SONDE_VERSION "\n");
+    assert_contains(fixture->answer.p, "Accept-Encoding: gzip\n");
+    assert_string_equal(fixture->result.content_type, "");
+
+    fixture->fetch.body = STR("a 1\n");
+    fixture->fetch.content_type = "text/x-y";
+    fixture->fetch.headers = (const char *const[]){ "X-One: 1", "X-Two: 2", NULL };
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "POST\n");
+    assert_contains(fixture->answer.p, "X-One: 1\nX-Two: 2\nContent-Type: text/x-y\n");
+    assert_contains(fixture->answer.p, "Content-Length: 4\n");
+    assert_contains(fixture->answer.p, "\n\na 1\n");
+    assert_null(strstr(fixture->answer.p, "Expect"));
+}
+
+static void any_method_goes_with_and_without_a_body(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.method = "PUT";
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "PUT\n");
+    assert_contains(fixture->answer.p, "Content-Length: 0\n");
+    assert_null(strstr(fixture->answer.p, "Content-Type"));
+    fixture->fetch.method = "DELETE";
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "DELETE\n");
+    fixture->fetch.method = "HEAD";
+    assert_answered(fixture, ask(fixture, "/"));
+    assert_int_equal(fixture->result.status, 200);
+    assert_int_equal(fixture->result.bytes, 0);
+}
+
+static void credentials_reach_the_server(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.user = "alice";
+    fixture->fetch.password = "secret";
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "Authorization: Basic YWxpY2U6c2VjcmV0\n");
+    fixture->fetch.user = NULL;
+    fixture->fetch.bearer = "eyJh.x";
+    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_contains(fixture->answer.p, "Authorization: Bearer eyJh.x\n");
+}
+
+static void an_error_status_is_an_answer(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answered(fixture, ask(fixture, "/error"));
+    assert_int_equal(fixture->result.status, 500);
+    assert_str(buf_str(&fixture->answer), "it broke");
+}
+
+static void a_redirect_is_not_followed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answered(fixture, ask(fixture, "/moved"));
+    assert_int_equal(fixture->result.status, 302);
+    assert_str(buf_str(&fixture->answer), "elsewhere");
+}
+
+static void the_ceiling_is_the_last_byte_that_passes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.max_answer = 10;
+    assert_answered(fixture, ask(fixture, "/"));
+    fixture->fetch.max_answer = 9;
+    assert_int_equal(ask(fixture, "/"), -EFBIG);
+    assert_sentence(fixture, "the answer of @ is larger than 9 bytes; raise the ceiling if it has "
+                             "to be");
+    assert_int_equal(fixture->result.status, (long)0xa5a5a5a5a5a5a5a5);
+}
+
+static void an_endless_answer_ends_at_the_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask(fixture, "/endless"), -EFBIG);
+    assert_true(fixture->answer.n <= fixture->fetch.max_answer);
+}
+
+static void gzip_is_asked_for_and_unpacked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.max_answer = 16 << 20;
+    assert_answered(fixture, ask(fixture, "/bomb"));
+    assert_int_equal(fixture->result.bytes, 16 << 20);
+    assert_int_equal(fixture->answer.n, 16 << 20);
+}
+
+static void a_gzip_bomb_ends_at_the_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask(fixture, "/bomb"), -EFBIG);
+    assert_true(fixture->answer.n <= fixture->fetch.max_answer);
+}
+
+static void garbled_gzip_is_no_answer(void **state)
+{
+    struct fixture *fixture = *state;
+
+    memset(fixture->bomb.p + 10, 0xff, 100);
+    assert_int_equal(ask(fixture, "/bomb"), -EREMOTEIO);
+}
+
+static void a_cut_answer_is_no_answer(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask(fixture, "/cut"), -EREMOTEIO);
+    assert_sentence(fixture,
+                    "@ closed the connection before its answer was whole (500 bytes came)");
+    assert_int_equal(ask(fixture, "/cut-chunks"), -EREMOTEIO);
+    assert_sentence(fixture,
+                    "@ closed the connection before its answer was whole (500 bytes came)");
+}
+
+static int refuse_all(void *ctx, struct str piece, struct err *err)
+{
+    (void)ctx;
+    (void)piece;
+    return err_set(err, EBADMSG, "that is no JSON");
+}
+
+static void what_the_sink_says_is_passed_on(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.sink = refuse_all;
+    assert_int_equal(ask(fixture, "/"), -EBADMSG);
+    assert_string_equal(fixture->err.text, "that is no JSON");
+}
+
+static void a_slow_answer_ends_at_the_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t begin = clock_mono(&clock_real);
+
+    set_shut(true);
+    fixture->fetch.timeout_ms = 100;
+    assert_int_equal(ask(fixture, "/slow"), -ETIMEDOUT);
+    assert_sentence(fixture, "@ did not answer within 100 ms");
+    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+    fixture->fetch.timeout_ms = 0;
+    assert_int_equal(ask(fixture, "/"), -ETIMEDOUT);
+    fixture->fetch.timeout_ms = -5;
+    assert_int_equal(ask(fixture, "/"), -ETIMEDOUT);
+    assert_string_equal(fixture->err.text, "no time is left for a request");
+}
+
+static void a_request_can_be_cancelled(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t begin = clock_mono(&clock_real);
+
+    set_shut(true);
+    fixture->fetch.cancelled = &fixture->cancelled;
+    assert_int_equal(ask(fixture, "/slow"), -ECANCELED);
+    assert_sentence(fixture, "the request to @ was stopped");
+    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+}
+
+static void a_closed_port_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned short port;
+
+    close(listen_on_loopback(&port));
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/x", port);
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ECONNREFUSED);
+    assert_sentence(fixture, "cannot connect to @: Connection refused; is it running, and "
+                             "listening there?");
+}
+
+static void an_unknown_host_name_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.url = "http://nowhere.example:9090/api";
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ENOENT);
+    assert_string_equal(fixture->err.text, "the host name of http://nowhere.example:9090 is not "
+                                           "known; check its spelling and the name service");
+}
+
+static void a_name_service_that_hangs_is_not_waited_for(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t begin = clock_mono(&clock_real);
+
+    if (curl_version_info(CURLVERSION_NOW)->version_num < CURL_VERSION_BITS(7, 87, 0))
+        skip();
+    set_shut(true);
+    fixture->fetch.timeout_ms = 100;
+    fixture->fetch.url = "http://hangs.example/";
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ETIMEDOUT);
+    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+}
+
+static void sentences_hold_no_credential_and_no_path(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned short port;
+
+    close(listen_on_loopback(&port));
+    snprintf(fixture->url, sizeof(fixture->url),
+             "http://alice:secret@127.0.0.1:%d/secret?token=secret#secret", port);
+    fixture->fetch.bearer = "secret";
+    fixture->fetch.headers = (const char *const[]){ "X-SLURM-USER-TOKEN: secret", NULL };
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ECONNREFUSED);
+    assert_contains(fixture->err.text, "http://127.0.0.1:");
+    assert_null(strstr(fixture->err.text, "secret"));
+    assert_null(strstr(fixture->err.text, "alice"));
+    fixture->fetch.bearer = "secret\n";
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EINVAL);
+    assert_null(strstr(fixture->err.text, "secret"));
+    fixture->fetch.bearer = NULL;
+    fixture->fetch.headers = (const char *const[]){ "A: b", "X: secret\r\nY: z", NULL };
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EINVAL);
+    assert_string_equal(fixture->err.text,
+                        "a header or token holds a line break; remove it where it comes from");
+}
+
+static void only_http_urls_are_taken(void **state)
+{
+    static const char *const urls[] = {
+        "",
+        "example.com",
+        "ftp://127.0.0.1/",
+        "file:///etc/passwd",
+        "http://",
+        "http://a b/",
+        "http://127.0.0.1:99999/",
+        "gopher://",
+        "HTTPx://127.0.0.1",
+        "http://[::1/",
+        "/etc/passwd",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        fixture->fetch.url = urls[i];
+        if (fetch_run(&fixture->fetch, &fixture->result, &fixture->err) != -EINVAL)
+            fail_msg("%s: %s", urls[i], fixture->err.text);
+    }
+    assert_string_equal(fixture->err.text,
+                        "the URL is not of the form http://HOST:PORT/PATH or https://…");
+}
+
+static void a_proxy_is_not_used_for_this_machine(void **state)
+{
+    struct fixture *fixture = *state;
+    int code;
+
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("all_proxy", "http://127.0.0.1:1", 1);
+    code = ask(fixture, "/");
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    assert_answered(fixture, code);
+}
+
+static void a_unix_socket_takes_the_place_of_the_host(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(fixture->path, sizeof(fixture->path), "/tmp/sonde-fetch-%d.sock", (int)getpid());
+    fixture->fetch.url = "http://nowhere.example/";
+    fixture->fetch.unix_socket = fixture->path;
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ENOENT);
+    assert_contains(fixture->err.text, "cannot connect to unix:/tmp/sonde-fetch-");
+    assert_contains(fixture->err.text, ".sock: No such file or directory; is it running");
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", fixture->path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    serve_on(fixture, fd, 0, NULL, NULL);
+    assert_answered(fixture, fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
+    assert_str(buf_str(&fixture->answer), "0123456789");
+}
+
+/* A certificate for localhost that signs itself, and its key, as PEM. */
+static void make_certificate(char *key_pem, char *certificate_pem, size_t size)
+{
+    gnutls_x509_privkey_t key;
+    gnutls_x509_crt_t certificate;
+    size_t key_size = size, certificate_size = size;
+    time_t now = clock_wall(&clock_real) / NS_PER_SEC;
+
+    gnutls_x509_privkey_init(&key);
+    gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
+                                 GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
+    gnutls_x509_crt_init(&certificate);
+    gnutls_x509_crt_set_version(certificate, 3);
+    gnutls_x509_crt_set_serial(certificate, "\1", 1);
+    gnutls_x509_crt_set_dn(certificate, "CN=localhost", NULL);
+    gnutls_x509_crt_set_activation_time(certificate, now - 60);
+    gnutls_x509_crt_set_expiration_time(certificate, now + 3600);
+    gnutls_x509_crt_set_basic_constraints(certificate, 1, 0);
+    gnutls_x509_crt_set_key_usage(certificate,
+                                  GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_DIGITAL_SIGNATURE);
+    gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, "localhost", 9,
+                                         GNUTLS_FSAN_SET);
+    gnutls_x509_crt_set_key(certificate, key);
+    assert_int_equal(gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0), 0);
+    assert_int_equal(gnutls_x509_privkey_export(key, GNUTLS_X509_FMT_PEM, key_pem, &key_size), 0);
+    assert_int_equal(gnutls_x509_crt_export(certificate, GNUTLS_X509_FMT_PEM, certificate_pem,
+                                            &certificate_size),
+                     0);
+    gnutls_x509_crt_deinit(certificate);
+    gnutls_x509_privkey_deinit(key);
+}
+
+static void tls_is_trusted_by_its_certificate_and_name_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    char key[4096], certificate[4096];
+    unsigned short port;
+    int fd;
+
+    make_certificate(key, certificate, sizeof(key));
+    serve_on(fixture, listen_on_loopback(&port), MHD_USE_TLS, key, certificate);
+    snprintf(fixture->path, sizeof(fixture->path), "/tmp/sonde-fetch-XXXXXX");
+    fd = mkstemp(fixture->path);
+    assert_int_equal(write(fd, certificate, strlen(certificate)), strlen(certificate));
+    close(fd);
+
+    snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d/", port);
+    fixture->fetch.ca_file = fixture->path;
+    assert_answered(fixture, fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
+    assert_str(buf_str(&fixture->answer), "0123456789");
+
+    fixture->fetch.ca_file = NULL;
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EACCES);
+    assert_contains(fixture->err.text, "no trusted TLS connection to https://localhost:");
+    assert_contains(fixture->err.text, "certificate verification failed");
+
+    fixture->fetch.ca_file = "/nowhere/ca.pem";
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EACCES);
+    assert_string_equal(fixture->err.text, "cannot read certificates from /nowhere/ca.pem");
+
+    fixture->fetch.ca_file = fixture->path;
+    snprintf(fixture->url, sizeof(fixture->url), "https://127.0.0.1:%d/", port);
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EACCES);
+    assert_contains(fixture->err.text, "does not match");
+}
+
+static void tls_with_a_server_that_has_none_is_denied(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answered(fixture, ask(fixture, "/"));
+    memmove(fixture->url + 5, fixture->url + 4, strlen(fixture->url + 4) + 1);
+    fixture->url[4] = 's';
+    assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EACCES);
+}
+
+/* Accepts one connection, reads the request and says `begin`, then `more` again and again. */
+struct pretender {
+    int fd;
+    const char *begin, *more;
+};
+
+static bool say(int fd, const char *text)
+{
+    return send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0;
+}
+
+static void *pretend(void *arg)
+{
+    struct pretender *pretender = arg;
+    int fd = accept(pretender->fd, NULL, NULL);
+    char request[4096];
+
+    if (recv(fd, request, sizeof(request), 0) > 0 && say(fd, pretender->begin))
+        while (pretender->more && say(fd, pretender->more))
+            continue;
+    close(fd);
+    return NULL;
+}
+
+static int ask_pretender(struct fixture *fixture, const char *begin, const char *more)
+{
+    struct pretender pretender = { .begin = begin, .more = more };
+    unsigned short port;
+    pthread_t thread;
+    int code;
+
+    pretender.fd = listen_on_loopback(&port);
+    assert_int_equal(pthread_create(&thread, NULL, pretend, &pretender), 0);
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/", port);
+    code = fetch_run(&fixture->fetch, &fixture->result, &fixture->err);
+    pthread_join(thread, NULL);
+    close(pretender.fd);
+    return code;
+}
+
+static void a_server_that_only_pretends_is_found_out(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask_pretender(fixture, "SSH-2.0-OpenSSH_9.2\r\n", NULL), -EREMOTEIO);
+    assert_int_equal(ask_pretender(fixture, "", NULL), -EREMOTEIO);
+    assert_sentence(fixture, "@ closed the connection before its answer was whole (0 bytes came)");
+    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", NULL),
+                     -EREMOTEIO);
+    assert_int_equal(
+        ask_pretender(fixture, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", NULL),
+        -EREMOTEIO);
+}
+
+static void endless_headers_end_at_a_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\n", "X-Header: value\r\n"), -EFBIG);
+    assert_sentence(fixture, "@ sent more than 262144 bytes of headers");
+    assert_true(ask_pretender(fixture, "HTTP/1.1 200 OK\r\nX: ", "xxxxxxxxxxxxxxxxxxxxxxxxx") < 0);
+    assert_true(ask_pretender(fixture, "", "HTTP/1.1 100 Continue\r\n\r\n") < 0);
+}
+
+static void an_answer_that_trickles_ends_at_the_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->fetch.timeout_ms = 200;
+    fixture->fetch.max_answer = SIZE_MAX;
+    fixture->fetch.sink = NULL;
+    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\n\r\n", "x"), -ETIMEDOUT);
+    assert_contains(fixture->err.text, "bytes of its answer after 200 ms");
+}
+
+static void *ask_once(void *arg)
+{
+    const struct fetch *fetch = arg;
+    struct fetch_result result;
+
+    return fetch_run(fetch, &result, NULL) == 0 ? arg : NULL;
+}
+
+static void any_number_of_threads_may_ask(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_t threads[8];
+
+    fixture->fetch.sink = NULL;
+    assert_answered(fixture, ask(fixture, "/"));
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_once, &fixture->fetch), 0);
+    for (size_t i = 0; i < 8; i++) {
+        void *ok;
+
+        pthread_join(threads[i], &ok);
+        assert_non_null(ok);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_answer_comes_whole_with_its_status_and_type),
+        TEST(the_request_is_what_was_asked_for),
+        TEST(any_method_goes_with_and_without_a_body),
+        TEST(credentials_reach_the_server),
+        TEST(an_error_status_is_an_answer),
+        TEST(a_redirect_is_not_followed),
+        TEST(the_ceiling_is_the_last_byte_that_passes),
+        TEST(an_endless_answer_ends_at_the_ceiling),
+        TEST(gzip_is_asked_for_and_unpacked),
+        TEST(a_gzip_bomb_ends_at_the_ceiling),
+        TEST(garbled_gzip_is_no_answer),
+        TEST(a_cut_answer_is_no_answer),
+        TEST(what_the_sink_says_is_passed_on),
+        TEST(a_slow_answer_ends_at_the_deadline),
+        TEST(a_request_can_be_cancelled),
+        TEST(a_closed_port_is_refused),
+        TEST(an_unknown_host_name_is_named),
+        TEST(a_name_service_that_hangs_is_not_waited_for),
+        TEST(sentences_hold_no_credential_and_no_path),
+        TEST(only_http_urls_are_taken),
+        TEST(a_proxy_is_not_used_for_this_machine),
+        TEST(a_unix_socket_takes_the_place_of_the_host),
+        TEST(tls_is_trusted_by_its_certificate_and_name_alone),
+        TEST(tls_with_a_server_that_has_none_is_denied),
+        TEST(a_server_that_only_pretends_is_found_out),
+        TEST(endless_headers_end_at_a_ceiling),
+        TEST(an_answer_that_trickles_ends_at_the_deadline),
+        TEST(any_number_of_threads_may_ask),
+    };
+
+    return RUN_TESTS(tests);
+}
