@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* User and group names for numbers, through one thread, so that a slow directory (LDAP, sssd) costs
  * nobody else a wait: an unknown number is answered with its digits at once, and with its name as
- * soon as the directory has given it. Answers, also "no such user", are kept for a while. */
+ * soon as the directory has given it. Names are kept for an hour and then asked for again in the
+ * background; "no such user" and failures are kept for a minute. */
 #ifndef SONDE_BASE_USERS_H
 #define SONDE_BASE_USERS_H
 
 #include "base/clock.h"
-#include "base/str.h"
 
 #include <sys/types.h>
 
@@ -14,9 +14,11 @@ enum { USERS_NAME_MAX = 64 }; /* longer names are cut */
 
 struct users;
 
-/* How names are looked up; a test puts its own. Writes a name ended by NUL and returns true. */
+/* How names are looked up, on the thread; a test puts its own. Writes a name ended by NUL and
+ * returns true, or false when there is none or the directory does not answer: the two can't be told
+ * apart through sssd. `ctx` must outlive a lookup that is under way when users_free is called. */
 struct users_lookup {
-    bool (*user)(void *ctx, uid_t uid, char name[USERS_NAME_MAX], gid_t *ret_primary_group);
+    bool (*user)(void *ctx, uid_t uid, char name[USERS_NAME_MAX]);
     bool (*group)(void *ctx, gid_t gid, char name[USERS_NAME_MAX]);
     void *ctx;
 };
@@ -24,15 +26,18 @@ struct users_lookup {
 extern const struct users_lookup users_system; /* getpwuid_r, getgrgid_r */
 
 struct users *users_new(const struct users_lookup *lookup, const struct clock *clock);
+
+/* Does not wait for a lookup that hangs: its thread is left behind and frees its memory when the
+ * directory ever answers. */
 struct users *users_free(struct users *users);
 
-/* Never waits. Writes the name, or the number in digits while the name is unknown. True if it is the
- * name. */
+/* Never waits. Writes the name, or the number in digits while the name is unknown. True if it is
+ * the name. A name once known is given until a newer one takes its place. */
 bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
 bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX]);
 
 /* For tests and one-shot commands: waits until every question asked so far has been answered, but
- * not past the deadline (monotonic). */
+ * not past the deadline (monotonic). False if it came first. */
 bool users_settle(struct users *users, int64_t deadline_ns);
 
 #endif

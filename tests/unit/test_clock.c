@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "manual_clock.h"
+
+struct waiting {
+    const struct clock *clock;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    int64_t until_mono_ns;
+    bool was_signalled; /* under the lock */
+    bool saw_signal;
+};
+
+static void waiting_init(struct waiting *waiting, const struct clock *clock, int64_t until_mono_ns)
+{
+    *waiting = (struct waiting){ .clock = clock, .until_mono_ns = until_mono_ns };
+    pthread_mutex_init(&waiting->lock, NULL);
+    clock_cond_init(&waiting->cond);
+}
+
+static void waiting_destroy(struct waiting *waiting)
+{
+    pthread_cond_destroy(&waiting->cond);
+    pthread_mutex_destroy(&waiting->lock);
+}
+
+static void *wait_for_signal_or_deadline(void *arg)
+{
+    struct waiting *waiting = arg;
+    bool in_time = true;
+
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->was_signalled && in_time)
+        in_time =
+            clock_wait(waiting->clock, &waiting->cond, &waiting->lock, waiting->until_mono_ns);
+    waiting->saw_signal = waiting->was_signalled;
+    pthread_mutex_unlock(&waiting->lock);
+    return NULL;
+}
+
+static void give_signal(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->lock);
+    waiting->was_signalled = true;
+    pthread_cond_signal(&waiting->cond);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+static void real_time_goes_on_and_a_passed_deadline_ends_the_wait(void **state)
+{
+    struct waiting waiting;
+    int64_t begin = clock_mono(&clock_real);
+
+    (void)state;
+    waiting_init(&waiting, &clock_real, begin + 5 * NS_PER_MS);
+    wait_for_signal_or_deadline(&waiting);
+    assert_false(waiting.saw_signal);
+    assert_true(clock_mono(&clock_real) >= begin + 5 * NS_PER_MS);
+    assert_true(clock_wall(&clock_real) > INT64_C(1700000000) * NS_PER_SEC);
+    waiting_destroy(&waiting);
+}
+
+static void manual_time_stands_still_until_it_is_moved(void **state)
+{
+    struct manual_clock manual;
+
+    (void)state;
+    manual_clock_init(&manual, 1000, 5);
+    assert_int_equal(clock_wall(&manual.clock), 1000);
+    assert_int_equal(clock_mono(&manual.clock), 5);
+    manual_clock_advance(&manual, 30);
+    assert_int_equal(clock_wall(&manual.clock), 1030);
+    assert_int_equal(clock_mono(&manual.clock), 35);
+    manual_clock_set_wall(&manual, 7);
+    assert_int_equal(clock_wall(&manual.clock), 7);
+    assert_int_equal(clock_mono(&manual.clock), 35);
+    manual_clock_destroy(&manual);
+}
+
+static void a_wait_for_a_manual_moment_that_has_passed_returns_at_once(void **state)
+{
+    struct manual_clock manual;
+    struct waiting waiting;
+
+    (void)state;
+    manual_clock_init(&manual, 0, 100);
+    waiting_init(&waiting, &manual.clock, 100);
+    wait_for_signal_or_deadline(&waiting);
+    assert_false(waiting.saw_signal);
+    waiting_destroy(&waiting);
+    manual_clock_destroy(&manual);
+}
+
+static void advancing_wakes_those_whose_moment_has_come_and_no_other(void **state)
+{
+    enum { EARLY = 3, LATE = 2 };
+    struct manual_clock manual;
+    struct waiting waiting[EARLY + LATE];
+    pthread_t threads[EARLY + LATE];
+
+    (void)state;
+    manual_clock_init(&manual, 0, 0);
+    for (size_t i = 0; i < EARLY + LATE; i++) {
+        waiting_init(&waiting[i], &manual.clock, i < EARLY ? 10 : 20);
+        pthread_create(&threads[i], NULL, wait_for_signal_or_deadline, &waiting[i]);
+    }
+    assert_true(manual_clock_await_waiters(&manual, EARLY + LATE));
+    manual_clock_advance(&manual, 9);
+    assert_true(manual_clock_await_waiters(&manual, EARLY + LATE));
+    manual_clock_advance(&manual, 1);
+    for (size_t i = 0; i < EARLY; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(manual_clock_await_waiters(&manual, LATE));
+    manual_clock_advance(&manual, 100);
+    for (size_t i = EARLY; i < EARLY + LATE; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < EARLY + LATE; i++) {
+        assert_false(waiting[i].saw_signal);
+        waiting_destroy(&waiting[i]);
+    }
+    assert_int_equal(manual.n_waiters, 0);
+    manual_clock_destroy(&manual);
+}
+
+static void a_signal_ends_a_manual_wait_before_its_moment(void **state)
+{
+    struct manual_clock manual;
+    struct waiting waiting;
+    pthread_t thread;
+
+    (void)state;
+    manual_clock_init(&manual, 0, 0);
+    waiting_init(&waiting, &manual.clock, NS_PER_SEC);
+    pthread_create(&thread, NULL, wait_for_signal_or_deadline, &waiting);
+    assert_true(manual_clock_await_waiters(&manual, 1));
+    give_signal(&waiting);
+    pthread_join(thread, NULL);
+    assert_true(waiting.saw_signal);
+    waiting_destroy(&waiting);
+    manual_clock_destroy(&manual);
+}
+
+static void signals_and_advances_that_race_lose_nobody(void **state)
+{
+    struct manual_clock manual;
+
+    (void)state;
+    manual_clock_init(&manual, 0, 0);
+    for (int i = 0; i < 500; i++) {
+        struct waiting waiting;
+        pthread_t thread;
+
+        waiting_init(&waiting, &manual.clock, clock_mono(&manual.clock) + 1);
+        pthread_create(&thread, NULL, wait_for_signal_or_deadline, &waiting);
+        if (i % 2)
+            give_signal(&waiting);
+        manual_clock_advance(&manual, 1);
+        pthread_join(thread, NULL);
+        waiting_destroy(&waiting);
+    }
+    manual_clock_destroy(&manual);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(real_time_goes_on_and_a_passed_deadline_ends_the_wait),
+        cmocka_unit_test(manual_time_stands_still_until_it_is_moved),
+        cmocka_unit_test(a_wait_for_a_manual_moment_that_has_passed_returns_at_once),
+        cmocka_unit_test(advancing_wakes_those_whose_moment_has_come_and_no_other),
+        cmocka_unit_test(a_signal_ends_a_manual_wait_before_its_moment),
+        cmocka_unit_test(signals_and_advances_that_race_lose_nobody),
+    };
+
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/users.h"
+#include "manual_clock.h"
+
+static const int64_t hour_ns = 3600 * NS_PER_SEC;
+
+/* A directory of users 1000 and up that can be shut (lookups hang), taken away, and renamed. */
+struct directory {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_shut, is_away;
+    const char *prefix;
+    unsigned n_lookups, n_inside;
+};
+
+static bool enter(struct directory *directory, char name[USERS_NAME_MAX], const char *kind,
+                  unsigned id)
+{
+    bool found;
+
+    pthread_mutex_lock(&directory->lock);
+    directory->n_lookups++;
+    directory->n_inside++;
+    pthread_cond_broadcast(&directory->changed);
+    while (directory->is_shut)
+        pthread_cond_wait(&directory->changed, &directory->lock);
+    found = id >= 1000 && !directory->is_away;
+    if (found)
+        snprintf(name, USERS_NAME_MAX, "%s%s%u", directory->prefix, kind, id);
+    directory->n_inside--;
+    pthread_cond_broadcast(&directory->changed);
+    pthread_mutex_unlock(&directory->lock);
+    return found;
+}
+
+static bool find_user(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
+{
+    return enter(ctx, name, "u", uid);
+}
+
+static bool find_group(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
+{
+    return enter(ctx, name, "g", gid);
+}
+
+static void set_shut(struct directory *directory, bool is_shut)
+{
+    pthread_mutex_lock(&directory->lock);
+    directory->is_shut = is_shut;
+    pthread_cond_broadcast(&directory->changed);
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static void await_inside(struct directory *directory, unsigned n)
+{
+    pthread_mutex_lock(&directory->lock);
+    while (directory->n_inside != n)
+        pthread_cond_wait(&directory->changed, &directory->lock);
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static unsigned count_lookups(struct directory *directory)
+{
+    unsigned n;
+
+    pthread_mutex_lock(&directory->lock);
+    n = directory->n_lookups;
+    pthread_mutex_unlock(&directory->lock);
+    return n;
+}
+
+struct fixture {
+    struct directory directory;
+    struct manual_clock clock;
+    struct users *users;
+    char name[USERS_NAME_MAX];
+};
+
+static int setup(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+    struct users_lookup lookup = { find_user, find_group, &fixture->directory };
+
+    pthread_mutex_init(&fixture->directory.lock, NULL);
+    pthread_cond_init(&fixture->directory.changed, NULL);
+    fixture->directory.prefix = "";
+    manual_clock_init(&fixture->clock, 0, 5 * hour_ns);
+    fixture->users = users_new(&lookup, &fixture->clock.clock);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    users_free(fixture->users);
+    manual_clock_destroy(&fixture->clock);
+    pthread_cond_destroy(&fixture->directory.changed);
+    pthread_mutex_destroy(&fixture->directory.lock);
+    free(fixture);
+    return 0;
+}
+
+static void settle(struct fixture *fixture)
+{
+    assert_true(users_settle(fixture->users, INT64_MAX));
+}
+
+static void assert_user(struct fixture *fixture, uid_t uid, bool is_known, const char *name)
+{
+    assert_int_equal(users_user(fixture->users, uid, fixture->name), is_known);
+    assert_string_equal(fixture->name, name);
+}
+
+static void a_number_is_digits_first_and_a_name_once_the_directory_answered(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_shut(&fixture->directory, true);
+    assert_user(fixture, 1234, false, "1234");
+    assert_user(fixture, 1234, false, "1234");
+    set_shut(&fixture->directory, false);
+    settle(fixture);
+    assert_user(fixture, 1234, true, "u1234");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 1);
+}
+
+static void users_and_groups_of_one_number_are_two_things(void **state)
+{
+    struct fixture *fixture = *state;
+
+    users_user(fixture->users, 2000, fixture->name);
+    assert_false(users_group(fixture->users, 2000, fixture->name));
+    settle(fixture);
+    assert_user(fixture, 2000, true, "u2000");
+    assert_true(users_group(fixture->users, 2000, fixture->name));
+    assert_string_equal(fixture->name, "g2000");
+}
+
+static void an_unknown_number_is_asked_for_again_after_a_minute(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_user(fixture, 7, false, "7");
+    settle(fixture);
+    manual_clock_advance(&fixture->clock, 59 * NS_PER_SEC);
+    assert_user(fixture, 7, false, "7");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 1);
+    manual_clock_advance(&fixture->clock, NS_PER_SEC);
+    assert_user(fixture, 7, false, "7");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 2);
+}
+
+static void a_name_is_asked_for_again_after_an_hour_and_given_meanwhile(void **state)
+{
+    struct fixture *fixture = *state;
+
+    users_user(fixture->users, 1000, fixture->name);
+    settle(fixture);
+    manual_clock_advance(&fixture->clock, hour_ns - 1);
+    assert_user(fixture, 1000, true, "u1000");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 1);
+
+    manual_clock_advance(&fixture->clock, 1);
+    fixture->directory.prefix = "new-";
+    set_shut(&fixture->directory, true);
+    assert_user(fixture, 1000, true, "u1000");
+    await_inside(&fixture->directory, 1);
+    assert_user(fixture, 1000, true, "u1000");
+    set_shut(&fixture->directory, false);
+    settle(fixture);
+    assert_user(fixture, 1000, true, "new-u1000");
+    assert_int_equal(count_lookups(&fixture->directory), 2);
+}
+
+static void a_known_name_outlives_a_directory_that_is_away(void **state)
+{
+    struct fixture *fixture = *state;
+
+    users_user(fixture->users, 1000, fixture->name);
+    settle(fixture);
+    fixture->directory.is_away = true;
+    manual_clock_advance(&fixture->clock, hour_ns);
+    assert_user(fixture, 1000, true, "u1000");
+    settle(fixture);
+    assert_user(fixture, 1000, true, "u1000");
+    assert_int_equal(count_lookups(&fixture->directory), 2);
+    manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
+    assert_user(fixture, 1000, true, "u1000");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 3);
+}
+
+static void nobody_waits_for_a_directory_that_hangs(void **state)
+{
+    struct fixture *fixture = *state;
+
+    users_user(fixture->users, 1000, fixture->name);
+    settle(fixture);
+    set_shut(&fixture->directory, true);
+    assert_user(fixture, 1001, false, "1001");
+    await_inside(&fixture->directory, 1);
+    assert_user(fixture, 1001, false, "1001");
+    assert_user(fixture, 1002, false, "1002");
+    assert_user(fixture, 1000, true, "u1000");
+    assert_false(users_settle(fixture->users, clock_mono(&fixture->clock.clock)));
+    set_shut(&fixture->directory, false);
+    settle(fixture);
+    assert_user(fixture, 1002, true, "u1002");
+}
+
+static void settling_ends_at_the_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+    struct users_lookup lookup = { find_user, find_group, &fixture->directory };
+    struct users *users = users_new(&lookup, &clock_real);
+
+    set_shut(&fixture->directory, true);
+    users_user(users, 1000, fixture->name);
+    assert_false(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_MS));
+    set_shut(&fixture->directory, false);
+    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    users_free(users);
+}
+
+static void questions_beyond_the_queue_are_asked_again_later(void **state)
+{
+    enum { N = 10000, MOST_QUESTIONS = 4096 };
+    struct fixture *fixture = *state;
+    unsigned n_known = 0;
+
+    set_shut(&fixture->directory, true);
+    users_user(fixture->users, 1000, fixture->name);
+    await_inside(&fixture->directory, 1);
+    for (uid_t uid = 1001; uid <= 1000 + N; uid++)
+        users_user(fixture->users, uid, fixture->name);
+    set_shut(&fixture->directory, false);
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 1 + MOST_QUESTIONS);
+
+    for (int round = 0; round < 3; round++) {
+        n_known = 0;
+        for (uid_t uid = 1000; uid <= 1000 + N; uid++)
+            n_known += users_user(fixture->users, uid, fixture->name);
+        settle(fixture);
+    }
+    for (uid_t uid = 1000; uid <= 1000 + N; uid++) {
+        char expected[USERS_NAME_MAX];
+
+        snprintf(expected, sizeof(expected), "u%u", uid);
+        assert_user(fixture, uid, true, expected);
+    }
+    assert_true(n_known > MOST_QUESTIONS);
+    assert_int_equal(count_lookups(&fixture->directory), 1 + N);
+}
+
+static void the_oldest_names_are_forgotten_past_the_ceiling(void **state)
+{
+    enum { MOST_ENTRIES = 65536, MORE = 1000 };
+    struct fixture *fixture = *state;
+
+    for (uid_t uid = 1000; uid < 1000 + MOST_ENTRIES + MORE; uid++) {
+        users_user(fixture->users, uid, fixture->name);
+        if (uid % 2000 == 0)
+            settle(fixture);
+    }
+    settle(fixture);
+    assert_user(fixture, 1000 + MORE, true, "u2000");
+    assert_user(fixture, 1000 + MOST_ENTRIES + MORE - 1, true, "u67535");
+    assert_int_equal(count_lookups(&fixture->directory), MOST_ENTRIES + MORE);
+    assert_user(fixture, 1000 + MORE - 1, false, "1999");
+    settle(fixture);
+    assert_user(fixture, 1000 + MORE - 1, true, "u1999");
+    assert_user(fixture, 1000 + MORE, false, "2000");
+}
+
+static bool find_endless(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
+{
+    (void)ctx;
+    memset(name, 'x', USERS_NAME_MAX);
+    return uid != 0;
+}
+
+static bool find_empty(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
+{
+    (void)ctx;
+    (void)gid;
+    name[0] = '\0';
+    return true;
+}
+
+static void names_are_cut_and_empty_ones_are_none(void **state)
+{
+    const struct users_lookup lookup = { find_endless, find_empty, NULL };
+    struct users *users = users_new(&lookup, &clock_real);
+    char name[USERS_NAME_MAX];
+
+    (void)state;
+    users_user(users, 1, name);
+    users_user(users, 0, name);
+    users_group(users, 1, name);
+    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_user(users, 1, name));
+    assert_int_equal(strlen(name), USERS_NAME_MAX - 1);
+    assert_false(users_user(users, 0, name));
+    assert_string_equal(name, "0");
+    assert_false(users_group(users, 1, name));
+    assert_string_equal(name, "1");
+    users_free(users);
+}
+
+static void freeing_does_not_wait_for_a_lookup_that_hangs(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_shut(&fixture->directory, true);
+    users_user(fixture->users, 1000, fixture->name);
+    users_user(fixture->users, 1001, fixture->name);
+    await_inside(&fixture->directory, 1);
+    fixture->users = users_free(fixture->users);
+    assert_null(fixture->users);
+    set_shut(&fixture->directory, false);
+    await_inside(&fixture->directory, 0);
+    assert_int_equal(count_lookups(&fixture->directory), 1);
+    assert_null(users_free(NULL));
+}
+
+static void *ask_many(void *arg)
+{
+    struct fixture *fixture = arg;
+    char name[USERS_NAME_MAX];
+
+    for (int round = 0; round < 20; round++)
+        for (uid_t id = 1000; id < 1200; id++) {
+            users_user(fixture->users, id, name);
+            users_group(fixture->users, id, name);
+        }
+    return NULL;
+}
+
+static void any_number_of_threads_may_ask(void **state)
+{
+    struct fixture *fixture = *state;
+    pthread_t threads[4];
+
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_many, fixture), 0);
+    for (int i = 0; i < 100; i++)
+        manual_clock_advance(&fixture->clock, hour_ns);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    settle(fixture);
+    assert_user(fixture, 1199, true, "u1199");
+}
+
+static void the_system_knows_root(void **state)
+{
+    struct users *users = users_new(&users_system, &clock_real);
+    char name[USERS_NAME_MAX];
+
+    (void)state;
+    users_user(users, 0, name);
+    users_group(users, 0, name);
+    users_user(users, 4294000000u, name);
+    users_group(users, 4294000000u, name);
+    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_user(users, 0, name));
+    assert_string_equal(name, "root");
+    assert_true(users_group(users, 0, name));
+    assert_string_equal(name, "root");
+    assert_false(users_user(users, 4294000000u, name));
+    assert_string_equal(name, "4294000000");
+    assert_false(users_group(users, 4294000000u, name));
+    users_free(users);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_number_is_digits_first_and_a_name_once_the_directory_answered),
+        TEST(users_and_groups_of_one_number_are_two_things),
+        TEST(an_unknown_number_is_asked_for_again_after_a_minute),
+        TEST(a_name_is_asked_for_again_after_an_hour_and_given_meanwhile),
+        TEST(a_known_name_outlives_a_directory_that_is_away),
+        TEST(nobody_waits_for_a_directory_that_hangs),
+        TEST(settling_ends_at_the_deadline),
+        TEST(questions_beyond_the_queue_are_asked_again_later),
+        TEST(the_oldest_names_are_forgotten_past_the_ceiling),
+        TEST(names_are_cut_and_empty_ones_are_none),
+        TEST(freeing_does_not_wait_for_a_lookup_that_hangs),
+        TEST(any_number_of_threads_may_ask),
+        TEST(the_system_knows_root),
+    };
+
+    return RUN_TESTS(tests);
+}
