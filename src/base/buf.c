@@ -25,7 +25,7 @@ void buf_reset(struct buf *buf)
         buf->p[0] = '\0';
 }
 
-char *buf_room(struct buf *buf, size_t bytes)
+char *buf_grow(struct buf *buf, size_t bytes)
 {
     if (buf->over || bytes > buf->max - buf->n) {
         buf->over = true;
@@ -36,17 +36,12 @@ char *buf_room(struct buf *buf, size_t bytes)
 
         while (cap - buf->n <= bytes)
             cap += cap / 2;
-        if (cap > buf->max + 1)
+        if (cap - 1 > buf->max)
             cap = buf->max + 1;
         buf->p = heap_resize(buf->p, cap, 1);
         buf->cap = cap;
     }
     return buf->p + buf->n;
-}
-
-void buf_end(struct buf *buf)
-{
-    buf->p[buf->n] = '\0';
 }
 
 void buf_put(struct buf *buf, struct str s)
@@ -122,7 +117,8 @@ void buf_json(struct buf *buf, struct str s)
         if (c == '"' || c == '\\') {
             buf_put(buf, (struct str){ (char[]){ '\\', (char)c }, 2 });
         } else if (c < 0x20 || c == 0x7f) {
-            buf_put(buf, (struct str){ (char[]){ '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] }, 6 });
+            buf_put(buf,
+                    (struct str){ (char[]){ '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] }, 6 });
         } else if (length == 0) {
             buf_put(buf, STR("\xef\xbf\xbd"));
         } else {

@@ -28,8 +28,17 @@ void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(
 
 /* Room for at least `bytes` more at the end, to be written at buf->p + buf->n by the caller, who
  * then adds to buf->n and calls buf_end. NULL (and `over`) if that would pass the ceiling. */
-char *buf_room(struct buf *buf, size_t bytes);
-void buf_end(struct buf *buf);
+char *buf_grow(struct buf *buf, size_t bytes);
+static inline char *buf_room(struct buf *buf, size_t bytes)
+{
+    /* cap is at most max + 1: what fits in it is within the ceiling */
+    return bytes < buf->cap - buf->n && !buf->over ? buf->p + buf->n : buf_grow(buf, bytes);
+}
+
+static inline void buf_end(struct buf *buf)
+{
+    buf->p[buf->n] = '\0';
+}
 
 /* Escaped for the language in question; the only places that know how. */
 void buf_json(struct buf *buf, struct str s); /* with quotes; invalid UTF-8 becomes U+FFFD */

@@ -40,9 +40,9 @@ const char *err_reason(int code)
         int code;
         const char *reason;
     } reasons[] = {
-        { ENOENT, "missing" },   { ETIMEDOUT, "timeout" },  { EFBIG, "too_big" },
-        { EBADMSG, "garbled" },  { EREMOTEIO, "failed" },   { EACCES, "denied" },
-        { EPERM, "denied" },     { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
+        { ENOENT, "missing" },  { ETIMEDOUT, "timeout" },    { EFBIG, "too_big" },
+        { EBADMSG, "garbled" }, { EREMOTEIO, "failed" },     { EACCES, "denied" },
+        { EPERM, "denied" },    { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
     };
 
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)

@@ -9,6 +9,7 @@ enum {
     MOST_A_MINUTE = 10,
     LONGEST_VALUE = 500,
     LONGEST_LINE = 8192,
+    LONGEST_END = 64, /* of a line, after its fields */
 };
 
 struct repeat {
@@ -71,12 +72,12 @@ bool log_level_parse(struct str name, enum log_level *ret)
 /* True if the line may be written; *ret_left_out is what was held back before it. */
 static bool allow(struct log *log, const char *msg, int64_t minute, unsigned *ret_left_out)
 {
-    struct repeat *repeat = log->repeats;
+    struct repeat *repeat = log->repeats, *last = log->repeats + MOST_MESSAGES - 1;
 
-    while (repeat < log->repeats + MOST_MESSAGES - 1 && repeat->msg && repeat->msg != msg)
+    while (repeat < last && repeat->msg && repeat->msg != msg)
         repeat++;
     *ret_left_out = 0;
-    if (repeat->msg != msg || repeat->minute != minute) {
+    if ((repeat->msg != msg && repeat != last) || repeat->minute != minute) {
         *ret_left_out = repeat->left_out;
         *repeat = (struct repeat){ .msg = msg, .minute = minute };
     }
@@ -116,6 +117,38 @@ static void put_value(struct buf *line, struct str s)
         buf_json(line, s);
 }
 
+static void put_field(struct buf *line, const struct log_field *field)
+{
+    buf_printf(line, " %s=", field->key);
+    switch (field->kind) {
+    case LOG_FIELD_STR:
+        put_value(line, field->text);
+        break;
+    case LOG_FIELD_INT:
+        buf_i64(line, field->integer);
+        break;
+    case LOG_FIELD_DOUBLE:
+        buf_double(line, field->real);
+        break;
+    }
+}
+
+/* As many as the line has room for: a value cut in its middle could be read as something else. */
+static void put_fields(struct buf *line, const struct log_field *fields, size_t n_fields)
+{
+    for (size_t i = 0; i < n_fields; i++) {
+        size_t before = line->n;
+
+        put_field(line, &fields[i]);
+        if (line->over || line->n > LONGEST_LINE - LONGEST_END) {
+            line->n = before;
+            line->over = false;
+            buf_text(line, " cut=true");
+            return;
+        }
+    }
+}
+
 void log_write(struct log *log, enum log_level level, const char *msg,
                const struct log_field *fields, size_t n_fields)
 {
@@ -132,20 +165,7 @@ void log_write(struct log *log, enum log_level level, const char *msg,
     put_time(&log->line, now);
     buf_printf(&log->line, " level=%s msg=", level_names[level]);
     put_value(&log->line, str_of(msg));
-    for (size_t i = 0; i < n_fields; i++) {
-        buf_printf(&log->line, " %s=", fields[i].key);
-        switch (fields[i].kind) {
-        case LOG_FIELD_STR:
-            put_value(&log->line, fields[i].text);
-            break;
-        case LOG_FIELD_INT:
-            buf_i64(&log->line, fields[i].integer);
-            break;
-        case LOG_FIELD_DOUBLE:
-            buf_double(&log->line, fields[i].real);
-            break;
-        }
-    }
+    put_fields(&log->line, fields, n_fields);
     if (left_out)
         buf_printf(&log->line, " left_out=%u", left_out);
     buf_byte(&log->line, '\n');

@@ -19,10 +19,22 @@ struct log_field {
     double real;
 };
 
-#define LOG_STR(key, text)     { key, LOG_FIELD_STR, str_of(text), 0, 0 }
-#define LOG_VIEW(key, view)    { key, LOG_FIELD_STR, view, 0, 0 }
-#define LOG_INT(key, value)    { key, LOG_FIELD_INT, { 0 }, (int64_t)(value), 0 }
-#define LOG_DOUBLE(key, value) { key, LOG_FIELD_DOUBLE, { 0 }, 0, value }
+#define LOG_STR(key, text)                                                                         \
+    {                                                                                              \
+        key, LOG_FIELD_STR, str_of(text), 0, 0                                                     \
+    }
+#define LOG_VIEW(key, view)                                                                        \
+    {                                                                                              \
+        key, LOG_FIELD_STR, view, 0, 0                                                             \
+    }
+#define LOG_INT(key, value)                                                                        \
+    {                                                                                              \
+        key, LOG_FIELD_INT, { 0 }, (int64_t)(value), 0                                             \
+    }
+#define LOG_DOUBLE(key, value)                                                                     \
+    {                                                                                              \
+        key, LOG_FIELD_DOUBLE, { 0 }, 0, value                                                     \
+    }
 
 struct log;
 
@@ -37,7 +49,7 @@ void log_write(struct log *log, enum log_level level, const char *msg,
                const struct log_field *fields, size_t n_fields);
 
 #define LOG(log, level, msg, ...)                                                                  \
-    log_write(log, level, "" msg, (const struct log_field[]){ __VA_ARGS__ },                        \
+    log_write(log, level, "" msg, (const struct log_field[]){ __VA_ARGS__ },                       \
               sizeof((const struct log_field[]){ __VA_ARGS__ }) / sizeof(struct log_field))
 
 #endif

@@ -134,5 +134,7 @@ size_t map_index(struct map *map, struct str key)
 
 void **map_put(struct map *map, struct str key)
 {
-    return &map->entries[map_index(map, key)].value;
+    size_t index = map_index(map, key); /* which may move the entries */
+
+    return &map->entries[index].value;
 }

@@ -28,7 +28,8 @@ void map_free(struct map *map);
 /* The value's place, or NULL when the key is absent. */
 void **map_get(const struct map *map, struct str key);
 
-/* The value's place, made (holding NULL) and the key copied when absent. Valid until the next put. */
+/* The value's place, made (holding NULL) and the key copied when absent. Valid until the next put.
+ */
 void **map_put(struct map *map, struct str key);
 
 /* The same, but the entry's place in map->entries, which never changes. */

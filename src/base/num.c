@@ -208,21 +208,27 @@ bool num_get_double(struct str s, double *ret)
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';
     value = strtod_l(text, &end, c_locale);
-    if (end != text + s.n)
-        return false;
+    if (end != text + s.n || (isinf(value) && !memchr(text, 'n', s.n) && !memchr(text, 'N', s.n)))
+        return false; /* too large, where it does not say "inf" */
     *ret = value;
     return true;
 }
 
-/* The digits (and, if ret_fraction is wanted, one fraction) at the start of *rest. */
-static bool take_number(struct str *rest, double *ret)
+static size_t number_length(struct str s)
 {
     size_t n = 0;
-    bool ok;
 
-    while (n < rest->n && ((rest->p[n] >= '0' && rest->p[n] <= '9') || rest->p[n] == '.'))
+    while (n < s.n && ((s.p[n] >= '0' && s.p[n] <= '9') || s.p[n] == '.'))
         n++;
-    ok = num_get_double(str_head(*rest, n), ret);
+    return n;
+}
+
+/* The number at the start of *rest, with a fraction or without. */
+static bool take_number(struct str *rest, double *ret)
+{
+    size_t n = number_length(*rest);
+    bool ok = num_get_double(str_head(*rest, n), ret);
+
     *rest = str_skip(*rest, n);
     return ok;
 }
@@ -233,24 +239,25 @@ bool num_get_duration_ns(struct str s, int64_t *ret)
         struct str unit;
         double ns;
     } units[] = {
-        { STR_INIT("ms"), 1e6 },    { STR_INIT("s"), 1e9 },      { STR_INIT("m"), 60e9 },
-        { STR_INIT("h"), 3600e9 },  { STR_INIT("d"), 86400e9 },  { STR_INIT("w"), 604800e9 },
+        { STR_INIT("ms"), 1e6 },   { STR_INIT("s"), 1e9 },     { STR_INIT("m"), 60e9 },
+        { STR_INIT("h"), 3600e9 }, { STR_INIT("d"), 86400e9 }, { STR_INIT("w"), 604800e9 },
     };
     double total = 0;
     struct str rest = s;
 
-    if (!rest.n)
+    if (!s.n)
         return false;
+    if (number_length(s) == s.n) {
+        if (!take_number(&rest, &total))
+            return false;
+        total *= 1e9;
+    }
     while (rest.n) {
         double number;
         size_t i;
 
         if (!take_number(&rest, &number))
             return false;
-        if (!rest.n && total == 0) {
-            total = number * 1e9;
-            break;
-        }
         for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
             if (str_starts(rest, units[i].unit))
                 break;
@@ -261,31 +268,40 @@ bool num_get_duration_ns(struct str s, int64_t *ret)
     }
     if (total > 9.2e18)
         return false;
-    *ret = (int64_t)total;
+    *ret = llround(total);
+    return true;
+}
+
+/* Whole numbers stay whole: they need not go through a double, which has only 53 bits. */
+static bool multiply(struct str number, uint64_t factor, uint64_t *ret)
+{
+    uint64_t whole;
+    double value;
+
+    if (num_get_u64(number, &whole))
+        return !__builtin_mul_overflow(whole, factor, ret);
+    if (!num_get_double(number, &value) || value * (double)factor >= 18446744073709551616.0)
+        return false;
+    *ret = (uint64_t)(value * (double)factor);
     return true;
 }
 
 bool num_get_bytes(struct str s, uint64_t *ret)
 {
     static const char prefixes[] = "KMGTP";
-    struct str rest = s;
-    double value;
+    size_t n = number_length(s);
+    struct str unit = str_skip(s, n);
+    uint64_t factor = 1, bytes;
+    const char *prefix = unit.n ? memchr(prefixes, unit.p[0], sizeof(prefixes) - 1) : NULL;
 
-    if (!take_number(&rest, &value))
-        return false;
-    if (rest.n) {
-        const char *prefix = memchr(prefixes, rest.p[0], sizeof(prefixes) - 1);
-
-        if (prefix) {
-            for (const char *p = prefixes; p <= prefix; p++)
-                value *= 1024;
-            rest = str_skip(rest, 1);
-        }
-        if (rest.n && !str_eq(rest, STR("B")) && !(prefix && str_eq(rest, STR("iB"))))
-            return false;
+    if (prefix) {
+        factor = UINT64_C(1024) << 10 * (prefix - prefixes);
+        unit = str_skip(unit, 1);
     }
-    if (value >= 18446744073709551616.0)
+    if (unit.n && !str_eq(unit, STR("B")) && !(prefix && str_eq(unit, STR("iB"))))
         return false;
-    *ret = (uint64_t)value;
+    if (!multiply(str_head(s, n), factor, &bytes))
+        return false;
+    *ret = bytes;
     return true;
 }

@@ -14,8 +14,11 @@ struct str {
 };
 
 /* A literal as a str, also in static tables. */
-#define STR(literal)      ((struct str){ "" literal, sizeof(literal) - 1 })
-#define STR_INIT(literal) { "" literal, sizeof(literal) - 1 }
+#define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
+#define STR_INIT(literal)                                                                          \
+    {                                                                                              \
+        "" literal, sizeof(literal) - 1                                                            \
+    }
 
 /* For printf: "%.*s", STR_ARG(s). */
 #define STR_ARG(s) (int)(s).n, (s).p

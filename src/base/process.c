@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/process.h"
+
+#include "base/num.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+
+static struct str read_small(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size);
+
+    if (fd >= 0)
+        close(fd);
+    return (struct str){ text, n < 0 ? 0 : (size_t)n };
+}
+
+static double boot_time(void)
+{
+    struct timespec wall, boot;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    return (double)(wall.tv_sec - boot.tv_sec) + (double)(wall.tv_nsec - boot.tv_nsec) / 1e9;
+}
+
+static uint64_t count_fds(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    uint64_t n = 0;
+
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n - 1; /* the one that lists them */
+}
+
+/* The second field is the program's name in parentheses, which may hold anything: what follows the
+ * last parenthesis is the third. */
+static struct str after_name(struct str stat)
+{
+    size_t n = stat.n;
+
+    while (n && stat.p[n - 1] != ')')
+        n--;
+    return str_skip(stat, n + 1);
+}
+
+void process_read(struct process *ret)
+{
+    enum { UTIME = 14, STIME = 15, THREADS = 20, START = 22, VSIZE = 23, RSS = 24, FIELDS = 25 };
+    char text[1024];
+    struct str rest = after_name(read_small("/proc/self/stat", text, sizeof(text)));
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    uint64_t fields[FIELDS] = { 0 };
+    struct rlimit limit;
+
+    *ret = (struct process){ 0 };
+    for (int i = 3; i < FIELDS && rest.p; i++)
+        num_get_u64(str_cut(&rest, ' '), &fields[i]);
+    ret->cpu_seconds = (double)(fields[UTIME] + fields[STIME]) / ticks;
+    ret->start_time_seconds = boot_time() + (double)fields[START] / ticks;
+    ret->virtual_bytes = fields[VSIZE];
+    ret->resident_bytes = fields[RSS] * (uint64_t)sysconf(_SC_PAGESIZE);
+    ret->threads = fields[THREADS];
+    ret->open_fds = count_fds();
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        ret->max_fds = limit.rlim_cur;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel says of this process: proc(5), /proc/self/stat, limits and fd. */
+#ifndef SONDE_BASE_PROCESS_H
+#define SONDE_BASE_PROCESS_H
+
+#include <stdint.h>
+
+struct process {
+    double cpu_seconds;        /* user and system, of all threads */
+    double start_time_seconds; /* since the epoch */
+    uint64_t resident_bytes, virtual_bytes;
+    uint64_t threads, open_fds, max_fds;
+};
+
+/* What cannot be read stays 0. */
+void process_read(struct process *ret);
+
+#endif
