@@ -13,8 +13,10 @@ struct hostlist {
     size_t n;
 };
 
-/* `most` is a ceiling on the number of hosts: "n[0-99999999]" must not fill the memory. -EBADMSG for
- * a list that cannot be read (what is wrong and where), -EFBIG past the ceiling. */
+/* `most` is a ceiling on the number of hosts: "n[0-99999999]" must not fill the memory. -EBADMSG
+ * for a list that cannot be read (what is wrong and where), -EFBIG past the ceiling, or where
+ * brackets make names that take more than 256 bytes for each of `most`. White space separates names
+ * too. */
 int hostlist_expand(struct str text, struct arena *arena, size_t most, struct hostlist *ret,
                     struct err *err);
 

@@ -21,13 +21,13 @@ struct job {
     uint32_t restarts;
     struct job_state state;
     symbol user, account, qos, name, reservation, licenses, features;
-    symbol partition;     /* while pending: every one it may start in, "a,b" */
-    symbol reason;        /* as Slurm spells it, without parentheses; 0 when there is none */
-    symbol nodes;         /* host list of a started job */
-    symbol tres;          /* allocated; requested while pending; see model/tres */
-    uint32_t cpus;        /* likewise; of one task */
-    uint32_t node_count;  /* likewise */
-    uint64_t memory_bytes; /* likewise, over all nodes */
+    symbol partition;            /* while pending: every one it may start in, "a,b" */
+    symbol reason;               /* as Slurm spells it, without parentheses; 0 when there is none */
+    symbol nodes;                /* host list of a started job */
+    symbol tres;                 /* allocated; requested while pending; see model/tres */
+    uint32_t cpus;               /* likewise; of one task */
+    uint32_t node_count;         /* likewise */
+    uint64_t memory_bytes;       /* likewise, over all nodes */
     uint32_t time_limit_minutes; /* MODEL_UNKNOWN_U32: unlimited or unknown */
     uint64_t priority;
     int64_t submit_time, eligible_time, start_time, end_time; /* UTC seconds */

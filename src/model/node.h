@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Nodes, and the partitions that they are in. A node stands once, however many partitions it has. */
+/* Nodes, and the partitions that they are in. A node stands once, however many partitions it has.
+ */
 #ifndef SONDE_MODEL_NODE_H
 #define SONDE_MODEL_NODE_H
 
 #include "model/job.h"
 
+#include <math.h>
+
 struct node {
     symbol name;
     struct node_state state;
     uint32_t cpus, cpus_alloc, cpus_idle, cpus_other; /* sinfo's A/I/O/T; other: not usable now */
-    double cpu_load; /* NAN: unknown */
+    double cpu_load;                                  /* NAN: unknown */
     uint64_t memory_bytes, memory_alloc_bytes, memory_free_bytes;
     symbol gres, gres_used; /* see model/tres */
     symbol features, reservation, version;
@@ -18,6 +21,13 @@ struct node {
     uint32_t weight;
     uint32_t first_partition, n_partitions; /* a run of nodes.membership */
 };
+
+/* Slurm knows loads in hundredths; added up as such they stay exact. 0 when unknown. */
+static inline uint64_t node_load_hundredths(const struct node *node)
+{
+    return isnan(node->cpu_load) || node->cpu_load < 0 ? 0
+                                                       : (uint64_t)llround(node->cpu_load * 100);
+}
 
 struct partition {
     symbol name;

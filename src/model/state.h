@@ -57,10 +57,12 @@ struct job_state {
 bool job_state_add(struct job_state *state, struct str word);
 
 /* The one word that squeue would print: some flags win over the base, as in Slurm's
- * job_state_string(). Upper case. Every word this can return is job_state_words[0 … n-1]. */
+ * job_state_string(). Upper case; UNKNOWN where Slurm prints "?". Every word this can return is
+ * job_state_words[0 … n-1]. */
 struct str job_state_word(struct job_state state);
 extern const struct str job_state_words[];
 extern const size_t n_job_state_words;
+size_t job_state_index(struct job_state state); /* into job_state_words */
 
 /* Holds its resources now: running, or suspended with its memory, or completing. */
 bool job_holds_resources(struct job_state state);
@@ -112,8 +114,8 @@ struct node_state {
 bool node_state_add(struct node_state *state, struct str word);
 
 /* "idle+drain*", "IDLE+DRAIN+NOT_RESPONDING", "mixed-", "drained": as StateComplete, StateLong and
- * JSON's joined list print it in any release, suffix characters included. False if any word of it is
- * unknown (the known ones are kept). */
+ * JSON's joined list print it in any release, suffix characters included. False if any word of it
+ * is unknown (the known ones are kept). */
 bool node_state_parse(struct str text, struct node_state *ret);
 
 /* Base in lower case ("idle"), and the whole ("idle+drain+not_responding"). */
@@ -126,5 +128,6 @@ void node_state_put(struct buf *buf, struct node_state state);
 struct str node_state_word(struct node_state state);
 extern const struct str node_state_words[];
 extern const size_t n_node_state_words;
+size_t node_state_index(struct node_state state); /* into node_state_words */
 
 #endif

@@ -18,14 +18,18 @@ struct tres {
 };
 
 /* False if a part of it cannot be read; what could be read is in *ret. Values may have suffixes
- * (K, M, G, T) in any member. Both "name=value" and "id=value" (1 cpu, 2 mem, 4 node, 5 billing). */
+ * (K, M, G, T) in any member. Both "name=value" and "id=value" (1 cpu, 2 mem, 4 node, 5 billing).
+ */
 bool tres_parse(struct str text, struct tres *ret);
 
 /* One entry at a time from either form. name: "gpu"; type: "a100" or empty; count.
  *     struct gres_item item;
- *     for (struct str rest = text; gres_next(&rest, &item);) …
- * From a TRES string only its gres/ members are given. A member that cannot be read is skipped and
- * *ret_bad (may be NULL) set. Commas inside parentheses do not end an entry. Socket and index notes
+ *     for (struct str rest = text; gres_next(&rest, &item, NULL);) …
+ * From a TRES string only its gres/ members are given, the whole ("gres/gpu", type empty) as well
+ * as its parts ("gres/gpu:a100"). "gres/gpu:2" and "gres:gpu:2", as squeue prints what a job asks
+ * for, are read too. Without a count it is 1, or what "(CNT:2)" or the indexes say. A member that
+ * cannot be read is skipped and *ret_bad (may be NULL) set. Commas inside parentheses do not end an
+ * entry. Socket and index notes
  * "(S:0)" "(IDX:0-1)" give indexes = "0-1" or empty. */
 struct gres_item {
     struct str name, type, indexes;

@@ -13,8 +13,10 @@
  * False for "N/A", "(null)", "" and anything else that is no amount. */
 bool units_memory(struct str text, uint64_t unit, uint64_t *ret_bytes, char *ret_per);
 
-/* "1-02:03:04", "02:03:04", "03:04", "45" (minutes, as Slurm's limits are), in seconds.
- * "UNLIMITED" and "INFINITE" give UNITS_UNLIMITED; false for NOT_SET, Partition_Limit, INVALID, N/A. */
+/* "1-02:03:04", "02:03:04", "03:04", "45" (minutes, as Slurm's limits are), in seconds. After days
+ * come hours: "1-02", "1-02:03".
+ * "UNLIMITED" and "INFINITE" give UNITS_UNLIMITED; false for NOT_SET, Partition_Limit, INVALID,
+ * N/A. */
 #define UNITS_UNLIMITED UINT64_MAX
 bool units_time_limit(struct str text, uint64_t *ret_seconds);
 
@@ -25,7 +27,8 @@ bool units_elapsed(struct str text, double *ret_seconds);
  * read as UTC. 0 or false for N/A, Unknown, NONE, (null). */
 bool units_timestamp(struct str text, int64_t *ret_seconds);
 
-/* "8", "1.5K", "12M": counts that sinfo and squeue may shorten; K is 1000 without --noconvert. */
+/* "8", "1.50K", "12M": counts that Slurm's convert_num_unit() shortens unless --noconvert is given;
+ * K is 1024, so that 1536 CPUs are printed as "1.50K". False for "64+", which is only a minimum. */
 bool units_count(struct str text, uint64_t *ret);
 
 /* "4/28/0/32": allocated, idle, other, total. */
