@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A metric family is a row of a table: what is exported, what docs/metrics.md lists and what the
+ * tests compare are all made from the same rows. */
+#ifndef SONDE_METRIC_FAMILY_H
+#define SONDE_METRIC_FAMILY_H
+
+#include <stddef.h>
+
+enum metric_type {
+    METRIC_GAUGE,
+    METRIC_COUNTER, /* without "_total" in its name OpenMetrics can only call it unknown */
+    METRIC_HISTOGRAM,
+};
+
+enum { METRIC_LABELS_MAX = 6 };
+
+struct family {
+    const char *name;
+    enum metric_type type;
+    const char *help;
+    const char *labels[METRIC_LABELS_MAX + 1]; /* ended by NULL */
+};
+
+static inline size_t family_labels(const struct family *family)
+{
+    size_t n = 0;
+
+    while (family->labels[n])
+        n++;
+    return n;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A piece of an exposition, rendered once and compressed once, shared by every response that holds
+ * it. Compressed pieces are raw deflate ended by a full flush: any number of them under one gzip
+ * header (RFC 1952) with a combined checksum are one valid gzip member. */
+#ifndef SONDE_METRIC_SEGMENT_H
+#define SONDE_METRIC_SEGMENT_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+struct segment {
+    atomic_uint refs;
+    struct buf text;
+    struct buf deflated;
+    uint32_t crc; /* CRC-32 of text */
+};
+
+/* Takes the text's memory over and leaves *text empty. */
+struct segment *segment_new(struct buf *text);
+struct segment *segment_ref(struct segment *segment);
+struct segment *segment_unref(struct segment *segment); /* returns NULL */
+
+enum { GZIP_HEADER = 10, GZIP_TRAILER = 10, SEGMENTS_MAX = 128 };
+
+/* A response made of segments. */
+struct segment_list {
+    struct segment *const *segment;
+    size_t n;
+};
+
+/* Fill `iov`, which has room for list->n + 2, and return how many were used. The gzip form also
+ * needs room for its trailer, which must live as long as the iovec is used. */
+size_t segment_iov(struct segment_list list, struct iovec *iov);
+size_t segment_iov_gzip(struct segment_list list, struct iovec *iov,
+                        unsigned char trailer[GZIP_TRAILER]);
+
+#endif

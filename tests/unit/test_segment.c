@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/arena.h"
+#include "metric/segment.h"
+
+#include <zlib.h>
+
+static struct segment *segment_of(struct str text)
+{
+    struct buf buf;
+    struct segment *segment;
+
+    buf_init(&buf, 10 << 20);
+    buf_put(&buf, text);
+    segment = segment_new(&buf);
+    assert_null(buf.p);
+    return segment;
+}
+
+static struct buf join(const struct iovec *iov, size_t n)
+{
+    struct buf joined;
+
+    buf_init(&joined, 20 << 20);
+    for (size_t i = 0; i < n; i++)
+        buf_put(&joined, (struct str){ iov[i].iov_base, iov[i].iov_len });
+    return joined;
+}
+
+/* As one gzip member with nothing behind it, the checksum verified. */
+static struct buf gunzip(struct str packed)
+{
+    z_stream stream = { .next_in = (unsigned char *)packed.p, .avail_in = (unsigned)packed.n };
+    struct buf text;
+
+    buf_init(&text, 20 << 20);
+    assert_int_equal(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
+    stream.next_out = (unsigned char *)buf_room(&text, 16 << 20);
+    stream.avail_out = 16 << 20;
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(stream.avail_in, 0);
+    text.n = stream.total_out;
+    inflateEnd(&stream);
+    return text;
+}
+
+static void segments_are_one_text_and_one_gzip_member(void **state)
+{
+    struct segment *segments[] = {
+        segment_of(STR("# TYPE a gauge\na 1\n")),
+        segment_of(STR("")),
+        segment_of(STR("# TYPE b gauge\nb 2\n")),
+    };
+    struct segment_list list = { segments, 3 };
+    struct iovec iov[5];
+    unsigned char trailer[GZIP_TRAILER];
+    struct buf text = join(iov, segment_iov(list, iov));
+    struct buf packed = join(iov, segment_iov_gzip(list, iov, trailer));
+    struct buf unpacked = gunzip(buf_str(&packed));
+
+    (void)state;
+    assert_str(buf_str(&text), "# TYPE a gauge\na 1\n# TYPE b gauge\nb 2\n");
+    assert_str(buf_str(&unpacked), text.p);
+    for (int i = 0; i < 3; i++)
+        segment_unref(segments[i]);
+    buf_free(&text);
+    buf_free(&packed);
+    buf_free(&unpacked);
+}
+
+static void no_segments_are_a_valid_empty_gzip_member(void **state)
+{
+    struct segment_list list = { NULL, 0 };
+    struct iovec iov[2];
+    unsigned char trailer[GZIP_TRAILER];
+    struct buf packed = join(iov, segment_iov_gzip(list, iov, trailer));
+    struct buf unpacked = gunzip(buf_str(&packed));
+
+    (void)state;
+    assert_int_equal(unpacked.n, 0);
+    buf_free(&packed);
+    buf_free(&unpacked);
+}
+
+static void text_that_does_not_compress_survives(void **state)
+{
+    char *noise = heap_alloc(3 << 20);
+    uint64_t x = 1;
+    struct segment *segment;
+    struct iovec iov[3];
+    unsigned char trailer[GZIP_TRAILER];
+    struct buf packed, unpacked;
+
+    (void)state;
+    for (size_t i = 0; i < 3 << 20; i++) {
+        x = x * 6364136223846793005 + 1442695040888963407;
+        noise[i] = (char)(x >> 56);
+    }
+    segment = segment_of((struct str){ noise, 3 << 20 });
+    packed = join(iov, segment_iov_gzip((struct segment_list){ &segment, 1 }, iov, trailer));
+    unpacked = gunzip(buf_str(&packed));
+    assert_int_equal(unpacked.n, 3 << 20);
+    assert_memory_equal(unpacked.p, noise, 3 << 20);
+    segment_unref(segment);
+    buf_free(&packed);
+    buf_free(&unpacked);
+    free(noise);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(segments_are_one_text_and_one_gzip_member),
+        cmocka_unit_test(no_segments_are_a_valid_empty_gzip_member),
+        cmocka_unit_test(text_that_does_not_compress_survives),
+    };
+
+    return RUN_TESTS(tests);
+}
