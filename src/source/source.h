@@ -12,25 +12,28 @@
 
 struct source;
 
+enum { SOURCE_WARNING = 300 }; /* bytes of a warning that are kept */
+
 struct source_class {
     const char *name; /* the word before the colon in --source=NAME:SETTINGS */
     const char *help; /* one sentence, with the settings it takes */
     unsigned kinds;   /* KIND_BIT of all it can tell */
 
     /* Looks at one kind. `deadline_ns` is monotonic time of clock_real. On success *ret is a new
-     * section with nothing but its time left to be set. *ret_warning (200 bytes) gets what the
+     * section with nothing but its time left to be set. *ret_warning gets what the
      * source's own helper said while succeeding, or stays empty. */
     int (*read)(struct source *source, enum kind kind, int64_t deadline_ns, struct section **ret,
-                char ret_warning[200], struct err *err);
+                char ret_warning[SOURCE_WARNING], struct err *err);
     void (*close)(struct source *source);
 };
 
 /* What every source begins with. */
 struct source {
     const struct source_class *class;
-    const struct clock *clock; /* what time it is for Slurm: the simulation's clock, times in text */
-    atomic_bool cancelled;     /* set by another thread to end a read early */
-    bool simulated;            /* everything made from it must say so */
+    const struct clock
+        *clock;            /* what time it is for Slurm: the simulation's clock, times in text */
+    atomic_bool cancelled; /* set by another thread to end a read early */
+    bool simulated;        /* everything made from it must say so */
 };
 
 /* "cli", "sim:nodes=100,jobs=1000,seed=1"; see source_classes. */
@@ -44,7 +47,8 @@ int source_open(const struct source_settings *settings, const struct clock *cloc
                 struct source **ret, struct err *err);
 struct source *source_close(struct source *source);
 
-struct source *source_open_cli(const struct source_settings *settings, const struct clock *clock);
+int source_open_cli(const struct source_settings *settings, const struct clock *clock,
+                    struct source **ret, struct err *err);
 int source_open_sim(struct str settings, const struct clock *clock, struct source **ret,
                     struct err *err);
 

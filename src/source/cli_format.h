@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The fields that sonde asks squeue -O and sinfo -O for, in order: squeue(1) and sinfo(1),
+ * --Format. Every name has meant the same from Slurm 20.11 to 26.05. Free text stands last. */
+#ifndef SONDE_SOURCE_CLI_FORMAT_H
+#define SONDE_SOURCE_CLI_FORMAT_H
+
+/* JobID is the raw id, and PriorityLong the number: JobArrayID and Priority are for people
+ * ("6_[1-9]", "0.00000003"). Times as SLURM_TIME_FORMAT=%s and task lists as SLURM_BITSTR_LEN=0
+ * print them. */
+#define SQUEUE_FIELDS(FIELD)                                                                       \
+    FIELD(JOB_ID, "JobID")                                                                         \
+    FIELD(ARRAY_JOB_ID, "ArrayJobID")                                                              \
+    FIELD(ARRAY_TASK_ID, "ArrayTaskID")                                                            \
+    FIELD(HET_JOB_ID, "HetJobID")                                                                  \
+    FIELD(HET_JOB_OFFSET, "HetJobOffset")                                                          \
+    FIELD(USER_ID, "UserID")                                                                       \
+    FIELD(USER_NAME, "UserName")                                                                   \
+    FIELD(ACCOUNT, "Account")                                                                      \
+    FIELD(PARTITION, "Partition")                                                                  \
+    FIELD(QOS, "QOS")                                                                              \
+    FIELD(STATE, "State")                                                                          \
+    FIELD(REASON, "Reason")                                                                        \
+    FIELD(NUM_CPUS, "NumCPUs")                                                                     \
+    FIELD(NUM_NODES, "NumNodes")                                                                   \
+    FIELD(TRES_ALLOC, "tres-alloc")                                                                \
+    FIELD(NODE_LIST, "NodeList")                                                                   \
+    FIELD(RESERVATION, "Reservation")                                                              \
+    FIELD(LICENSES, "Licenses")                                                                    \
+    FIELD(FEATURE, "Feature")                                                                      \
+    FIELD(PRIORITY, "PriorityLong")                                                                \
+    FIELD(TIME_LIMIT, "TimeLimit")                                                                 \
+    FIELD(SUBMIT_TIME, "SubmitTime")                                                               \
+    FIELD(ELIGIBLE_TIME, "EligibleTime")                                                           \
+    FIELD(START_TIME, "StartTime")                                                                 \
+    FIELD(END_TIME, "EndTime")                                                                     \
+    FIELD(RESTART_COUNT, "RestartCnt")                                                             \
+    FIELD(NAME, "Name")
+
+/* Of sinfo -N, which tells a node once for every partition that has it. */
+#define SINFO_FIELDS(FIELD)                                                                        \
+    FIELD(NODE, "NodeList")                                                                        \
+    FIELD(PARTITION, "Partition")                                                                  \
+    FIELD(STATE, "StateComplete")                                                                  \
+    FIELD(CPUS, "CPUsState")                                                                       \
+    FIELD(MEMORY, "Memory")                                                                        \
+    FIELD(ALLOC_MEMORY, "AllocMem")                                                                \
+    FIELD(FREE_MEMORY, "FreeMem")                                                                  \
+    FIELD(CPU_LOAD, "CPUsLoad")                                                                    \
+    FIELD(GRES, "Gres")                                                                            \
+    FIELD(GRES_USED, "GresUsed")                                                                   \
+    FIELD(FEATURES, "Features")                                                                    \
+    FIELD(WEIGHT, "Weight")                                                                        \
+    FIELD(VERSION, "Version")                                                                      \
+    FIELD(TIME_LIMIT, "Time")                                                                      \
+    FIELD(AVAILABLE, "Available")                                                                  \
+    FIELD(REASON_TIME, "Timestamp")                                                                \
+    FIELD(REASON_USER, "User")                                                                     \
+    FIELD(REASON, "Reason")
+
+#define SQUEUE_FIELD_ENUM(name, text) SQUEUE_##name,
+#define SINFO_FIELD_ENUM(name, text)  SINFO_##name,
+#define FIELD_TEXT(name, text)        text,
+
+enum squeue_field { SQUEUE_FIELDS(SQUEUE_FIELD_ENUM) SQUEUE_N_FIELDS };
+enum sinfo_field { SINFO_FIELDS(SINFO_FIELD_ENUM) SINFO_N_FIELDS };
+
+static const char *const squeue_fields[SQUEUE_N_FIELDS] = { SQUEUE_FIELDS(FIELD_TEXT) };
+static const char *const sinfo_fields[SINFO_N_FIELDS] = { SINFO_FIELDS(FIELD_TEXT) };
+
+#undef SQUEUE_FIELD_ENUM
+#undef SINFO_FIELD_ENUM
+#undef FIELD_TEXT
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "source/frame.h"
+
+enum { FIELDS = 3 };
+
+static struct buf seen; /* fields with | between, records with / between */
+
+static void record(void *ctx, const struct str *fields)
+{
+    (void)ctx;
+    for (int i = 0; i < FIELDS; i++) {
+        buf_put(&seen, fields[i]);
+        buf_byte(&seen, i < FIELDS - 1 ? '|' : '/');
+    }
+}
+
+static struct frame frame;
+
+static int set_up(void **state)
+{
+    (void)state;
+    buf_init(&seen, 4 << 20);
+    frame_init(&frame, FIELDS, record, NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    frame_free(&frame);
+    buf_free(&seen);
+    return 0;
+}
+
+/* A text in which ~ stands for the token. */
+static void put(struct buf *to, const char *text)
+{
+    buf_init(to, 4 << 20);
+    for (; *text; text++) {
+        if (*text == '~')
+            buf_text(to, frame.token);
+        else
+            buf_byte(to, *text);
+    }
+}
+
+static int feed(const char *text, size_t piece, struct err *err)
+{
+    struct buf answer;
+    int code = 0;
+
+    put(&answer, text);
+    for (struct str rest = buf_str(&answer); rest.n && code == 0; rest = str_skip(rest, piece))
+        code = frame_feed(&frame, str_head(rest, piece), err);
+    buf_free(&answer);
+    return code < 0 ? code : frame_finish(&frame, err);
+}
+
+static void records_come_whole_whatever_the_pieces(void **state)
+{
+    struct err err;
+
+    for (size_t piece = 1; piece < 150; piece++) {
+        assert_int_equal(feed("1~alice~first~\n2~bob~~\n3~carol~third~\n", piece, &err), 0);
+        assert_str(buf_str(&seen), "1|alice|first/2|bob|/3|carol|third/");
+        tear_down(state);
+        set_up(state);
+    }
+}
+
+static void newlines_and_at_signs_in_a_field_are_text(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed("1~a@b@0123456789abcdef@~two\nlines\n9~\n", 7, &err), 0);
+    assert_str(buf_str(&seen), "1|a@b@0123456789abcdef@|two\nlines\n9/");
+}
+
+static void each_invocation_has_another_token(void **state)
+{
+    struct frame other;
+
+    (void)state;
+    frame_init(&other, FIELDS, record, NULL);
+    assert_string_not_equal(frame.token, other.token);
+    assert_int_equal(strlen(frame.token), FRAME_TOKEN);
+    frame_free(&other);
+}
+
+static void an_empty_answer_has_no_records(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed("", 1, &err), 0);
+    assert_int_equal(seen.n, 0);
+}
+
+static void half_a_record_at_the_end_is_an_error(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed("1~alice~first~\n2~bo", 4096, &err), -EBADMSG);
+    assert_contains(err.text, "middle of a record");
+}
+
+static void garbage_is_an_error(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed("\x01\x02\xff nonsense", 4096, &err), -EBADMSG);
+}
+
+static void a_record_with_too_many_fields_is_an_error(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed("1~alice~first~more~\n", 4096, &err), -EBADMSG);
+    assert_contains(err.text, "more than the 3 fields");
+}
+
+static void an_endless_record_is_refused_at_the_ceiling(void **state)
+{
+    char piece[65536];
+    struct err err;
+    int code = 0, pieces = 0;
+
+    (void)state;
+    memset(piece, 'x', sizeof(piece));
+    while (code == 0 && pieces < 1000) {
+        code = frame_feed(&frame, (struct str){ piece, sizeof(piece) }, &err);
+        pieces++;
+    }
+    assert_int_equal(code, -EBADMSG);
+    assert_true(pieces <= FRAME_RECORD_MAX / (int)sizeof(piece) + 1);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(records_come_whole_whatever_the_pieces),
+        CASE(newlines_and_at_signs_in_a_field_are_text),
+        CASE(each_invocation_has_another_token),
+        CASE(an_empty_answer_has_no_records),
+        CASE(half_a_record_at_the_end_is_an_error),
+        CASE(garbage_is_an_error),
+        CASE(a_record_with_too_many_fields_is_an_error),
+        CASE(an_endless_record_is_refused_at_the_ceiling),
+    };
+
+    return RUN_TESTS(tests);
+}
