@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A simulated cluster of any size: a pure function of its seed and the time. Nothing is stored: who
- * runs where at any moment, past or future, is computed. For --demo, for tests and for benchmarks. */
+ * runs where at any moment, past or future, is computed. For --demo, tests and benchmarks. */
 #ifndef SONDE_SOURCE_SIM_H
 #define SONDE_SOURCE_SIM_H
 
