@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collector/collector.h"
+
+extern const struct collector collector_jobs, collector_users, collector_nodes,
+    collector_partitions;
+
+const struct collector *const collectors[] = {
+    &collector_jobs, &collector_users, &collector_nodes, &collector_partitions, NULL,
+};
+
+_Static_assert(sizeof(collectors) / sizeof(collectors[0]) <= COLLECTORS_MAX + 1,
+               "a collector_set has 32 bits");
+
+size_t collector_count(void)
+{
+    return sizeof(collectors) / sizeof(collectors[0]) - 1;
+}
+
+int collector_find(struct str name)
+{
+    for (size_t i = 0; collectors[i]; i++)
+        if (str_eq(str_of(collectors[i]->name), name))
+            return (int)i;
+    return -1;
+}
+
+unsigned collector_kinds(collector_set set)
+{
+    unsigned kinds = 0;
+
+    for (size_t i = 0; collectors[i]; i++)
+        if (set & (collector_set)1 << i)
+            kinds |= KIND_BIT(collectors[i]->kind);
+    return kinds;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A collector turns one kind of section into metric families. It knows no wire format and no way
+ * into Slurm. To add one: CONTRIBUTING.md. */
+#ifndef SONDE_COLLECTOR_COLLECTOR_H
+#define SONDE_COLLECTOR_COLLECTOR_H
+
+#include "metric/writer.h"
+#include "model/section.h"
+
+struct collector {
+    const char *name; /* --collector.NAME, ?collect[]=NAME */
+    const char *help; /* one line for --help and docs/metrics.md */
+    enum kind kind;   /* what it is made of */
+    const struct family *families;
+    size_t n_families;
+    void (*collect)(const struct section *section, struct metric_writer *writer);
+};
+
+/* Every collector, in the order in which they are exposed. Ended by NULL. */
+extern const struct collector *const collectors[];
+
+enum { COLLECTORS_MAX = 32 };
+
+size_t collector_count(void);
+
+/* A set of collectors: bit i is collectors[i]. */
+typedef uint32_t collector_set;
+
+/* The index of the one with that name, or -1. */
+int collector_find(struct str name);
+
+/* The kinds that a set is made of, as KIND_BITs. */
+unsigned collector_kinds(collector_set set);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collector/self.h"
+
+enum {
+    BUILD_INFO,
+    SOURCE_UP,
+    SOURCE_AGE,
+    SOURCE_DURATION,
+    SOURCE_ERRORS,
+    SOURCE_WARNINGS,
+    SOURCE_BYTES,
+    SOURCE_SKIPPED,
+    COLLECTOR_DURATION,
+    COLLECTOR_SUCCESS,
+    COLLECTOR_SAMPLES,
+    COLLECTOR_DUPLICATES,
+    HTTP_REQUESTS,
+    HTTP_CONNECTIONS,
+    HTTP_REFUSED,
+    PROCESS_CPU,
+    PROCESS_RESIDENT,
+    PROCESS_VIRTUAL,
+    PROCESS_START,
+    PROCESS_FDS,
+    PROCESS_MAX_FDS,
+    PROCESS_THREADS,
+};
+
+const struct family self_families[] = {
+    [BUILD_INFO] = { "sonde_build_info",
+                     METRIC_GAUGE,
+                     "Always 1; the label tells which sonde this is.",
+                     { "version" } },
+    [SOURCE_UP] = { "sonde_source_up",
+                    METRIC_GAUGE,
+                    "1 if the last look at this kind of facts succeeded, else 0.",
+                    { "source", "kind" } },
+    [SOURCE_AGE] = { "sonde_source_age_seconds",
+                     METRIC_GAUGE,
+                     "Seconds since Slurm was asked for what is shown of this kind, or was last "
+                     "shown.",
+                     { "source", "kind" } },
+    [SOURCE_DURATION] = { "sonde_source_refresh_duration_seconds",
+                          METRIC_HISTOGRAM,
+                          "How long looks at this kind of facts took, rendering included, whether "
+                          "they succeeded or not.",
+                          { "source", "kind" } },
+    [SOURCE_ERRORS] = { "sonde_source_errors_total",
+                        METRIC_COUNTER,
+                        "Looks that failed, by reason.",
+                        { "source", "kind", "reason" } },
+    [SOURCE_WARNINGS] = { "sonde_source_warnings_total",
+                          METRIC_COUNTER,
+                          "Looks that succeeded although a Slurm command wrote to standard error.",
+                          { "source", "kind" } },
+    [SOURCE_BYTES] = { "sonde_source_read_bytes_total",
+                       METRIC_COUNTER,
+                       "Bytes of Slurm's answers that were read.",
+                       { "source", "kind" } },
+    [SOURCE_SKIPPED] = { "sonde_source_skipped_records_total",
+                         METRIC_COUNTER,
+                         "Records of Slurm's answers that could not be read and were left out.",
+                         { "source", "kind" } },
+    [COLLECTOR_DURATION] = { "sonde_collector_duration_seconds",
+                             METRIC_GAUGE,
+                             "How long the collector took to render its families the last time.",
+                             { "collector" } },
+    [COLLECTOR_SUCCESS] = { "sonde_collector_success",
+                            METRIC_GAUGE,
+                            "1 if the collector's families are shown whole; 0 if they are left out "
+                            "because they are stale, missing or over the ceiling.",
+                            { "collector" } },
+    [COLLECTOR_SAMPLES] = { "sonde_collector_samples",
+                            METRIC_GAUGE,
+                            "Samples that the collector gave the last time.",
+                            { "collector" } },
+    [COLLECTOR_DUPLICATES] = { "sonde_collector_duplicate_samples",
+                               METRIC_GAUGE,
+                               "Samples left out the last time because one with the same labels "
+                               "was "
+                               "there already; more than 0 is a bug worth reporting.",
+                               { "collector" } },
+    [HTTP_REQUESTS] = { "sonde_http_requests_total",
+                        METRIC_COUNTER,
+                        "HTTP requests received.",
+                        { NULL } },
+    [HTTP_CONNECTIONS] = { "sonde_http_connections",
+                           METRIC_GAUGE,
+                           "HTTP connections that are open.",
+                           { NULL } },
+    [HTTP_REFUSED] = { "sonde_http_refused_total",
+                       METRIC_COUNTER,
+                       "Requests and connections refused or cut off, by reason: busy (queue full), "
+                       "unauthorized, timeout (request or answer took too long), evicted (closed "
+                       "idle to make room).",
+                       { "reason" } },
+    [PROCESS_CPU] = { "process_cpu_seconds_total",
+                      METRIC_COUNTER,
+                      "Total user and system CPU time spent in seconds.",
+                      { NULL } },
+    [PROCESS_RESIDENT] = { "process_resident_memory_bytes",
+                           METRIC_GAUGE,
+                           "Resident memory size in bytes.",
+                           { NULL } },
+    [PROCESS_VIRTUAL] = { "process_virtual_memory_bytes",
+                          METRIC_GAUGE,
+                          "Virtual memory size in bytes.",
+                          { NULL } },
+    [PROCESS_START] = { "process_start_time_seconds",
+                        METRIC_GAUGE,
+                        "Start time of the process since unix epoch in seconds.",
+                        { NULL } },
+    [PROCESS_FDS] = { "process_open_fds",
+                      METRIC_GAUGE,
+                      "Number of open file descriptors.",
+                      { NULL } },
+    [PROCESS_MAX_FDS] = { "process_max_fds",
+                          METRIC_GAUGE,
+                          "Maximum number of open file descriptors.",
+                          { NULL } },
+    [PROCESS_THREADS] = { "process_threads",
+                          METRIC_GAUGE,
+                          "Number of threads of the process.",
+                          { NULL } },
+};
+
+const size_t n_self_families = sizeof(self_families) / sizeof(self_families[0]);
+
+static void source_sample(const struct self *self, struct metric_writer *writer, size_t family,
+                          const struct str values[2], int kind)
+{
+    const typeof(self->stats->kinds[0]) *stats = &self->stats->kinds[kind];
+
+    switch (family) {
+    case SOURCE_UP:
+        metric_u64(writer, values, stats->up);
+        break;
+    case SOURCE_AGE:
+        if (stats->age_seconds >= 0)
+            metric_double(writer, values, stats->age_seconds);
+        break;
+    case SOURCE_DURATION:
+        metric_histogram(writer, values, &stats->durations);
+        break;
+    case SOURCE_ERRORS:
+        for (size_t i = 0; i < REFRESH_REASONS && stats->errors[i].reason; i++)
+            metric_u64(writer, METRIC_VALUES(values[0], values[1], str_of(stats->errors[i].reason)),
+                       stats->errors[i].count);
+        break;
+    case SOURCE_WARNINGS:
+        metric_u64(writer, values, stats->warnings);
+        break;
+    case SOURCE_BYTES:
+        metric_u64(writer, values, stats->bytes);
+        break;
+    case SOURCE_SKIPPED:
+        metric_u64(writer, values, stats->skipped);
+        break;
+    }
+}
+
+static void collect_source(const struct self *self, struct metric_writer *writer)
+{
+    for (size_t family = SOURCE_UP; family <= SOURCE_SKIPPED; family++) {
+        metric_begin(writer, family);
+        for (int kind = 0; kind < KINDS; kind++)
+            if (self->stats->kinds[kind].asked)
+                source_sample(self, writer, family,
+                              METRIC_VALUES(str_of(self->source), str_of(kind_name(kind))), kind);
+    }
+}
+
+static void collector_sample(struct metric_writer *writer, size_t family, struct str name,
+                             const struct edition_collector *rendered)
+{
+    switch (family) {
+    case COLLECTOR_DURATION:
+        if (rendered)
+            metric_double(writer, &name, rendered->seconds);
+        break;
+    case COLLECTOR_SUCCESS:
+        metric_u64(writer, &name, rendered && rendered->success);
+        break;
+    case COLLECTOR_SAMPLES:
+        metric_u64(writer, &name, rendered ? rendered->samples : 0);
+        break;
+    case COLLECTOR_DUPLICATES:
+        metric_u64(writer, &name, rendered ? rendered->duplicates : 0);
+        break;
+    }
+}
+
+static void collect_collectors(const struct self *self, struct metric_writer *writer)
+{
+    for (size_t family = COLLECTOR_DURATION; family <= COLLECTOR_DUPLICATES; family++) {
+        metric_begin(writer, family);
+        for (size_t i = 0; collectors[i]; i++) {
+            const struct edition *edition = self->snapshot->editions[collectors[i]->kind];
+
+            if (self->collectors & (collector_set)1 << i)
+                collector_sample(writer, family, str_of(collectors[i]->name),
+                                 edition ? &edition->collectors[i] : NULL);
+        }
+    }
+}
+
+static void collect_http(const struct self *self, struct metric_writer *writer)
+{
+    metric_begin(writer, HTTP_REQUESTS);
+    metric_u64(writer, NULL, self->http_requests);
+    metric_begin(writer, HTTP_CONNECTIONS);
+    metric_u64(writer, NULL, self->http_connections);
+    metric_begin(writer, HTTP_REFUSED);
+    metric_u64(writer, METRIC_VALUES(STR("busy")), self->http_busy);
+    metric_u64(writer, METRIC_VALUES(STR("unauthorized")), self->http_unauthorized);
+    metric_u64(writer, METRIC_VALUES(STR("timeout")), self->http_timed_out);
+    metric_u64(writer, METRIC_VALUES(STR("evicted")), self->http_evicted);
+}
+
+static void collect_process(const struct process *process, struct metric_writer *writer)
+{
+    metric_begin(writer, PROCESS_CPU);
+    metric_double(writer, NULL, process->cpu_seconds);
+    metric_begin(writer, PROCESS_RESIDENT);
+    metric_u64(writer, NULL, process->resident_bytes);
+    metric_begin(writer, PROCESS_VIRTUAL);
+    metric_u64(writer, NULL, process->virtual_bytes);
+    metric_begin(writer, PROCESS_START);
+    metric_double(writer, NULL, process->start_time_seconds);
+    metric_begin(writer, PROCESS_FDS);
+    metric_u64(writer, NULL, process->open_fds);
+    metric_begin(writer, PROCESS_MAX_FDS);
+    metric_u64(writer, NULL, process->max_fds);
+    metric_begin(writer, PROCESS_THREADS);
+    metric_u64(writer, NULL, process->threads);
+}
+
+void self_collect(const struct self *self, struct metric_writer *writer)
+{
+    metric_begin(writer, BUILD_INFO);
+    metric_u64(writer, METRIC_VALUES(STR(SONDE_VERSION)), 1);
+    collect_source(self, writer);
+    collect_collectors(self, writer);
+    collect_http(self, writer);
+    collect_process(&self->process, writer);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs, CPUs and memory of each user by job state. Names as prometheus-slurm-exporter has them. */
+#include "collector/collector.h"
+#include "collector/tally.h"
+
+enum { STATE_TOTAL, CPU_ALLOC, MEM_ALLOC };
+
+static const struct family families[] = {
+    [STATE_TOTAL] = { "slurm_user_state_total",
+                      METRIC_GAUGE,
+                      "Jobs of a user by state; every task of a job array counts.",
+                      { "username", "state" } },
+    [CPU_ALLOC] = { "slurm_user_cpu_alloc",
+                    METRIC_GAUGE,
+                    "CPUs of a user's jobs by state: allocated, or requested while PENDING.",
+                    { "username", "state" } },
+    [MEM_ALLOC] = { "slurm_user_mem_alloc",
+                    METRIC_GAUGE,
+                    "Memory of a user's jobs by state in bytes: allocated, or requested while "
+                    "PENDING.",
+                    { "username", "state" } },
+};
+
+static uint64_t amount(const struct tally_cell *cell, size_t family)
+{
+    switch (family) {
+    case CPU_ALLOC:
+        return cell->cpus;
+    case MEM_ALLOC:
+        return cell->memory_bytes;
+    default:
+        return cell->count;
+    }
+}
+
+static void collect(const struct section *section, struct metric_writer *writer)
+{
+    struct tally tally;
+
+    tally_init(&tally, &section->symbols, n_job_state_words);
+    for (size_t i = 0; i < section->jobs.n; i++) {
+        const struct job *job = &section->jobs.job[i];
+        struct tally_cell *cell = tally_at(&tally, job->user, job_state_index(job->state));
+
+        cell->count += job->tasks;
+        if (job->cpus != MODEL_UNKNOWN_U32)
+            cell->cpus += (uint64_t)job->cpus * job->tasks;
+        if (job->memory_bytes != MODEL_UNKNOWN_U64)
+            cell->memory_bytes += job->memory_bytes * job->tasks;
+    }
+    for (size_t family = STATE_TOTAL; family <= MEM_ALLOC; family++) {
+        metric_begin(writer, family);
+        for (size_t row = 0; row < tally.n_rows; row++) {
+            const struct tally_cell *cells = tally.cells + row * tally.n_columns;
+            struct str user = section_text(section, tally.symbols[row]);
+
+            for (size_t state = 0; state < n_job_state_words; state++)
+                if (cells[state].count)
+                    metric_u64(writer, METRIC_VALUES(user, job_state_words[state]),
+                               amount(&cells[state], family));
+        }
+    }
+    tally_free(&tally);
+}
+
+const struct collector collector_users = {
+    .name = "users",
+    .help = "jobs, CPUs and memory of each user by job state",
+    .kind = KIND_JOBS,
+    .families = families,
+    .n_families = sizeof(families) / sizeof(families[0]),
+    .collect = collect,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "snapshot/publish.h"
+
+#include "base/clock.h"
+
+static void render(const struct publish_config *config, const struct collector *collector,
+                   const struct section *section, enum metric_format format,
+                   struct edition_collector *to)
+{
+    int64_t began = clock_mono(config->clock);
+    struct metric_writer writer;
+    struct buf text;
+
+    buf_init(&text, config->max_segment);
+    metric_writer_init(&writer, &text, format, config->const_labels, collector->families,
+                       collector->n_families);
+    collector->collect(section, &writer);
+    to->success = !text.over;
+    to->samples = text.over ? 0 : writer.samples;
+    to->duplicates = writer.duplicates;
+    if (text.over)
+        buf_reset(&text);
+    to->segments[format] = segment_new(&text);
+    buf_free(&text);
+    metric_writer_free(&writer);
+    to->seconds = (double)(clock_mono(config->clock) - began) / NS_PER_SEC;
+}
+
+struct edition *edition_new(const struct publish_config *config, struct section *section,
+                            unsigned formats, const struct edition *older)
+{
+    struct edition *edition = heap_alloc(sizeof(*edition));
+
+    atomic_init(&edition->refs, 1);
+    edition->section = section_ref(section);
+    edition->formats = formats;
+    for (size_t i = 0; collectors[i]; i++) {
+        struct edition_collector *to = &edition->collectors[i];
+
+        if (collectors[i]->kind != section->kind || !(config->collectors & (collector_set)1 << i))
+            continue;
+        if (older)
+            *to = older->collectors[i];
+        for (unsigned format = 0; format < METRIC_FORMATS; format++) {
+            if (to->segments[format])
+                segment_ref(to->segments[format]);
+            else if (formats & FORMAT_BIT(format))
+                render(config, collectors[i], section, format, to);
+        }
+    }
+    if (older)
+        edition->formats |= older->formats;
+    return edition;
+}
+
+struct edition *edition_ref(struct edition *edition)
+{
+    atomic_fetch_add_explicit(&edition->refs, 1, memory_order_relaxed);
+    return edition;
+}
+
+struct edition *edition_unref(struct edition *edition)
+{
+    if (edition && atomic_fetch_sub_explicit(&edition->refs, 1, memory_order_acq_rel) == 1) {
+        for (size_t i = 0; i < COLLECTORS_MAX; i++)
+            for (unsigned format = 0; format < METRIC_FORMATS; format++)
+                segment_unref(edition->collectors[i].segments[format]);
+        section_unref(edition->section);
+        free(edition);
+    }
+    return NULL;
+}
+
+struct snapshot *snapshot_new(void)
+{
+    struct snapshot *snapshot = heap_alloc(sizeof(*snapshot));
+
+    atomic_init(&snapshot->refs, 1);
+    return snapshot;
+}
+
+struct snapshot *snapshot_with(const struct snapshot *old, enum kind kind, struct edition *edition)
+{
+    struct snapshot *snapshot = snapshot_new();
+
+    for (int i = 0; i < KINDS; i++)
+        if (i != (int)kind && old->editions[i])
+            snapshot->editions[i] = edition_ref(old->editions[i]);
+    snapshot->editions[kind] = edition;
+    return snapshot;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    atomic_fetch_add_explicit(&snapshot->refs, 1, memory_order_relaxed);
+    return snapshot;
+}
+
+struct snapshot *snapshot_unref(struct snapshot *snapshot)
+{
+    if (snapshot && atomic_fetch_sub_explicit(&snapshot->refs, 1, memory_order_acq_rel) == 1) {
+        for (int i = 0; i < KINDS; i++)
+            edition_unref(snapshot->editions[i]);
+        free(snapshot);
+    }
+    return NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Asks a source, on a thread of its own, when somebody wants to know and not more often than the
+ * poll limit. Askers never wait in here: they are told whether what there is will do, and woken
+ * when that changes. */
+#ifndef SONDE_SNAPSHOT_REFRESH_H
+#define SONDE_SNAPSHOT_REFRESH_H
+
+#include "base/log.h"
+#include "metric/histogram.h"
+#include "snapshot/publish.h"
+#include "source/source.h"
+
+struct refresh_config {
+    struct source *source;        /* used by this thread alone from now on; closed by the owner */
+    int64_t poll_limit_ns[KINDS]; /* a section younger than this is fresh */
+    int64_t timeout_ns;           /* for one look at one kind */
+    int64_t stale_limit_ns;       /* older than this is withdrawn */
+    int64_t max_backoff_ns;
+    struct publish_config publish;
+    const struct clock *clock;
+    struct log *log;
+    void (*changed)(void *ctx); /* called, without a lock held, when askers should look again */
+    void *ctx;
+};
+
+struct refresher;
+
+struct refresher *refresher_start(const struct refresh_config *config);
+struct refresher *refresher_stop(struct refresher *refresher); /* ends a running command; NULL */
+
+/* Says that these kinds are wanted in this format by somebody who has been waiting since then
+ * (monotonic). True when the asker may go ahead with the snapshot as it is: each kind is fresh, or
+ * has been looked at since, or cannot be had now (the source is in back-off after a failure).
+ * False: a refresh is under way; ask again when `changed` has been called, until your own deadline.
+ */
+bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
+                    int64_t since_ns);
+
+/* The newest snapshot, without what has gone stale. Unref it. */
+struct snapshot *refresher_snapshot(struct refresher *refresher);
+
+enum { REFRESH_REASONS = 10 };
+
+/* What is known of the source itself. */
+struct refresh_stats {
+    struct {
+        bool asked;         /* anybody ever wanted it */
+        bool up;            /* the last look succeeded */
+        double age_seconds; /* of the newest section; negative: never seen */
+        struct histogram durations;
+        uint64_t bytes, skipped, warnings;
+        struct {
+            const char *reason; /* err_reason(), NULL ends */
+            uint64_t count;
+        } errors[REFRESH_REASONS];
+    } kinds[KINDS];
+};
+void refresher_stats(struct refresher *refresher, struct refresh_stats *ret);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "manual_clock.h"
+#include "snapshot/refresh.h"
+
+#include <fcntl.h>
+
+/* A source whose answers the test decides, and which waits for the test's permission to answer. */
+struct scripted {
+    struct source source;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    unsigned reads;     /* begun */
+    unsigned permitted; /* how many may finish */
+    int fail_with;      /* errno, 0 = succeed */
+    const char *warning;
+};
+
+static int scripted_read(struct source *source, enum kind kind, int64_t deadline_ns,
+                         struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
+{
+    struct scripted *scripted = (struct scripted *)source;
+    unsigned mine;
+    int code;
+
+    (void)deadline_ns;
+    pthread_mutex_lock(&scripted->lock);
+    mine = ++scripted->reads;
+    pthread_cond_broadcast(&scripted->cond);
+    while (scripted->permitted < mine && !atomic_load(&source->cancelled))
+        pthread_cond_wait(&scripted->cond, &scripted->lock);
+    code = scripted->fail_with;
+    if (scripted->warning)
+        snprintf(ret_warning, SOURCE_WARNING, "%s", scripted->warning);
+    pthread_mutex_unlock(&scripted->lock);
+    if (code)
+        return err_set(err, code, "scripted failure");
+    *ret = section_new(kind);
+    (*ret)->bytes_read = 100;
+    return 0;
+}
+
+static const struct source_class scripted_class = {
+    .name = "scripted", .kinds = ~0u, .read = scripted_read, .close = NULL
+};
+
+struct fixture {
+    struct manual_clock clock;
+    struct scripted scripted;
+    struct log *log;
+    struct refresher *refresher;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    unsigned changes;
+};
+
+static void changed(void *ctx)
+{
+    struct fixture *f = ctx;
+
+    pthread_mutex_lock(&f->lock);
+    f->changes++;
+    pthread_cond_broadcast(&f->cond);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    struct refresh_config config;
+
+    f = (struct fixture){ .scripted.source = { .class = &scripted_class } };
+    manual_clock_init(&f.clock, 1000 * NS_PER_SEC, 50 * NS_PER_SEC);
+    pthread_mutex_init(&f.lock, NULL);
+    pthread_cond_init(&f.cond, NULL);
+    pthread_mutex_init(&f.scripted.lock, NULL);
+    pthread_cond_init(&f.scripted.cond, NULL);
+    f.scripted.permitted = 1000;
+    f.log = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_INFO, &f.clock.clock);
+    config = (struct refresh_config){
+        .source = &f.scripted.source,
+        .timeout_ns = 10 * NS_PER_SEC,
+        .stale_limit_ns = 300 * NS_PER_SEC,
+        .max_backoff_ns = 60 * NS_PER_SEC,
+        .publish = { .collectors = ~0u, .max_segment = 1 << 20, .clock = &f.clock.clock },
+        .clock = &f.clock.clock,
+        .log = f.log,
+        .changed = changed,
+        .ctx = &f,
+    };
+    for (int kind = 0; kind < KINDS; kind++)
+        config.poll_limit_ns[kind] = 10 * NS_PER_SEC;
+    f.refresher = refresher_start(&config);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1000;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    refresher_stop(f->refresher);
+    log_free(f->log);
+    manual_clock_destroy(&f->clock);
+    return 0;
+}
+
+static void wait_for_changes(struct fixture *f, unsigned changes)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->changes < changes)
+        pthread_cond_wait(&f->cond, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void wait_for_reads(struct fixture *f, unsigned reads)
+{
+    pthread_mutex_lock(&f->scripted.lock);
+    while (f->scripted.reads < reads)
+        pthread_cond_wait(&f->scripted.cond, &f->scripted.lock);
+    pthread_mutex_unlock(&f->scripted.lock);
+}
+
+static void script(struct fixture *f, int fail_with, const char *warning)
+{
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.fail_with = fail_with;
+    f->scripted.warning = warning;
+    pthread_mutex_unlock(&f->scripted.lock);
+}
+
+/* As an asker who has just come. */
+static bool want(struct fixture *f, unsigned kinds, enum metric_format format)
+{
+    return refresher_want(f->refresher, kinds, format, clock_mono(&f->clock.clock));
+}
+
+static bool want_jobs(struct fixture *f)
+{
+    return want(f, KIND_BIT(KIND_JOBS), METRIC_TEXT);
+}
+
+/* Asks and waits for the one refresh that this starts. */
+static void refresh_jobs(struct fixture *f)
+{
+    unsigned before = f->changes;
+
+    assert_false(want_jobs(f));
+    wait_for_changes(f, before + 1);
+}
+
+static bool shows_jobs(struct fixture *f)
+{
+    struct snapshot *snapshot = refresher_snapshot(f->refresher);
+    bool shown = snapshot->editions[KIND_JOBS] != NULL;
+
+    snapshot_unref(snapshot);
+    return shown;
+}
+
+static struct refresh_stats stats_of(struct fixture *f)
+{
+    struct refresh_stats stats;
+
+    refresher_stats(f->refresher, &stats);
+    return stats;
+}
+
+static void nobody_asks_slurm_until_somebody_wants_to_know(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_false(shows_jobs(f));
+    assert_int_equal(f->scripted.reads, 0);
+    refresh_jobs(f);
+    assert_true(want_jobs(f));
+    assert_true(shows_jobs(f));
+    assert_int_equal(f->scripted.reads, 1);
+}
+
+static void within_the_poll_limit_slurm_is_not_asked_again(void **state)
+{
+    struct fixture *f = *state;
+
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 10 * NS_PER_SEC - 1);
+    for (int i = 0; i < 100; i++)
+        assert_true(want_jobs(f));
+    assert_int_equal(f->scripted.reads, 1);
+    manual_clock_advance(&f->clock, 1);
+    refresh_jobs(f);
+    assert_int_equal(f->scripted.reads, 2);
+}
+
+static void concurrent_askers_share_one_refresh(void **state)
+{
+    struct fixture *f = *state;
+
+    f->scripted.permitted = 0;
+    assert_false(want_jobs(f));
+    wait_for_reads(f, 1);
+    for (int i = 0; i < 100; i++)
+        assert_false(want_jobs(f));
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1000;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    /* The second round finds that what the hundred wanted is there. */
+    wait_for_changes(f, 2);
+    assert_true(want_jobs(f));
+    assert_int_equal(f->scripted.reads, 1);
+}
+
+static void a_slow_answer_counts_as_fresh_from_its_arrival(void **state)
+{
+    struct fixture *f = *state;
+    struct refresh_stats stats;
+
+    f->scripted.permitted = 0;
+    assert_false(want_jobs(f));
+    wait_for_reads(f, 1);
+    manual_clock_advance(&f->clock, 30 * NS_PER_SEC);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1000;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_changes(f, 1);
+    assert_true(want_jobs(f));
+    stats = stats_of(f);
+    assert_true(stats.kinds[KIND_JOBS].age_seconds == 30);
+}
+
+static void an_asker_is_content_with_looks_begun_since_it_came(void **state)
+{
+    struct fixture *f = *state;
+    const unsigned both = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES);
+    int64_t came = clock_mono(&f->clock.clock);
+
+    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, came));
+    wait_for_changes(f, 2);
+    /* Jobs and nodes take so long that neither is fresh any more when the asker is woken. */
+    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    assert_true(refresher_want(f->refresher, both, METRIC_TEXT, came));
+    assert_int_equal(f->scripted.reads, 2);
+    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, came + NS_PER_SEC));
+}
+
+static void a_failure_keeps_the_last_snapshot_and_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct refresh_stats stats;
+
+    refresh_jobs(f);
+    stats = stats_of(f);
+    assert_true(stats.kinds[KIND_JOBS].up);
+    script(f, ETIMEDOUT, NULL);
+    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    refresh_jobs(f);
+    assert_true(shows_jobs(f));
+    stats = stats_of(f);
+    assert_false(stats.kinds[KIND_JOBS].up);
+    assert_true(stats.kinds[KIND_JOBS].age_seconds == 20);
+    assert_string_equal(stats.kinds[KIND_JOBS].errors[0].reason, "timeout");
+    assert_int_equal(stats.kinds[KIND_JOBS].errors[0].count, 1);
+}
+
+static void in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    /* 10 s, then doubled up to the ceiling of 60 s */
+    static const int pauses[] = { 10, 20, 40, 60, 60 };
+
+    script(f, EREMOTEIO, NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        refresh_jobs(f);
+        assert_true(want_jobs(f));
+        manual_clock_advance(&f->clock, pauses[i] * NS_PER_SEC - 1);
+        assert_true(want_jobs(f));
+        assert_int_equal(f->scripted.reads, i + 1);
+        manual_clock_advance(&f->clock, 1);
+    }
+    script(f, 0, NULL);
+    refresh_jobs(f);
+    assert_true(shows_jobs(f));
+    script(f, EREMOTEIO, NULL);
+    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+    assert_false(want_jobs(f)); /* back-off starts small again */
+}
+
+static void stale_values_are_withdrawn_and_their_age_remains(void **state)
+{
+    struct fixture *f = *state;
+    struct refresh_stats stats;
+
+    refresh_jobs(f);
+    script(f, EREMOTEIO, NULL);
+    manual_clock_advance(&f->clock, 300 * NS_PER_SEC);
+    assert_true(shows_jobs(f));
+    manual_clock_advance(&f->clock, 1);
+    assert_false(shows_jobs(f));
+    refresh_jobs(f);
+    assert_false(shows_jobs(f));
+    stats = stats_of(f);
+    assert_true(stats.kinds[KIND_JOBS].age_seconds > 300);
+    assert_false(stats.kinds[KIND_JOBS].up);
+}
+
+static void a_warning_is_counted_and_is_no_failure(void **state)
+{
+    struct fixture *f = *state;
+    struct refresh_stats stats;
+
+    script(f, 0, "squeue: warning: slow");
+    refresh_jobs(f);
+    stats = stats_of(f);
+    assert_true(stats.kinds[KIND_JOBS].up);
+    assert_int_equal(stats.kinds[KIND_JOBS].warnings, 1);
+    assert_int_equal(stats.kinds[KIND_JOBS].bytes, 100);
+}
+
+static void kinds_succeed_and_fail_by_themselves(void **state)
+{
+    struct fixture *f = *state;
+    struct refresh_stats stats;
+
+    refresh_jobs(f);
+    script(f, ENOENT, NULL);
+    assert_false(want(f, KIND_BIT(KIND_NODES), METRIC_TEXT));
+    wait_for_changes(f, 2);
+    assert_true(want(f, KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES), METRIC_TEXT));
+    stats = stats_of(f);
+    assert_true(stats.kinds[KIND_JOBS].up);
+    assert_false(stats.kinds[KIND_NODES].up);
+    assert_false(stats.kinds[KIND_DIAG].asked);
+}
+
+static void another_format_is_rendered_without_asking_slurm(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot *snapshot;
+    struct segment *before;
+
+    refresh_jobs(f);
+    snapshot = refresher_snapshot(f->refresher);
+    before = snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT];
+    assert_non_null(before);
+    assert_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_OPENMETRICS]);
+    assert_false(want(f, KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
+    wait_for_changes(f, 2);
+    snapshot_unref(snapshot);
+    snapshot = refresher_snapshot(f->refresher);
+    assert_ptr_equal(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT], before);
+    assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_OPENMETRICS]);
+    snapshot_unref(snapshot);
+    assert_int_equal(f->scripted.reads, 1);
+}
+
+static void *take_snapshots(void *arg)
+{
+    struct fixture *f = arg;
+
+    for (int i = 0; i < 3000; i++) {
+        struct snapshot *snapshot = refresher_snapshot(f->refresher);
+        const struct edition *edition = snapshot->editions[KIND_JOBS];
+
+        if (edition && !edition->collectors[0].segments[METRIC_TEXT])
+            return arg;
+        want_jobs(f);
+        snapshot_unref(snapshot);
+    }
+    return NULL;
+}
+
+static void readers_never_meet_a_half_made_snapshot(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t readers[4];
+    void *broken;
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, take_snapshots, f), 0);
+    for (int i = 0; i < 200; i++) {
+        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+        want_jobs(f);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(readers[i], &broken);
+        assert_null(broken);
+    }
+}
+
+static void stopping_ends_a_look_that_hangs(void **state)
+{
+    struct fixture *f = *state;
+
+    f->scripted.permitted = 0;
+    want_jobs(f);
+    wait_for_reads(f, 1);
+    /* The look only ends because it is cancelled: the source is woken to see that, as a command is
+     * by the 100 ms tick of base/spawn. */
+    atomic_store(&f->scripted.source.cancelled, true);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.fail_with = ECANCELED;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_changes(f, 1);
+    assert_null(stats_of(f).kinds[KIND_JOBS].errors[0].reason);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(nobody_asks_slurm_until_somebody_wants_to_know),
+        CASE(within_the_poll_limit_slurm_is_not_asked_again),
+        CASE(concurrent_askers_share_one_refresh),
+        CASE(a_slow_answer_counts_as_fresh_from_its_arrival),
+        CASE(an_asker_is_content_with_looks_begun_since_it_came),
+        CASE(a_failure_keeps_the_last_snapshot_and_says_so),
+        CASE(in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone),
+        CASE(stale_values_are_withdrawn_and_their_age_remains),
+        CASE(a_warning_is_counted_and_is_no_failure),
+        CASE(kinds_succeed_and_fail_by_themselves),
+        CASE(another_format_is_rendered_without_asking_slurm),
+        CASE(readers_never_meet_a_half_made_snapshot),
+        CASE(stopping_ends_a_look_that_hangs),
+    };
+
+    return RUN_TESTS(tests);
+}
