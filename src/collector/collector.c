@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/collector.h"
 
-extern const struct collector collector_jobs, collector_users, collector_nodes,
-    collector_partitions;
+/* All there are, in the order in which they are exposed. */
+#define COLLECTORS(ROW)                                                                            \
+    ROW(jobs)                                                                                      \
+    ROW(users)                                                                                     \
+    ROW(nodes)                                                                                     \
+    ROW(partitions)
 
-const struct collector *const collectors[] = {
-    &collector_jobs, &collector_users, &collector_nodes, &collector_partitions, NULL,
-};
+#define DECLARE(name) extern const struct collector collector_##name;
+#define ADDRESS(name) &collector_##name,
+
+COLLECTORS(DECLARE)
+
+const struct collector *const collectors[] = { COLLECTORS(ADDRESS) NULL };
 
 _Static_assert(sizeof(collectors) / sizeof(collectors[0]) <= COLLECTORS_MAX + 1,
                "a collector_set has 32 bits");
-
-size_t collector_count(void)
-{
-    return sizeof(collectors) / sizeof(collectors[0]) - 1;
-}
 
 int collector_find(struct str name)
 {

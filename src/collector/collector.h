@@ -21,8 +21,6 @@ extern const struct collector *const collectors[];
 
 enum { COLLECTORS_MAX = 32 };
 
-size_t collector_count(void);
-
 /* A set of collectors: bit i is collectors[i]. */
 typedef uint32_t collector_set;
 
