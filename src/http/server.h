@@ -24,7 +24,7 @@ enum http_verdict {
 
 struct http_route {
     const char *method; /* "GET" serves HEAD too; another method on a known path is 405 */
-    const char *path;   /* exact; the trailing "*" of "/static/*" stands for any rest */
+    const char *path;   /* exact; a star at its end stands for any rest */
     size_t max_body;    /* 413 past it; 0: a body is not accepted */
     bool open;          /* answered without a password (health checks) */
     enum http_verdict (*handle)(void *ctx, struct http_exchange *x); /* < 1 ms, never blocks */
@@ -34,9 +34,9 @@ struct http_route {
 struct http_config {
     const struct http_route *routes; /* ended by path = NULL */
     void *ctx;                       /* handed to the handlers */
-    const struct str *listen; /* ":9092", "127.0.0.1:0", "[::1]:9092", "unix:/run/x.sock" */
-    size_t n_listen;          /* 0 with systemd's sockets passed: those alone */
-    const char *web_config;   /* path of --web.config.file, or NULL */
+    const struct str *listen;        /* ":9092", "127.0.0.1:0", "[::1]:9092", "unix:/run/x.sock" */
+    size_t n_listen;                 /* sockets passed by systemd are used instead of all these */
+    const char *web_config;          /* path of --web.config.file, or NULL */
     unsigned max_connections; /* at the limit, the one longest without a whole request is closed */
     unsigned workers, queue;  /* of the pool */
     int64_t request_ns;       /* for a whole request, from its first byte or the connection */
@@ -47,7 +47,9 @@ struct http_config {
 };
 
 int http_start(const struct http_config *config, struct http_server **ret, struct err *err);
-struct http_server *http_stop(struct http_server *server); /* answers what is under way, 2 s at most */
+
+/* Answers what is under way, for 2 s at most, then with 503; a `work` that runs is waited for. */
+struct http_server *http_stop(struct http_server *server);
 
 /* Reads web.config.file again; on any mistake everything stays as it was and err says why. */
 int http_reload(struct http_server *server, struct err *err);
@@ -69,14 +71,17 @@ void http_stats(const struct http_server *server, struct http_stats *ret);
 
 struct str http_path(const struct http_exchange *x);
 struct str http_header(const struct http_exchange *x, const char *name); /* empty if absent */
-struct str http_query(const struct http_exchange *x, const char *name, size_t nth); /* p NULL: none */
 struct str http_request_body(const struct http_exchange *x);
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 int64_t http_started(const struct http_exchange *x); /* monotonic, when the request was complete */
 
+/* The nth value of an argument in the address, decoded; p NULL when there are fewer. */
+struct str http_query(const struct http_exchange *x, const char *name, size_t nth);
+
 /* A place for the handler's own state between calls; freed with the exchange by `free_state`. */
 void **http_state(struct http_exchange *x, void (*free_state)(void *));
 
+/* Stays in force until it is set anew: each wait needs a time, unless http_wake is sure to come. */
 void http_wait_until(struct http_exchange *x, int64_t mono_ns);
 
 /* The answer. The text is copied. Security headers are added to every answer. */
@@ -85,8 +90,9 @@ void http_reply(struct http_exchange *x, unsigned status, const char *content_ty
 void http_add_header(struct http_exchange *x, const char *name, const char *value); /* before it */
 
 /* An answer made once and given to any number of exchanges without copying. The pieces must live
- * until `release(ctx)` is called, once, on any thread, when the last user is done. Giving it
- * allocates nothing in our code. encoding: "gzip" or NULL. */
+ * until `release(ctx)` is called, once, on any thread, when the last user is done; release may be
+ * NULL. Giving it allocates nothing in our code, and takes a reference of its own: the caller keeps
+ * his. encoding: "gzip" or NULL. */
 struct http_body *http_body_new(const struct iovec *pieces, size_t n, const char *content_type,
                                 const char *encoding, void (*release)(void *ctx), void *ctx);
 struct http_body *http_body_unref(struct http_body *body);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Connections: how many there may be and how long each may take. libmicrohttpd's own limits are not
+ * enough: its timeout starts again with each byte, and at its limit it lets everybody wait. */
+#include "http/internal.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+enum {
+    SPARE_SLOTS = 64,        /* for those that are cut but not yet closed */
+    SPARE_DESCRIPTORS = 100, /* for everything that is not a client's connection */
+    FEWEST_CONNECTIONS = 8,
+};
+
+/* Prometheus asks every 15 to 60 seconds on one connection. */
+static const int64_t rest_ns = NS_PER_SEC, idle_ns = 300 * NS_PER_SEC;
+
+/* A limit that the descriptors do not suffice for would not be one: accept would fail instead. */
+static unsigned affordable(unsigned wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+        limit.rlim_cur < (rlim_t)wanted + SPARE_DESCRIPTORS)
+        wanted = limit.rlim_cur > SPARE_DESCRIPTORS + FEWEST_CONNECTIONS
+                     ? (unsigned)limit.rlim_cur - SPARE_DESCRIPTORS
+                     : FEWEST_CONNECTIONS;
+    return wanted;
+}
+
+void conn_init(struct http_server *server)
+{
+    server->max_connections = affordable(server->config.max_connections);
+    server->n_slots = server->max_connections + SPARE_SLOTS;
+    server->slots = heap_alloc(server->n_slots * sizeof(server->slots[0]));
+}
+
+static void list_remove(struct conn_list *list, struct conn *conn)
+{
+    *(conn->prev ? &conn->prev->next : &list->first) = conn->next;
+    *(conn->next ? &conn->next->prev : &list->last) = conn->prev;
+}
+
+static void list_append(struct conn_list *list, struct conn *conn)
+{
+    conn->prev = list->last;
+    conn->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = conn;
+    list->last = conn;
+}
+
+static void move(struct conn *conn, enum stage stage)
+{
+    struct http_server *server = conn->listener->server;
+
+    list_remove(&server->stages[conn->stage], conn);
+    list_append(&server->stages[stage], conn);
+    conn->stage = stage;
+}
+
+void conn_enter(struct conn *conn, enum stage stage)
+{
+    if (conn->stage == STAGE_CUT)
+        return;
+    move(conn, stage);
+    conn->since_ns = server_now(conn->listener->server);
+}
+
+/* libmicrohttpd closes it when it next looks, which the shutdown makes it do. */
+static void cut(struct conn *conn)
+{
+    if (conn->stage == STAGE_CUT)
+        return;
+    move(conn, STAGE_CUT);
+    conn->listener->server->n_live--;
+    conn->listener->must_run = true;
+    shutdown(conn->fd, SHUT_RDWR);
+}
+
+void conn_cut_quiet(struct http_server *server)
+{
+    static const enum stage quiet[] = { STAGE_READING, STAGE_RESTING, STAGE_IDLE };
+
+    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
+        while (server->stages[quiet[i]].first)
+            cut(server->stages[quiet[i]].first);
+}
+
+/* The one that has been longest without a whole request; that may be the newest, if all others
+ * are being answered. */
+static void evict(struct http_server *server)
+{
+    static const enum stage quiet[] = { STAGE_IDLE, STAGE_RESTING, STAGE_READING };
+    struct conn *oldest = NULL;
+
+    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++) {
+        struct conn *conn = server->stages[quiet[i]].first;
+
+        if (conn && (!oldest || conn->since_ns < oldest->since_ns))
+            oldest = conn;
+    }
+    if (oldest) {
+        atomic_fetch_add(&server->evicted, 1);
+        cut(oldest);
+    }
+}
+
+/* From now on, epoll tells of the first byte: libmicrohttpd would only tell of a whole line. */
+static void watch(struct conn *conn)
+{
+    struct http_server *server = conn->listener->server;
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET | EPOLLONESHOT, .data.ptr = conn };
+
+    epoll_ctl(server->epoll_fd, conn->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, conn->fd, &event);
+    conn->is_watched = true;
+    move(conn, STAGE_IDLE);
+}
+
+void conn_heard(struct conn *conn)
+{
+    if (conn->stage == STAGE_IDLE || conn->stage == STAGE_RESTING)
+        conn_enter(conn, STAGE_READING);
+}
+
+static int64_t lasts_ns(const struct http_server *server, enum stage stage)
+{
+    switch (stage) {
+    case STAGE_READING:
+        return server->config.request_ns;
+    case STAGE_SENDING:
+        return server->config.response_ns;
+    case STAGE_RESTING:
+        return rest_ns;
+    case STAGE_IDLE:
+        return idle_ns;
+    default:
+        return INT64_MAX;
+    }
+}
+
+/* When the first of a stage has been there for too long. */
+static int64_t stage_deadline(const struct http_server *server, enum stage stage)
+{
+    const struct conn *first = server->stages[stage].first;
+    int64_t deadline;
+
+    if (!first || __builtin_add_overflow(first->since_ns, lasts_ns(server, stage), &deadline))
+        return INT64_MAX;
+    return deadline;
+}
+
+int64_t conn_next_deadline(const struct http_server *server)
+{
+    int64_t next = INT64_MAX;
+
+    for (enum stage stage = 0; stage < STAGES; stage++) {
+        int64_t deadline = stage_deadline(server, stage);
+
+        next = deadline < next ? deadline : next;
+    }
+    return next;
+}
+
+void conn_expire(struct http_server *server, int64_t now)
+{
+    for (enum stage stage = 0; stage < STAGES; stage++) {
+        while (stage_deadline(server, stage) <= now) {
+            struct conn *conn = server->stages[stage].first;
+
+            if (stage == STAGE_RESTING) {
+                watch(conn);
+                continue;
+            }
+            if (stage != STAGE_IDLE)
+                atomic_fetch_add(&server->timed_out, 1);
+            cut(conn);
+        }
+    }
+}
+
+enum MHD_Result conn_on_accept(void *arg, const struct sockaddr *address, socklen_t size)
+{
+    const struct listener *listener = arg;
+    const struct http_server *server = listener->server;
+
+    (void)address;
+    (void)size;
+    return server->free_slots || server->n_used < server->n_slots ? MHD_YES : MHD_NO;
+}
+
+static struct conn *take_slot(struct http_server *server)
+{
+    struct conn *conn = server->free_slots;
+
+    if (conn)
+        server->free_slots = conn->next;
+    else
+        conn = &server->slots[server->n_used++];
+    return conn;
+}
+
+static ssize_t push(gnutls_transport_ptr_t arg, const void *data, size_t n)
+{
+    struct conn *conn = arg;
+    ssize_t sent = send(conn->fd, data, n, MSG_NOSIGNAL);
+
+    conn->listener->server->progress += sent > 0;
+    return sent;
+}
+
+static ssize_t pull(gnutls_transport_ptr_t arg, void *data, size_t room)
+{
+    struct conn *conn = arg;
+    ssize_t got = recv(conn->fd, data, room, 0);
+
+    conn->listener->server->progress += got > 0;
+    return got;
+}
+
+struct conn *conn_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static int verify_client(gnutls_session_t session)
+{
+    struct conn *conn = conn_of(gnutls_session_get_ptr(session));
+    struct http_server *server = conn->listener->server;
+    struct err err;
+
+    if (tls_verify(conn->web->tls, session, &err) == 0)
+        return 0;
+    atomic_fetch_add(&server->refused_auth, 1);
+    LOG(server->config.log, LOG_WARN, "client certificate refused", LOG_STR("reason", err.text));
+    gnutls_alert_send(session, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
+    return GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+/* libmicrohttpd has given the session what was known when its daemon started; here it gets what
+ * the configuration says now. The transport is ours only to see whether anything moves: see
+ * server.c. */
+static void prepare_tls(struct conn *conn)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    gnutls_session_t session = info->tls_session;
+
+    conn->web = webconfig_ref(conn->listener->server->web);
+    tls_prepare(conn->web->tls, session);
+    gnutls_session_set_verify_function(session, verify_client);
+    gnutls_transport_set_ptr(session, conn);
+    gnutls_transport_set_push_function(session, push);
+    gnutls_transport_set_pull_function(session, pull);
+}
+
+static struct conn *open_conn(struct listener *listener, struct MHD_Connection *mhd)
+{
+    struct http_server *server = listener->server;
+    struct conn *conn = take_slot(server);
+
+    *conn = (struct conn){
+        .watch = WATCH_CONN,
+        .stage = STAGE_READING,
+        .since_ns = server_now(server),
+        .listener = listener,
+        .mhd = mhd,
+        .fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+    };
+    conn->exchange.conn = conn;
+    list_append(&server->stages[STAGE_READING], conn);
+    server->n_live++;
+    atomic_fetch_add(&server->n_open, 1);
+    if (server->has_tls)
+        prepare_tls(conn);
+    if (server->n_live > server->max_connections)
+        evict(server);
+    return conn;
+}
+
+static void close_conn(struct conn *conn)
+{
+    struct http_server *server = conn->listener->server;
+
+    exchange_reset(&conn->exchange);
+    /* A child between fork and exec may hold the socket open, and with it epoll's memory of it. */
+    if (conn->is_watched)
+        epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+    list_remove(&server->stages[conn->stage], conn);
+    if (conn->stage != STAGE_CUT)
+        server->n_live--;
+    atomic_fetch_sub(&server->n_open, 1);
+    conn->next = server->closed_slots;
+    server->closed_slots = conn;
+}
+
+void conn_recycle(struct http_server *server)
+{
+    while (server->closed_slots) {
+        struct conn *conn = server->closed_slots;
+
+        server->closed_slots = conn->next;
+        conn->web = webconfig_unref(conn->web); /* only now: its session needed it to the last */
+        conn->next = server->free_slots;
+        server->free_slots = conn;
+    }
+}
+
+void conn_on_notify(void *arg, struct MHD_Connection *mhd, void **socket_context,
+                    enum MHD_ConnectionNotificationCode what)
+{
+    struct listener *listener = arg;
+
+    listener->server->progress++;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *socket_context = open_conn(listener, mhd);
+    else if (*socket_context)
+        close_conn(*socket_context);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One request from its first line to its answer. libmicrohttpd calls when the header is complete,
+ * for each piece of a body, and when all is there; only an answer given in that last call leaves
+ * the connection open for the next request. */
+#include "http/internal.h"
+
+#include "base/map.h"
+#include "base/num.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* A body that is refused is read to its end nevertheless, up to this: closing a connection with
+ * bytes unread resets it, and the answer may be lost. */
+static const uint64_t most_discarded = 64 * 1024;
+
+/* A handler that waits for a time that has passed is called again after this, not at once. */
+static const int64_t wait_again_ns = 100 * NS_PER_MS;
+
+/* Also called by a worker: the rest of the exchange is left alone. */
+static void push_exchange(struct http_exchange **list, struct http_exchange *x)
+{
+    x->next = *list;
+    *list = x;
+}
+
+void exchange_reset(struct http_exchange *x)
+{
+    if (x->free_state && x->state)
+        x->free_state(x->state);
+    reply_clear(x);
+    buf_free(&x->body);
+    webconfig_unref(x->web);
+    *x = (struct http_exchange){ .conn = x->conn };
+}
+
+static void suspend(struct http_exchange *x, enum step step)
+{
+    x->step = step;
+    conn_enter(x->conn, STAGE_BUSY);
+    MHD_suspend_connection(x->conn->mhd);
+}
+
+static void resume(struct http_exchange *x)
+{
+    x->conn->listener->must_run = true;
+    MHD_resume_connection(x->conn->mhd);
+}
+
+static bool path_matches(const char *pattern, struct str path)
+{
+    size_t n = strlen(pattern);
+
+    if (n && pattern[n - 1] == '*')
+        return str_starts(path, (struct str){ pattern, n - 1 });
+    return path.n == n && memcmp(pattern, path.p, n) == 0;
+}
+
+static bool method_matches(const struct http_route *route, const char *method)
+{
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
+}
+
+/* The route, or NULL; then *ret_path is one that has the path but not the method, if any has. */
+static const struct http_route *find_route(const struct http_route *routes, struct str path,
+                                           const char *method, const struct http_route **ret_path)
+{
+    *ret_path = NULL;
+    for (; routes->path; routes++) {
+        if (!path_matches(routes->path, path))
+            continue;
+        if (method_matches(routes, method))
+            return routes;
+        if (!*ret_path)
+            *ret_path = routes;
+    }
+    return NULL;
+}
+
+static void reply_wrong_method(struct http_exchange *x)
+{
+    char allow[200];
+    struct buf list;
+
+    buf_init(&list, sizeof(allow));
+    for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++)
+        if (path_matches(r->path, x->path))
+            buf_printf(&list, "%s%s%s", list.n ? ", " : "", r->method,
+                       strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
+    snprintf(allow, sizeof(allow), "%.*s", STR_ARG(buf_str(&list)));
+    buf_free(&list);
+    http_add_header(x, MHD_HTTP_HEADER_ALLOW, allow);
+    reply_text(x, MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take that method\n");
+}
+
+static void reply_unauthorized(struct http_exchange *x)
+{
+    atomic_fetch_add(&exchange_server(x)->refused_auth, 1);
+    http_add_header(x, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                    "Basic realm=\"sonde\", charset=\"UTF-8\"");
+    reply_text(x, MHD_HTTP_UNAUTHORIZED, "name and password, please\n");
+}
+
+/* The token bucket of the toolkit's rate_limit. */
+static bool within_rate(struct http_server *server)
+{
+    const struct webconfig *web = server->web;
+    int64_t now;
+
+    if (!web->rate_interval_ns)
+        return true;
+    now = server_now(server);
+    server->rate_tokens += (double)(now - server->rate_at_ns) / (double)web->rate_interval_ns;
+    server->rate_at_ns = now;
+    if (server->rate_tokens > (double)web->rate_burst)
+        server->rate_tokens = (double)web->rate_burst;
+    if (server->rate_tokens < 1)
+        return false;
+    server->rate_tokens--;
+    return true;
+}
+
+static uint64_t client_number(const struct http_exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    const struct sockaddr_in *four = (const void *)address;
+    const struct sockaddr_in6 *six = (const void *)address;
+
+    if (address && address->sa_family == AF_INET)
+        return map_hash((struct str){ (const char *)&four->sin_addr, 4 });
+    /* Who has one IPv6 address has 2^64 of them. */
+    if (address && address->sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        return map_hash((struct str){ (const char *)&six->sin6_addr, 8 });
+    if (address && address->sa_family == AF_INET6)
+        return map_hash((struct str){ (const char *)&six->sin6_addr + 12, 4 });
+    return 0;
+}
+
+/* Puts the refusal into the answer; the request is read to its end all the same. */
+static void accept_verdict(struct http_exchange *x, enum auth_verdict verdict)
+{
+    if (verdict == AUTH_RIGHT)
+        x->user = x->waiter.user;
+    else if (verdict == AUTH_WRONG)
+        reply_unauthorized(x);
+    else
+        reply_busy(x);
+}
+
+/* True if the verdict must be waited for. */
+static bool ask_password(struct http_exchange *x)
+{
+    struct http_server *server = exchange_server(x);
+    enum auth_verdict verdict;
+
+    x->web = webconfig_ref(server->web);
+    verdict = auth_check(server->auth, x->web, http_header(x, MHD_HTTP_HEADER_AUTHORIZATION),
+                         client_number(x), &x->waiter);
+    if (verdict == AUTH_LATER)
+        return true;
+    accept_verdict(x, verdict);
+    return false;
+}
+
+static uint64_t declared_body(const struct http_exchange *x)
+{
+    struct str length = http_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t n = 0;
+
+    /* libmicrohttpd has checked it: what it let pass and we can't read is too large. */
+    return length.p && !num_get_u64(length, &n) ? UINT64_MAX : n;
+}
+
+/* What can be said of a request before its body has come. True if it must be suspended. */
+static bool judge_head(struct http_exchange *x, const char *method)
+{
+    struct http_server *server = exchange_server(x);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const struct http_route *same_path;
+
+    x->route = find_route(server->config.routes, x->path, method, &same_path);
+    if (x->is_bad)
+        reply_text(x, MHD_HTTP_BAD_REQUEST, "this is no path\n");
+    else if (info && info->header_size > server->config.max_header)
+        reply_text(x, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "the header is too large\n");
+    else if (!within_rate(server))
+        reply_text(x, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests\n");
+    if (x->answer.status)
+        return false;
+    if (!x->route && same_path && same_path->open)
+        reply_wrong_method(x);
+    else if (server->web->n_users && !(x->route && x->route->open))
+        return ask_password(x);
+    return false;
+}
+
+/* After judge_head and, where a password was asked for, with it known. */
+static enum MHD_Result begin_body(struct http_exchange *x, const char *method)
+{
+    uint64_t declared = declared_body(x);
+    const struct http_route *same_path;
+
+    x->step = STEP_BODY;
+    if (!x->answer.status && !x->route) {
+        find_route(exchange_server(x)->config.routes, x->path, method, &same_path);
+        if (same_path)
+            reply_wrong_method(x);
+        else
+            reply_text(x, MHD_HTTP_NOT_FOUND, "there is nothing at this path\n");
+    }
+    if (x->route)
+        buf_init(&x->body, x->route->max_body);
+    if (x->route && declared > x->route->max_body)
+        x->is_too_big = true;
+    if (declared <= most_discarded && !http_header(x, MHD_HTTP_HEADER_EXPECT).p)
+        return MHD_YES;
+    if (x->is_too_big && !x->answer.status)
+        reply_text(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large\n");
+    return x->answer.status ? reply_queue(x) : MHD_YES;
+}
+
+static void take_body(struct http_exchange *x, struct str piece)
+{
+    if (x->answer.status || x->is_too_big)
+        return;
+    buf_put(&x->body, piece);
+    x->is_too_big = x->body.over;
+}
+
+/* Follows what a handler said. True if the exchange now waits, off libmicrohttpd's hands. */
+static bool obey(struct http_exchange *x, enum http_verdict verdict)
+{
+    struct http_server *server = exchange_server(x);
+    int64_t now;
+
+    switch (verdict) {
+    case HTTP_WAIT:
+        x->step = STEP_WAIT;
+        now = server_now(server);
+        if (x->wait_until_ns <= now)
+            x->wait_until_ns = now + wait_again_ns;
+        if (x->wait_until_ns < server->next_wait_ns)
+            server->next_wait_ns = x->wait_until_ns;
+        push_exchange(&server->waiting, x);
+        return true;
+    case HTTP_WORK:
+        x->step = STEP_WORK;
+        push_exchange(&server->to_work, x);
+        return true;
+    case HTTP_DONE:
+        break;
+    }
+    x->step = STEP_ANSWER;
+    return false;
+}
+
+static enum http_verdict call_handler(struct http_exchange *x)
+{
+    return x->route->handle(exchange_server(x)->config.ctx, x);
+}
+
+/* The request is complete. */
+static enum MHD_Result handle(struct http_exchange *x)
+{
+    struct http_server *server = exchange_server(x);
+
+    x->started_ns = server_now(server);
+    x->wait_until_ns = INT64_MAX;
+    atomic_fetch_add_explicit(&server->requests, 1, memory_order_relaxed);
+    if (x->is_too_big && !x->answer.status)
+        reply_text(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large\n");
+    if (x->answer.status || !obey(x, call_handler(x)))
+        return reply_queue(x);
+    suspend(x, x->step);
+    return MHD_YES;
+}
+
+void *exchange_on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
+{
+    struct listener *listener = arg;
+    struct http_exchange *x = &conn_of(mhd)->exchange;
+
+    listener->server->progress++;
+    exchange_reset(x);
+    /* Decoded it would end the path early, and a route might take it for its own. */
+    x->is_bad = strstr(uri, "%00") != NULL;
+    conn_heard(x->conn);
+    return x;
+}
+
+enum MHD_Result exchange_on_request(void *arg, struct MHD_Connection *mhd, const char *url,
+                                    const char *method, const char *version, const char *data,
+                                    size_t *data_size, void **request_context)
+{
+    struct listener *listener = arg;
+    struct http_exchange *x = *request_context;
+
+    (void)mhd;
+    (void)version;
+    listener->server->progress++;
+    if (x->conn->stage == STAGE_CUT) /* what it had sent before may still be read */
+        return MHD_NO;
+    switch (x->step) {
+    case STEP_HEAD:
+        if (listener->server->is_draining)
+            return MHD_NO;
+        x->path = str_of(url);
+        if (judge_head(x, method)) {
+            suspend(x, STEP_VERDICT);
+            return MHD_YES;
+        }
+        return begin_body(x, method);
+    case STEP_VERDICT:
+        conn_enter(x->conn, STAGE_READING);
+        accept_verdict(x, x->waiter.verdict);
+        return begin_body(x, method);
+    case STEP_BODY:
+        if (*data_size == 0)
+            return handle(x);
+        take_body(x, (struct str){ data, *data_size });
+        *data_size = 0;
+        return MHD_YES;
+    case STEP_ANSWER:
+        return reply_queue(x);
+    default:
+        return MHD_NO;
+    }
+}
+
+void exchange_on_completed(void *arg, struct MHD_Connection *mhd, void **request_context,
+                           enum MHD_RequestTerminationCode why)
+{
+    struct listener *listener = arg;
+    struct http_exchange *x = *request_context;
+
+    (void)mhd;
+    (void)why;
+    listener->server->progress++;
+    if (!x)
+        return;
+    exchange_reset(x);
+    conn_enter(x->conn, STAGE_RESTING);
+    *request_context = NULL;
+}
+
+/* On the pool. */
+static void work(struct pool_job *job)
+{
+    struct http_exchange *x =
+        (struct http_exchange *)((char *)job - offsetof(struct http_exchange, job));
+    struct http_server *server = exchange_server(x);
+
+    x->route->work(server->config.ctx, x);
+    pthread_mutex_lock(&server->lock);
+    push_exchange(&server->done, x);
+    pthread_mutex_unlock(&server->lock);
+    server_signal(server);
+}
+
+void exchange_start_work(struct http_server *server)
+{
+    while (server->to_work) {
+        struct http_exchange *x = server->to_work;
+
+        server->to_work = x->next;
+        x->job.run = work;
+        if (x->route->work && pool_push(server->workers, &x->job))
+            continue;
+        if (x->route->work)
+            reply_busy(x);
+        x->step = STEP_ANSWER;
+        resume(x);
+    }
+}
+
+void exchange_call_waiting(struct http_server *server, bool all)
+{
+    struct http_exchange *waiting = server->waiting;
+    int64_t now = server_now(server);
+
+    server->waiting = NULL;
+    server->next_wait_ns = INT64_MAX;
+    while (waiting) {
+        struct http_exchange *x = waiting;
+        enum http_verdict verdict = HTTP_WAIT;
+
+        waiting = x->next;
+        if (all || x->wait_until_ns <= now)
+            verdict = call_handler(x);
+        if (!obey(x, verdict))
+            resume(x);
+    }
+}
+
+static void settle_passwords(struct http_server *server)
+{
+    struct auth_waiter *waiter;
+
+    while (server->auth && auth_settle(server->auth, &waiter)) {
+        while (waiter) {
+            struct http_exchange *x =
+                (struct http_exchange *)((char *)waiter - offsetof(struct http_exchange, waiter));
+
+            waiter = waiter->next;
+            resume(x);
+        }
+    }
+}
+
+void exchange_finish_work(struct http_server *server)
+{
+    struct http_exchange *done;
+
+    pthread_mutex_lock(&server->lock);
+    done = server->done;
+    server->done = NULL;
+    pthread_mutex_unlock(&server->lock);
+    while (done) {
+        struct http_exchange *x = done;
+
+        done = x->next;
+        x->step = STEP_ANSWER;
+        resume(x);
+    }
+    settle_passwords(server);
+}
+
+void exchange_give_up(struct http_server *server)
+{
+    for (struct conn *conn = server->stages[STAGE_BUSY].first; conn; conn = conn->next) {
+        struct http_exchange *x = &conn->exchange;
+
+        if (x->step == STEP_VERDICT) {
+            x->waiter.verdict = AUTH_BUSY;
+        } else {
+            reply_busy(x);
+            x->step = STEP_ANSWER;
+        }
+        resume(x);
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/landing.h"
+
+static const char head[] =
+    "<!DOCTYPE html>\n"
+    "<html lang=\"en\">\n"
+    "<head>\n"
+    "<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<meta name=\"color-scheme\" content=\"light dark\">\n"
+    "<title>sonde exporter</title>\n"
+    "<style>\n"
+    "body { font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; "
+    "padding: 0 1rem; }\n"
+    "h1 { margin-bottom: 0; }\n"
+    "h1 + p { margin-top: 0; opacity: .75; }\n"
+    "table { border-collapse: collapse; width: 100%; }\n"
+    "th, td { text-align: left; padding: .3rem .6rem .3rem 0; "
+    "border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }\n"
+    ".simulated { border: 2px solid #b58900; border-radius: .4rem; padding: .5rem 1rem; }\n"
+    "</style>\n"
+    "</head>\n"
+    "<body>\n";
+
+static void put_link(struct buf *out, const char *path, const char *query, struct str words)
+{
+    buf_text(out, "<a href=\"");
+    buf_html(out, str_of(path));
+    buf_html(out, str_of(query));
+    buf_text(out, "\">");
+    buf_html(out, words);
+    buf_text(out, "</a>");
+}
+
+static void put_collectors(struct buf *out, const char *metrics_path, collector_set on)
+{
+    buf_text(out, "<table>\n<tr><th scope=\"col\">Collector</th>"
+                  "<th scope=\"col\">What it gives</th></tr>\n");
+    for (size_t i = 0; collectors[i]; i++) {
+        char query[100];
+
+        if (!(on & (collector_set)1 << i))
+            continue;
+        snprintf(query, sizeof(query), "?collect[]=%s", collectors[i]->name);
+        buf_text(out, "<tr><td>");
+        put_link(out, metrics_path, query, str_of(collectors[i]->name));
+        buf_text(out, "</td><td>");
+        buf_html(out, str_of(collectors[i]->help));
+        buf_text(out, "</td></tr>\n");
+    }
+    buf_text(out, "</table>\n");
+}
+
+void landing_page(struct buf *out, const char *metrics_path, const char *source, bool simulated,
+                  collector_set on)
+{
+    buf_text(out, head);
+    buf_text(out, "<h1>sonde exporter</h1>\n<p>version " SONDE_VERSION ", source ");
+    buf_html(out, str_of(source));
+    buf_text(out, "</p>\n");
+    if (simulated)
+        buf_text(out, "<p class=\"simulated\" role=\"note\"><strong>Simulated cluster.</strong> "
+                      "Nothing here is real; every metric carries "
+                      "<code>simulated=\"true\"</code>.</p>\n");
+    buf_text(out, "<p>What this cluster is doing, for Prometheus: ");
+    put_link(out, metrics_path, "", str_of(metrics_path));
+    buf_text(out, "</p>\n");
+    put_collectors(out, metrics_path, on);
+    buf_text(out, "<p>Health: ");
+    put_link(out, "/-/healthy", "", STR("/-/healthy"));
+    buf_text(out, " · ");
+    put_link(out, "/-/ready", "", STR("/-/ready"));
+    buf_text(out, "</p>\n</body>\n</html>\n");
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The exporter's routes: /metrics in the format and encoding that the asker prefers, the landing
+ * page, and /-/healthy, /-/ready, /-/reload. */
+#ifndef SONDE_HTTP_METRICS_H
+#define SONDE_HTTP_METRICS_H
+
+#include "http/server.h"
+#include "snapshot/refresh.h"
+
+/* A source with its refresher, replaced as a whole when the configuration is read again. */
+struct engine {
+    struct source *source;
+    struct refresher *refresher;
+    collector_set collectors; /* on, and within what the source can tell */
+    char const_labels[64];
+};
+
+struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
+
+struct metrics; /* what the handlers share */
+
+struct metrics_config {
+    const char *path;    /* "/metrics" */
+    int64_t patience_ns; /* how long a scrape without a stated timeout may wait for new data */
+    const struct clock *clock;
+    /* Re-reads everything or keeps what was; runs on a worker. */
+    int (*reload)(void *ctx, struct err *err);
+    void *ctx;
+};
+
+struct metrics *metrics_new(const struct metrics_config *config);
+struct metrics *metrics_free(struct metrics *metrics);
+
+/* The table of routes; `metrics` is the context of its handlers. */
+const struct http_route *metrics_routes(const struct metrics *metrics);
+
+/* Puts another engine (taken over) in place of the one before, which is stopped. */
+void metrics_set_engine(struct metrics *metrics, struct engine *engine);
+
+/* Whom to wake and whose statistics to show. Until then, requests wait. */
+void metrics_set_server(struct metrics *metrics, struct http_server *server);
+
+/* For refresh_config.changed: ctx is the struct metrics. */
+void metrics_changed(void *metrics);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a handler can ask of a request. Also on the pool: while a connection is suspended,
+ * libmicrohttpd leaves its memory alone. */
+#include "http/internal.h"
+
+struct search {
+    struct str name;
+    size_t n_to_skip;
+    struct str found;
+};
+
+struct str http_path(const struct http_exchange *x)
+{
+    return x->path;
+}
+
+struct str http_header(const struct http_exchange *x, const char *name)
+{
+    struct str value = { 0 };
+
+    MHD_lookup_connection_value_n(x->conn->mhd, MHD_HEADER_KIND, name, strlen(name), &value.p,
+                                  &value.n);
+    return value;
+}
+
+static enum MHD_Result look_at(void *arg, enum MHD_ValueKind kind, const char *key, size_t key_size,
+                               const char *value, size_t value_size)
+{
+    struct search *search = arg;
+
+    (void)kind;
+    if (!str_eq(search->name, (struct str){ key, key_size }))
+        return MHD_YES;
+    if (search->n_to_skip) {
+        search->n_to_skip--;
+        return MHD_YES;
+    }
+    search->found = value ? (struct str){ value, value_size } : STR("");
+    return MHD_NO;
+}
+
+struct str http_query(const struct http_exchange *x, const char *name, size_t nth)
+{
+    struct search search = { .name = str_of(name), .n_to_skip = nth };
+
+    MHD_get_connection_values_n(x->conn->mhd, MHD_GET_ARGUMENT_KIND, look_at, &search);
+    return search.found;
+}
+
+struct str http_request_body(const struct http_exchange *x)
+{
+    return buf_str(&x->body);
+}
+
+struct str http_user(const struct http_exchange *x)
+{
+    return x->user;
+}
+
+int64_t http_started(const struct http_exchange *x)
+{
+    return x->started_ns;
+}
+
+void **http_state(struct http_exchange *x, void (*free_state)(void *))
+{
+    x->free_state = free_state;
+    return &x->state;
+}
+
+void http_wait_until(struct http_exchange *x, int64_t mono_ns)
+{
+    x->wait_until_ns = mono_ns;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What strangers may send: garbage, too much, too slowly, or nothing at all. */
+#include "test.h"
+
+#include "http_client.h"
+#include "manual_clock.h"
+
+#include "base/arena.h"
+#include "http/server.h"
+
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+enum { BIG = 32 << 20, CROWD = 1000 };
+
+static struct http_server *server;
+static struct http_body *much_body;
+static struct log *log_file;
+static struct manual_clock manual;
+static struct client client, other;
+static atomic_bool is_ready;
+static atomic_int n_waiting;
+
+static enum http_verdict say_hello(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    http_reply(x, 200, "text/plain", STR("hello\n"));
+    return HTTP_DONE;
+}
+
+static enum http_verdict say_much(void *ctx, struct http_exchange *x)
+{
+    http_reply_body(x, ctx);
+    return HTTP_DONE;
+}
+
+static enum http_verdict wait_for_ready(void *ctx, struct http_exchange *x)
+{
+    if (atomic_load(&is_ready))
+        return say_hello(ctx, x);
+    atomic_fetch_add(&n_waiting, 1);
+    return HTTP_WAIT;
+}
+
+static const struct http_route routes[] = {
+    { "GET", "/hello", 0, false, say_hello, NULL },
+    { "POST", "/hello", 1000, false, say_hello, NULL },
+    { "GET", "/much", 0, false, say_much, NULL },
+    { "GET", "/wait", 0, false, wait_for_ready, NULL },
+    { 0 },
+};
+
+static void start(unsigned max_connections, const struct clock *clock)
+{
+    static const struct str listen = STR_INIT("127.0.0.1:0");
+    struct http_config config = {
+        .routes = routes,
+        .ctx = much_body,
+        .listen = &listen,
+        .n_listen = 1,
+        .max_connections = max_connections,
+        .workers = 1,
+        .queue = 1,
+        .request_ns = 10 * NS_PER_SEC,
+        .response_ns = 20 * NS_PER_SEC,
+        .max_header = 8192,
+        .clock = clock,
+        .log = log_file,
+    };
+    struct err err;
+
+    if (http_start(&config, &server, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static int set_up(void **state)
+{
+    static char big[BIG];
+    struct iovec much = { big, sizeof(big) };
+
+    (void)state;
+    much_body = http_body_new(&much, 1, "text/plain", NULL, NULL, NULL);
+    log_file = log_new(STDERR_FILENO, LOG_ERROR, &clock_real);
+    manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
+    client.fd = other.fd = -1;
+    atomic_store(&is_ready, false);
+    atomic_store(&n_waiting, 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (client.fd >= 0)
+        client_close(&client);
+    if (other.fd >= 0)
+        client_close(&other);
+    server = http_stop(server);
+    much_body = http_body_unref(much_body);
+    log_file = log_free(log_file);
+    manual_clock_destroy(&manual);
+    return 0;
+}
+
+static struct http_stats stats(void)
+{
+    struct http_stats now;
+
+    http_stats(server, &now);
+    return now;
+}
+
+#define wait_until_true(condition)                                                                 \
+    do {                                                                                           \
+        int64_t deadline_ = clock_mono(&clock_real) + 20 * NS_PER_SEC;                             \
+        while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
+            sched_yield();                                                                         \
+        assert_true(condition);                                                                    \
+    } while (0)
+
+/* After this, the server has seen the time and everything that was sent before. */
+static void go_round(void)
+{
+    struct reply reply = client_get(&other, "/hello");
+
+    assert_int_equal(reply.status, 200);
+}
+
+static void open_other(void)
+{
+    client_open(&other, http_address(server, 0));
+    go_round();
+}
+
+static void pass_time(int64_t seconds)
+{
+    manual_clock_advance(&manual, seconds * NS_PER_SEC);
+    go_round();
+}
+
+static bool is_open(const struct client *c)
+{
+    char byte;
+
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+}
+
+static void garbage_is_refused_and_the_server_lives(void **state)
+{
+    static const struct str garbage[] = {
+        STR_INIT("\r\n\r\n\r\n\r\n: :\r\n\r\n"),
+        STR_INIT("GET\r\n\r\n"),
+        STR_INIT("GET /hello\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/9.9\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\n\r\n"), /* no Host */
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nbroken header\r\n\r\n"),
+        STR_INIT("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n"),
+        STR_INIT("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                 "99999999999999999999999999\r\n\r\n"),
+        STR_INIT("POST /hello HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"),
+        STR_INIT("POST /hello HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+                 "chunked\r\n\r\nffffffffffffffffff\r\nabc\r\n"),
+        STR_INIT("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"), /* TLS on a plain port */
+        STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    };
+
+    (void)state;
+    start(100, &clock_real);
+    open_other();
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+        struct reply reply;
+
+        client_open(&client, http_address(server, 0));
+        client_send(&client, garbage[i]);
+        shutdown(client.fd, SHUT_WR);
+        reply = client_read(&client, true);
+        if (reply.status != 0 && (reply.status < 400 || reply.status == 404))
+            fail_msg("garbage %zu was answered with %u", i, reply.status);
+        client_close(&client);
+        go_round();
+    }
+}
+
+/* Bytes that look like a request here and there, from a fixed seed. */
+static void random_bytes_are_refused_and_the_server_lives(void **state)
+{
+    static const char words[][12] = { "GET ",  "/hello", " HTTP/1.1", "\r\n", "Host: x",
+                                      "POST ", "%",      "chunked",   ": ",   "Content-" };
+    unsigned long seed = 1;
+
+    (void)state;
+    start(100, &clock_real);
+    open_other();
+    for (int i = 0; i < 200; i++) {
+        client_open(&client, http_address(server, 0));
+        for (int k = 0; k < 20; k++) {
+            seed = seed * 6364136223846793005UL + 1442695040888963407UL;
+            if (seed >> 63)
+                client_send_text(&client, words[(seed >> 33) % 10]);
+            else
+                client_send(&client, (struct str){ (char *)&seed, sizeof(seed) });
+        }
+        client_close(&client);
+    }
+    go_round();
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    struct reply reply;
+
+    (void)state;
+    start(100, &clock_real);
+    client_open(&client, http_address(server, 0));
+    client_send_text(&client, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
+                              "GET /missing HTTP/1.1\r\nHost: x\r\n\r\n"
+                              "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab"
+                              "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 200);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 404);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 200);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 200);
+    assert_true(client_is_closed(&client));
+}
+
+static void too_large_a_header_is_431_and_too_long_an_address_414(void **state)
+{
+    static char request[200000];
+    struct reply reply;
+    int n;
+
+    (void)state;
+    start(100, &clock_real);
+    client_open(&client, http_address(server, 0));
+    n = snprintf(request, sizeof(request), "GET /hello HTTP/1.1\r\nHost: x\r\nX: ");
+    memset(request + n, 'x', 8000);
+    snprintf(request + n + 8000, 5, "\r\n\r\n");
+    client_send_text(&client, request);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 200); /* just below the ceiling */
+    memset(request + n, 'x', 8400);
+    snprintf(request + n + 8400, 5, "\r\n\r\n");
+    client_send_text(&client, request);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 431); /* just above: by us */
+    memset(request + n, 'x', 150000);
+    client_send_text(&client, request);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 431); /* far above: by libmicrohttpd */
+    assert_true(client_is_closed(&client));
+    client_close(&client);
+
+    client_open(&client, http_address(server, 0));
+    memset(request, 'x', 150000);
+    memcpy(request, "GET /", 5);
+    client_send_text(&client, request);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 414);
+}
+
+static void a_client_that_sends_a_byte_a_second_is_cut(void **state)
+{
+    static const char request[] = "GET /hello HTTP/1.1\r\nHost: x\r\n";
+
+    (void)state;
+    start(100, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    for (int second = 0; second < 10; second++) {
+        go_round();
+        assert_true(is_open(&client));
+        client_send(&client, (struct str){ request + second, 1 });
+        pass_time(1);
+    }
+    assert_true(client_is_closed(&client));
+    assert_int_equal(stats().timed_out, 1);
+}
+
+static void a_body_that_comes_slowly_is_cut(void **state)
+{
+    (void)state;
+    start(100, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    client_send_text(&client, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
+    for (int second = 0; second < 10; second++) {
+        go_round();
+        assert_true(is_open(&client));
+        client_send_text(&client, "x");
+        pass_time(1);
+    }
+    assert_true(client_is_closed(&client));
+}
+
+static void a_kept_connection_may_be_idle_for_five_minutes(void **state)
+{
+    struct reply reply;
+
+    (void)state;
+    start(100, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    for (int scrape = 0; scrape < 3; scrape++) {
+        reply = client_get(&client, "/hello");
+        assert_int_equal(reply.status, 200);
+        for (int i = 0; i < 29; i++)
+            pass_time(10);
+        assert_true(is_open(&client));
+    }
+    reply = client_get(&client, "/hello");
+    assert_int_equal(reply.status, 200);
+    for (int i = 0; i < 31; i++)
+        pass_time(10);
+    assert_true(client_is_closed(&client));
+    assert_int_equal(stats().timed_out, 0);
+}
+
+static void a_slow_request_on_a_kept_connection_is_cut_too(void **state)
+{
+    struct reply reply;
+
+    (void)state;
+    start(100, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    reply = client_get(&client, "/hello");
+    assert_int_equal(reply.status, 200);
+    pass_time(2); /* from here on it is idle */
+    pass_time(50);
+    for (int second = 0; second < 10; second++) {
+        assert_true(is_open(&client));
+        client_send_text(&client, "G");
+        go_round();
+        pass_time(1);
+    }
+    assert_true(client_is_closed(&client));
+    assert_int_equal(stats().timed_out, 1);
+}
+
+static void a_client_that_does_not_read_is_cut(void **state)
+{
+    (void)state;
+    start(100, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    client_send_text(&client, "GET /much HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_true(stats().requests == 2);
+    for (int second = 0; second < 19; second++)
+        pass_time(1);
+    assert_int_equal(stats().timed_out, 0);
+    pass_time(2);
+    wait_until_true(stats().timed_out == 1);
+    assert_true(client_is_closed(&client));
+}
+
+static void at_the_limit_the_longest_without_a_request_is_closed(void **state)
+{
+    static struct client first, second, third;
+    struct reply reply;
+
+    (void)state;
+    start(4, &manual.clock);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_true(n_waiting == 1);
+    pass_time(1);
+    client_open(&first, http_address(server, 0)); /* never asks for anything */
+    pass_time(1);
+    client_open(&second, http_address(server, 0));
+    pass_time(1);
+    client_open(&third, http_address(server, 0)); /* one too many */
+    assert_true(client_is_closed(&first));
+    go_round();
+    assert_true(is_open(&client) && is_open(&second) && is_open(&third));
+    assert_int_equal(stats().evicted, 1);
+    wait_until_true(stats().connections == 4);
+    atomic_store(&is_ready, true);
+    http_wake(server);
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 200);
+    client_close(&first);
+    client_close(&second);
+    client_close(&third);
+}
+
+static void in_a_crowd_of_idle_connections_a_scrape_is_answered_at_once(void **state)
+{
+    static int crowd[CROWD];
+    struct rlimit limit;
+    struct reply reply;
+    int64_t began;
+
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 2 * CROWD + 200) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (limit.rlim_max < 2 * CROWD + 200)
+            skip();
+    }
+    start(512, &clock_real);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = client_connect(http_address(server, 0));
+        assert_true(crowd[i] >= 0);
+        if (i % 2)
+            assert_int_equal(send(crowd[i], "GET /he", 7, MSG_NOSIGNAL), 7);
+    }
+    for (int i = 0; i < 10; i++) {
+        began = clock_mono(&clock_real);
+        client_open(&client, http_address(server, 0));
+        reply = client_get(&client, "/hello");
+        assert_int_equal(reply.status, 200);
+        client_close(&client);
+        assert_true(clock_mono(&clock_real) - began < NS_PER_SEC);
+    }
+    wait_until_true(stats().connections <= 512);
+    assert_true(stats().evicted >= CROWD - 512);
+    for (int i = 0; i < CROWD; i++)
+        close(crowd[i]);
+}
+
+static void more_connections_than_descriptors_are_not_promised(void **state)
+{
+    struct rlimit before, few;
+    int fds[60];
+
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = before;
+    few.rlim_cur = 150;
+    setrlimit(RLIMIT_NOFILE, &few);
+    start(100000, &clock_real);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < 60; i++)
+        fds[i] = client_connect(http_address(server, 0));
+    open_other();
+    wait_until_true(stats().connections == 50);
+    for (int i = 0; i < 60; i++)
+        close(fds[i]);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(garbage_is_refused_and_the_server_lives),
+        test(random_bytes_are_refused_and_the_server_lives),
+        test(pipelined_requests_are_answered_in_order),
+        test(too_large_a_header_is_431_and_too_long_an_address_414),
+        test(a_client_that_sends_a_byte_a_second_is_cut),
+        test(a_body_that_comes_slowly_is_cut),
+        test(a_kept_connection_may_be_idle_for_five_minutes),
+        test(a_slow_request_on_a_kept_connection_is_cut_too),
+        test(a_client_that_does_not_read_is_cut),
+        test(at_the_limit_the_longest_without_a_request_is_closed),
+        test(in_a_crowd_of_idle_connections_a_scrape_is_answered_at_once),
+        test(more_connections_than_descriptors_are_not_promised),
+    };
+
+    return RUN_TESTS(tests);
+}
