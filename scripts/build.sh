@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by ./run and ./check: what a build needs, and how one is made.
+# shellcheck shell=sh
+
+# shellcheck disable=SC2034 # for those who source this
+build_packages='gcc libc6-dev meson ninja-build pkg-config python3
+	libmicrohttpd-dev libgnutls28-dev libcurl4-gnutls-dev libyaml-dev zlib1g-dev libcrypt-dev'
+
+# build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed. Quiet unless it fails.
+build() {
+	_directory=$1
+	shift
+	_log=$_directory.log
+	mkdir -p "$(dirname "$_directory")"
+	[ -e "$_directory/build.ninja" ] || echo "Building in $_directory (log: $_log)" >&2
+	{
+		[ -e "$_directory/build.ninja" ] || meson setup "$_directory" "$@"
+		ninja -C "$_directory"
+	} >"$_log" 2>&1 || {
+		echo "The build in $_directory failed:" >&2
+		grep -E 'error|ERROR|FAILED' "$_log" | head -n 20 >&2
+		echo "(all of it: $_log)" >&2
+		exit 1
+	}
+}

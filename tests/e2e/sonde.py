@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the end-to-end tests share: starting the real exporter, asking it, reading what it says."""
+import gzip
+import os
+import pathlib
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+BUILD = pathlib.Path(os.environ.get("SONDE_BUILD", ROOT / "build/check"))
+SONDE = BUILD / "src/sonde"
+DEADLINE = 20  # seconds; a machine under load must not make a test fail
+
+
+def wait_until(condition, what, deadline=DEADLINE):
+    """Polls until the condition gives something true, and returns that."""
+    end = time.monotonic() + deadline
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline} s: {what}")
+        time.sleep(0.02)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def samples(self):
+        """name{labels} → value, as text; every line must be a comment or a sample."""
+        found = {}
+        for line in self.text.splitlines():
+            if line.startswith("#"):
+                continue
+            match = re.fullmatch(r'([a-zA-Z_:][\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (\S+)', line)
+            assert match, f"not a sample: {line!r}"
+            assert match[1] not in found, f"twice: {line!r}"
+            found[match[1]] = match[2]
+        return found
+
+    def value(self, series):
+        samples = self.samples()
+        assert series in samples, f"no {series}; there are {sorted(samples)[:400]}"
+        return float(samples[series])
+
+
+def http_get(url, headers=None, data=None, method=None, timeout=DEADLINE):
+    request = urllib.request.Request(url, headers=headers or {}, data=data, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as reply:
+            answer = Answer(reply.status, reply.headers, reply.read())
+    except urllib.error.HTTPError as error:
+        answer = Answer(error.code, error.headers, error.read())
+    if answer.headers.get("Content-Encoding") == "gzip":
+        answer.body = gzip.decompress(answer.body)
+    return answer
+
+
+class Exporter:
+    """`sonde exporter` on a free port, stopped and looked at for leaks at the end."""
+
+    def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0"):
+        environment = dict(os.environ, **(env or {}))
+        if path:
+            environment["PATH"] = f"{path}:{environment['PATH']}"
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [SONDE, "exporter", f"--web.listen-address={listen}", *flags],
+            stdout=subprocess.PIPE, stderr=self.errors, env=environment)
+        line = self._first_line()
+        match = re.search(r"(https?)://(\S+?):(\d+)(/\S*)", line)
+        if not match:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"did not start: {line!r} {self.log()}")
+        self.url = f"{match[1]}://127.0.0.1:{match[3]}"
+        self.port = int(match[3])
+
+    def _first_line(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE)
+        return self.process.stdout.readline().decode() if ready else ""
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def get(self, path="/metrics", **arguments):
+        return http_get(self.url + path, **arguments)
+
+    def metrics(self, **headers):
+        answer = self.get(headers={k.replace("_", "-"): v for k, v in headers.items()})
+        assert answer.status == 200, answer.body
+        return answer
+
+    def stop(self, with_signal=signal.SIGTERM):
+        self.process.send_signal(with_signal)
+        status = self.process.wait(DEADLINE)
+        log = self.log()
+        self.process.stdout.close()
+        self.errors.close()
+        assert status == 0, f"exit status {status}: {log}"
+        return log
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self.process.poll() is None:
+            if kind:
+                print(f"# {self.log()}".replace("\n", "\n# "))
+                self.process.kill()
+                self.process.wait()
+            else:
+                self.stop()
+
+
+def run_exporter(*flags, env=None):
+    """Runs it to its end: for flags that make it stop by itself."""
+    return subprocess.run([SONDE, "exporter", *flags], capture_output=True, text=True,
+                          timeout=DEADLINE, env=dict(os.environ, **(env or {})))
+
+
+class FakeCommands:
+    """A directory for PATH whose squeue and sinfo are shell scripts.
+
+    In a script, answer TEXT prints TEXT with every ~ replaced by the token that sonde asked for.
+    """
+
+    PRELUDE = """#!/bin/sh
+token=$(printf '%s\\n' "$SQUEUE_FORMAT2 $*" | sed -n 's/.*\\(@[0-9a-f]\\{16\\}@\\).*/\\1/p')
+answer() { printf "$1" | sed "s/~/$token/g"; }
+answer_file() { sed "s/~/$token/g" "$1"; }
+"""
+
+    def __init__(self, squeue=":", sinfo=":"):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = self.directory.name
+        self.set("squeue", squeue)
+        self.set("sinfo", sinfo)
+
+    def set(self, name, script):
+        target = pathlib.Path(self.path, name)
+        fresh = target.with_suffix(".new")
+        fresh.write_text(self.PRELUDE + script + "\n")
+        fresh.chmod(0o755)
+        fresh.rename(target)
+
+    def remove(self, name):
+        pathlib.Path(self.path, name).unlink()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.directory.cleanup()
+
+
+def _fields(macro):
+    """The names that sonde asks for, in order, from the table in the source."""
+    text = (ROOT / "src/source/cli_format.h").read_text()
+    body = re.search(rf"#define {macro}\(FIELD\)(.*?)\n\n", text, re.S)[1]
+    return re.findall(r'FIELD\(\w+, "([^"]+)"\)', body)
+
+
+JOB = {"JobID": "1", "ArrayJobID": "1", "ArrayTaskID": "N/A", "HetJobID": "N/A",
+       "HetJobOffset": "N/A", "UserID": "1000", "UserName": "alice", "Account": "physics",
+       "Partition": "cpu", "QOS": "normal", "State": "RUNNING", "Reason": "None", "NumCPUs": "4",
+       "NumNodes": "1", "tres-alloc": "cpu=4,mem=8G,node=1,billing=4", "NodeList": "n1",
+       "Reservation": "(null)", "Licenses": "(null)", "Feature": "(null)", "PriorityLong": "100",
+       "TimeLimit": "1:00:00", "SubmitTime": "1700000000", "EligibleTime": "1700000000",
+       "StartTime": "1700000001", "EndTime": "1700003601", "RestartCnt": "0", "Name": "sim"}
+NODE = {"NodeList": "n1", "Partition": "cpu*", "StateComplete": "idle", "CPUsState": "0/8/0/8",
+        "Memory": "16000", "AllocMem": "0", "FreeMem": "15000", "CPUsLoad": "0.10",
+        "Gres": "(null)", "GresUsed": "(null)", "Features": "(null)", "Weight": "1",
+        "Version": "22.05.8", "Time": "1-00:00:00", "Available": "up", "Timestamp": "Unknown",
+        "User": "Unknown", "Reason": "none"}
+
+
+def job(**changes):
+    values = dict(JOB, **{k.replace("_", "-"): v for k, v in changes.items()})
+    return "".join(f"{values[name]}~" for name in _fields("SQUEUE_FIELDS")) + "\\n"
+
+
+def node(**changes):
+    values = dict(NODE, **changes)
+    return "".join(f"{values[name]}~" for name in _fields("SINFO_FIELDS")) + "\\n"

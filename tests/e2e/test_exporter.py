@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The exporter as its user meets it: flags, files, formats, signals, limits."""
+import gzip
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from prometheus_client import parser as text_parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
+
+import sonde
+from sonde import Exporter, FakeCommands, http_get, job, node, run_exporter, wait_until
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+PROMETHEUS_ACCEPT = ("application/openmetrics-text;version=1.0.0;q=0.5,"
+                     "application/openmetrics-text;version=0.0.1;q=0.4,"
+                     "text/plain;version=0.0.4;q=0.3,*/*;q=0.2")
+
+
+class Formats(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.exporter = Exporter("--demo")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.exporter.stop()
+
+    def test_text_is_read_by_somebody_elses_parser(self):
+        answer = self.exporter.metrics()
+        self.assertEqual(answer.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+        families = {f.name: f for f in text_parser.text_string_to_metric_families(answer.text)}
+        self.assertIn("slurm_user_state_total", families)
+        self.assertEqual(len(answer.samples()), sum(len(f.samples) for f in families.values()))
+
+    def test_openmetrics_is_read_by_somebody_elses_parser(self):
+        answer = self.exporter.metrics(Accept=PROMETHEUS_ACCEPT)
+        self.assertEqual(answer.headers["Content-Type"],
+                         "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        self.assertTrue(answer.text.endswith("# EOF\n"))
+        families = {f.name: f for f in openmetrics_parser.text_string_to_metric_families(answer.text)}
+        self.assertEqual(families["process_cpu_seconds"].type, "counter")
+        self.assertEqual(families["sonde_source_refresh_duration_seconds"].type, "histogram")
+
+    def test_gzip_is_one_member_with_the_same_text(self):
+        plain, packed = self.exporter.metrics(), None
+        for accept in ("gzip", "deflate, gzip;q=0.5"):
+            packed = self.exporter.metrics(Accept_Encoding=accept)
+            self.assertEqual(packed.headers["Content-Encoding"], "gzip")
+            self.assertEqual(plain.samples().keys(), packed.samples().keys())
+        for accept in ("identity", "gzip;q=0", "br"):
+            self.assertIsNone(self.exporter.metrics(Accept_Encoding=accept).headers["Content-Encoding"])
+
+    def test_every_sample_of_a_demo_says_so(self):
+        for series in self.exporter.metrics().samples():
+            self.assertIn('simulated="true"', series)
+
+    def test_collectors_can_be_chosen(self):
+        answer = self.exporter.get("/metrics?collect[]=nodes&collect[]=partitions")
+        self.assertIn("slurm_cpus_total", answer.text)
+        self.assertIn("slurm_partition_total_cpus", answer.text)
+        self.assertNotIn("slurm_user_state_total", answer.text)
+        self.assertIn("sonde_build_info", answer.text)
+
+    def test_an_unknown_collector_is_named(self):
+        answer = self.exporter.get("/metrics?collect[]=nodez")
+        self.assertEqual(answer.status, 400)
+        self.assertIn('"nodez"', answer.text)
+
+    def test_the_landing_page_links_to_the_metrics(self):
+        answer = self.exporter.get("/")
+        self.assertEqual(answer.status, 200)
+        self.assertIn('<a href="/metrics">', answer.text)
+        self.assertIn("Simulated cluster", answer.text)
+
+    def test_health_is_told(self):
+        self.assertEqual(self.exporter.get("/-/healthy").status, 200)
+        self.assertEqual(self.exporter.get("/-/ready").status, 200)
+
+    def test_what_is_not_there_is_404_and_a_wrong_method_405(self):
+        self.assertEqual(self.exporter.get("/nothing").status, 404)
+        self.assertEqual(self.exporter.get("/metrics", method="DELETE").status, 405)
+        self.assertEqual(self.exporter.get("/-/reload").status, 405)
+
+    def test_head_has_no_body(self):
+        answer = self.exporter.get("/metrics", method="HEAD")
+        self.assertEqual((answer.status, answer.body), (200, b""))
+
+
+class Flags(unittest.TestCase):
+    def test_one_dash_is_as_good_as_two(self):
+        with Exporter("-demo", "-web.telemetry-path", "/slurm") as exporter:
+            self.assertEqual(exporter.get("/slurm").status, 200)
+            self.assertEqual(exporter.get("/metrics").status, 404)
+
+    def test_a_collector_can_be_switched_off(self):
+        with Exporter("--demo", "--no-collector.users") as exporter:
+            self.assertNotIn("slurm_user_", exporter.metrics().text)
+            self.assertEqual(exporter.get("/metrics?collect[]=users").status, 400)
+
+    def test_an_unknown_flag_is_named_with_its_neighbour(self):
+        done = run_exporter("--web.listen-adress=:1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("web.listen-adress", done.stderr)
+        self.assertIn("--web.listen-address", done.stderr)
+
+    def test_an_unknown_key_is_named_with_its_line(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write("slurm:\n  poll-limit: 5s\n  pol-limit: 6s\n")
+            file.flush()
+            done = run_exporter(f"--config.file={file.name}")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{file.name}:3", done.stderr)
+        self.assertIn("slurm.poll-limit", done.stderr)
+
+    def test_a_taken_port_is_one_clear_sentence(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            done = run_exporter("--demo", f"--web.listen-address=127.0.0.1:{port}")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn(str(port), done.stderr)
+
+    def test_an_unknown_source_is_named(self):
+        done = run_exporter("--source=telepathy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("telepathy", done.stderr)
+
+    def test_help_and_version(self):
+        done = run_exporter("--help")
+        self.assertEqual(done.returncode, 0)
+        for word in ("--web.listen-address", "--slurm.poll-limit", "POLL_LIMIT", "--[no-]collector.jobs"):
+            self.assertIn(word, done.stdout)
+        self.assertTrue(all(len(line) <= 100 for line in done.stdout.splitlines()))
+        self.assertRegex(run_exporter("--version").stdout, r"^sonde \d+\.\d+\.\d+\n$")
+
+    def test_a_unix_socket_serves(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = f"{directory}/sonde.sock"
+            process = subprocess.Popen([sonde.SONDE, "exporter", "--demo",
+                                        f"--web.listen-address=unix:{path}"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertIn(path, process.stdout.readline().decode())
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+                client.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
+                self.assertIn(b"200 OK", client.recv(4096))
+            process.terminate()
+            self.assertEqual(process.wait(sonde.DEADLINE), 0)
+            process.stdout.close()
+
+    def test_several_addresses_serve(self):
+        process = subprocess.Popen([sonde.SONDE, "exporter", "--demo",
+                                    "--web.listen-address=127.0.0.1:0",
+                                    "--web.listen-address=127.0.0.2:0"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        lines = [process.stdout.readline().decode().split()[-1] for _ in range(2)]
+        for url in lines:
+            self.assertEqual(http_get(url).status, 200)
+        process.terminate()
+        self.assertEqual(process.wait(sonde.DEADLINE), 0)
+        process.stdout.close()
+
+
+class Signals(unittest.TestCase):
+    def test_interrupt_and_terminate_end_it_cleanly(self):
+        for with_signal in (signal.SIGINT, signal.SIGTERM):
+            exporter = Exporter("--demo")
+            exporter.metrics()
+            exporter.stop(with_signal)
+
+    def test_it_ends_at_once_while_squeue_hangs(self):
+        with FakeCommands("exec sleep 1000") as commands:
+            exporter = Exporter(path=commands.path)
+            exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="0.5")
+            began = time.monotonic()
+            exporter.stop()
+            self.assertLess(time.monotonic() - began, 5)
+
+    def test_hangup_and_reload_read_the_file_again_or_keep_what_was(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory, "sonde.yml")
+            file.write_text("collector:\n  users: false\n")
+            exporter = self.enterContext(Exporter("--demo", f"--config.file={file}"))
+            self.assertNotIn("slurm_user_", exporter.metrics().text)
+
+            file.write_text("collector:\n  users: true\n")
+            answer = exporter.get("/-/reload", method="POST")
+            self.assertEqual(answer.status, 200, answer.text)
+            self.assertIn("slurm_user_", exporter.metrics().text)
+
+            file.write_text("collector:\n  userz: true\n")
+            answer = exporter.get("/-/reload", method="POST")
+            self.assertEqual(answer.status, 500)
+            self.assertIn("userz", answer.text)
+            self.assertIn("slurm_user_", exporter.metrics().text)
+
+            file.write_text("collector:\n  users: false\n")
+            exporter.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "slurm_user_" not in exporter.metrics().text, "reloaded by SIGHUP")
+
+            file.write_text("web:\n  telemetry-path: /elsewhere\n")
+            answer = exporter.get("/-/reload", method="POST")
+            self.assertEqual(answer.status, 500)
+            self.assertIn("restart", answer.text)
+
+
+class Crowds(unittest.TestCase):
+    def test_a_thousand_idle_connections_and_a_slow_sender_hold_up_nobody(self):
+        exporter = self.enterContext(Exporter("--demo", "--web.max-connections=500"))
+        idle = [socket.create_connection(("127.0.0.1", exporter.port)) for _ in range(1000)]
+        slow = socket.create_connection(("127.0.0.1", exporter.port))
+        try:
+            for byte in b"GET /me":
+                slow.sendall(bytes([byte]))
+                began = time.monotonic()
+                self.assertEqual(exporter.metrics().status, 200)
+                self.assertLess(time.monotonic() - began, 2)
+        finally:
+            for connection in idle + [slow]:
+                connection.close()
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
