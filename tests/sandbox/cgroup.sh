@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by ./sandbox: which cgroups of the machine Slurm can use, and their removal at the end.
+# v1 is shared with other sandboxes (Slurm's paths are fixed); v2 is a tree of the sandbox's own.
+# shellcheck shell=sh disable=SC2034,SC2154
+
+# Leaves in $cgroup what Slurm can use here, and in $cgroup_why the reason if that is nothing.
+detect_cgroups() {
+	cgroup=none cgroup_root='' cgroup_why=''
+	if [ -n "${SANDBOX_NO_CGROUP:-}" ]; then
+		cgroup_why="SANDBOX_NO_CGROUP is set"
+	elif [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+		detect_cgroup_v2
+	else
+		detect_cgroup_v1
+	fi
+}
+
+detect_cgroup_v1() {
+	for controller in freezer memory cpuacct; do
+		dir=/sys/fs/cgroup/$controller
+		# Slurm takes only a hierarchy's real root, which has this file; a container's has not.
+		if [ ! -e "$dir/release_agent" ]; then
+			cgroup_why="no cgroup v1 $controller hierarchy here"
+			return
+		fi
+		if ! mkdir "$dir/sonde-probe.$$" 2>/dev/null; then
+			cgroup_why="$dir is not writable"
+			return
+		fi
+		rmdir "$dir/sonde-probe.$$"
+	done
+	cgroup=v1 cgroup_root=/sys/fs/cgroup
+	# Somebody else's sandbox, in another cache: its job ids may be ours, but not its ports.
+	if [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; then
+		first_job_id=$((first_job_id + 1000 * (port - 19000)))
+	fi
+}
+
+# A cgroup of our own, which a cgroup namespace makes the root for Slurm: systemd, whose tree this is, need not know.
+detect_cgroup_v2() {
+	cgroup_why="in cgroup v2 a sandbox needs namespaces"
+	[ "$mode" = namespace ] || return 0
+	for controller in cpu cpuset memory pids; do
+		echo "+$controller" 2>/dev/null >/sys/fs/cgroup/cgroup.subtree_control || :
+	done 2>/dev/null
+	cgroup_why="no cgroups can be made in /sys/fs/cgroup"
+	mkdir "$cgroup_v2" 2>/dev/null || return 0
+	cgroup_why="no memory controller is to be had in $cgroup_v2"
+	grep -qw memory "$cgroup_v2/cgroup.controllers" || return 0
+	cgroup=v2 cgroup_root=$cgroup_v2 cgroup_why=''
+}
+
+cgroup_words() {
+	say "$SANDBOX_CGROUP${SANDBOX_CGROUP_WHY:+ ($SANDBOX_CGROUP_WHY)}"
+}
+
+# As paths below any hierarchy, such as /slurm_c1/uid_2001/job_5.
+own_job_cgroups() {
+	own_pids | sed 's|.*|/proc/&/cgroup|' | xargs -r cat 2>/dev/null |
+		sed -n 's|^[^:]*:[^:]*:\(/slurm_[^/]*/uid_[^/]*/job_[^/]*\).*|\1|p' | sort -u
+}
+
+# A job that Slurm has suspended is frozen, and a frozen process does not die.
+thaw() {
+	for job in $1; do
+		find "/sys/fs/cgroup/freezer$job" -name freezer.state -exec sh -c 'echo THAWED >"$1"' sh {} \; 2>/dev/null || :
+	done
+}
+
+# The job directories of this sandbox, then those of the nodes, unless another sandbox shares them: its jobs may be just
+# about to start.
+remove_cgroups() {
+	for job in $1; do remove_in_hierarchies "$job"; done
+	remove_cgroup "$cgroup_v2"
+	[ -z "$(other_sandboxes)" ] || return 0
+	[ -z "$(find /sys/fs/cgroup/*/slurm_* -name cgroup.procs -exec cat {} + 2>/dev/null)" ] || return 0
+	for node in $nodes; do remove_in_hierarchies "/slurm_$node"; done
+}
+
+remove_in_hierarchies() {
+	for directory in /sys/fs/cgroup/*"$1"; do remove_cgroup "$directory"; done
+}
+
+other_sandboxes() {
+	find "$cache/sandbox" -maxdepth 3 -path '*/state/init' ! -path "$state/*" 2>/dev/null
+}
+
+# Processes leave a cgroup a little after their end: until then rmdir says busy.
+remove_cgroup() {
+	tries=30
+	while [ -d "$1" ]; do
+		find "$1" -depth -type d -exec rmdir {} \; 2>/dev/null
+		[ -d "$1" ] || return 0
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || fail "a cgroup does not go away: $1"
+		sleep 0.1
+	done
+}

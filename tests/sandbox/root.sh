@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by ./sandbox: the Debian root that the sandbox lives in, made once by debootstrap and kept in the cache.
+# It is made beside its place and then renamed, so that an interrupted one is never taken for whole.
+# shellcheck shell=sh disable=SC2154
+
+packages='slurmctld slurmd slurmdbd slurmrestd slurm-client slurm-wlm-jwt-plugin munge mariadb-server'
+packages="$packages prometheus prometheus-pushgateway curl procps"
+# To be raised when the making of the root changes otherwise than by its packages: existing roots are then made anew.
+recipe_version=1
+
+make_root() {
+	recipe="$recipe_version $packages"
+	[ "$(cat "$root/.sonde-recipe" 2>/dev/null)" != "$recipe" ] || return 0
+	need_packages debootstrap debian-archive-keyring wget
+	use_apt_proxy
+	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
+	log=$base/debootstrap.log
+	say "Making a Debian $suite root with Slurm in $root: about a minute (log: $log)"
+	new=$base/root.new
+	safe_remove "$new"
+	mkdir -p "$new/etc/dpkg/dpkg.cfg.d" "$cache/sandbox/debs"
+	# No fsync for each file, no manuals: a third of the time.
+	printf '%s\n' force-unsafe-io 'path-exclude=/usr/share/doc/*' 'path-exclude=/usr/share/man/*' \
+		'path-exclude=/usr/share/locale/*' >"$new/etc/dpkg/dpkg.cfg.d/sandbox"
+	# In a mount namespace, so that no mount of an interrupted debootstrap stays.
+	# shellcheck disable=SC2086
+	unshare --mount --propagation "$propagation" debootstrap --variant=minbase --cache-dir="$cache/sandbox/debs" \
+		--include="$(echo $packages | tr ' ' ,)" "$suite" "$new" "$mirror" </dev/null >"$log" 2>&1 ||
+		fail_with_log "$log" "debootstrap failed; what it downloaded is kept, the next ./sandbox up goes on from there"
+	furnish "$new"
+	echo "$recipe" >"$new/.sonde-recipe"
+	safe_remove "$base/root.old"
+	[ ! -e "$root" ] || mv "$root" "$base/root.old"
+	mv "$new" "$root"
+	safe_remove "$base/root.old"
+}
+
+# What a person who runs apt-get inside will need, and the directories to mount on.
+furnish() {
+	rm -f "$1"/var/cache/apt/archives/*.deb
+	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+	chmod 755 "$1/usr/sbin/policy-rc.d"
+	# The Release file of a mirror that is frozen in time has expired.
+	echo 'Acquire::Check-Valid-Until "false";' >"$1/etc/apt/apt.conf.d/sandbox"
+	mkdir -p "$1/sandbox" "$1/src" "$1/etc/slurm"
+}
+
+# debootstrap and wget go by the environment, not by apt's configuration.
+use_apt_proxy() {
+	[ -z "${http_proxy:-}${https_proxy:-}" ] || return 0
+	eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
+	export http_proxy https_proxy
+}
+
+# The first of apt's sites that has the suite, and is Debian's own archive.
+find_mirror() {
+	if [ -n "${SANDBOX_MIRROR:-}" ]; then
+		echo "$SANDBOX_MIRROR"
+		return
+	fi
+	for site in $(apt_sites); do
+		case $site in
+		http://* | https://*) release=$(wget -q -T 20 -t 2 -O - "$site/dists/$suite/Release") || continue ;;
+		file:*) release=$(cat "${site#file:}/dists/$suite/Release") || continue ;;
+		*) continue ;;
+		esac 2>/dev/null
+		case $release in
+		*'Label: Debian
+'*)
+			echo "$site"
+			return
+			;;
+		esac
+	done
+	return 1
+}
+
+# apt tells of its sites only after a first update.
+apt_sites() {
+	[ -n "$(index_sites)" ] || apt-get -o Acquire::Check-Valid-Until=false update >/dev/null 2>&1 || :
+	index_sites
+}
+
+index_sites() {
+	# shellcheck disable=SC2016 # for apt to expand
+	apt-get indextargets --format '$(SITE)' | awk '!seen[$0]++'
+}
