@@ -48,6 +48,14 @@ void *heap_resize(void *old, size_t count, size_t size)
     return p;
 }
 
+void *heap_grow(void *array, size_t n, size_t *n_room, size_t size)
+{
+    if (n < *n_room)
+        return array;
+    *n_room = *n_room ? *n_room * 2 : 64;
+    return heap_resize(array, *n_room, size);
+}
+
 char *heap_str(struct str s)
 {
     char *copy = heap_alloc(s.n + 1);

@@ -37,4 +37,8 @@ void *heap_array(size_t count, size_t size);
 void *heap_resize(void *old, size_t count, size_t size);
 char *heap_str(struct str s);
 
+/* Room for one more in an array of *n_room items of which n are used: as it is, or twice as large.
+ */
+void *heap_grow(void *array, size_t n, size_t *n_room, size_t size);
+
 #endif

@@ -4,12 +4,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+#include <poll.h>
+
 enum {
     MOST_MESSAGES = 64, /* distinct literals that are counted; more share the last place */
     MOST_A_MINUTE = 10,
     LONGEST_VALUE = 500,
-    LONGEST_LINE = 8192,
-    LONGEST_END = 64, /* of a line, after its fields */
+    LONGEST_LINE = 4096, /* PIPE_BUF: what a pipe that can be written to takes whole */
+    LONGEST_END = 96,    /* of a line, after its fields */
 };
 
 struct repeat {
@@ -24,6 +26,7 @@ struct log {
     enum log_level least;
     const struct clock *clock;
     struct buf line;
+    unsigned lost; /* lines that could not be written since the last one that could */
     struct repeat repeats[MOST_MESSAGES];
 };
 
@@ -168,9 +171,15 @@ void log_write(struct log *log, enum log_level level, const char *msg,
     put_fields(&log->line, fields, n_fields);
     if (left_out)
         buf_printf(&log->line, " left_out=%u", left_out);
+    if (log->lost)
+        buf_printf(&log->line, " lost=%u", log->lost);
     buf_byte(&log->line, '\n');
     line = buf_str(&log->line);
-    /* Nobody could be told of a failure to log. */
-    (void)!write(log->fd, line.p, line.n);
+    /* A reader that has stopped reading must not stop us. */
+    if (poll(&(struct pollfd){ .fd = log->fd, .events = POLLOUT }, 1, 0) == 1 &&
+        write(log->fd, line.p, line.n) > 0)
+        log->lost = 0;
+    else
+        log->lost++;
     pthread_mutex_unlock(&log->lock);
 }

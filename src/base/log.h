@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Log lines in logfmt, one write each, on one descriptor. Values are escaped here and bounded; a
- * message that repeats without end is limited. Only cmd/ and the threads' main loops log: library
- * code returns a struct err. */
+ * message that repeats without end is limited; a line that would have to wait for its reader is
+ * lost, and the next one says so. Only cmd/ and the threads' main loops log: library code returns a
+ * struct err. */
 #ifndef SONDE_BASE_LOG_H
 #define SONDE_BASE_LOG_H
 

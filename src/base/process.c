@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 static struct str read_small(const char *path, char *text, size_t size)
@@ -18,13 +19,18 @@ static struct str read_small(const char *path, char *text, size_t size)
     return (struct str){ text, n < 0 ? 0 : (size_t)n };
 }
 
-static double boot_time(void)
+/* Of the two clocks' difference, once: read at different moments it would wander, and who counts
+ * restarts by the start time would see some. */
+static double boot_seconds;
+
+static void read_boot_time(void)
 {
     struct timespec wall, boot;
 
     clock_gettime(CLOCK_REALTIME, &wall);
     clock_gettime(CLOCK_BOOTTIME, &boot);
-    return (double)(wall.tv_sec - boot.tv_sec) + (double)(wall.tv_nsec - boot.tv_nsec) / 1e9;
+    boot_seconds =
+        (double)(wall.tv_sec - boot.tv_sec) + (double)(wall.tv_nsec - boot.tv_nsec) / 1e9;
 }
 
 static uint64_t count_fds(void)
@@ -58,13 +64,15 @@ void process_read(struct process *ret)
     struct str rest = after_name(read_small("/proc/self/stat", text, sizeof(text)));
     double ticks = (double)sysconf(_SC_CLK_TCK);
     uint64_t fields[FIELDS] = { 0 };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct rlimit limit;
 
     *ret = (struct process){ 0 };
+    pthread_once(&once, read_boot_time);
     for (int i = 3; i < FIELDS && rest.p; i++)
         num_get_u64(str_cut(&rest, ' '), &fields[i]);
     ret->cpu_seconds = (double)(fields[UTIME] + fields[STIME]) / ticks;
-    ret->start_time_seconds = boot_time() + (double)fields[START] / ticks;
+    ret->start_time_seconds = boot_seconds + (double)fields[START] / ticks;
     ret->virtual_bytes = fields[VSIZE];
     ret->resident_bytes = fields[RSS] * (uint64_t)sysconf(_SC_PAGESIZE);
     ret->threads = fields[THREADS];

@@ -10,7 +10,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { PIECE = 64 * 1024, PIECES_AT_ONCE = 16, CANCEL_CHECK_MS = 100 };
+enum {
+    PIECE = 64 * 1024,
+    PIECES_AT_ONCE = 16,
+    CANCEL_CHECK_MS = 100,
+    DEATH_MS = 2000, /* how long what was killed may take to be gone */
+};
 
 struct child {
     pid_t pid;
@@ -139,9 +144,7 @@ static int drain_output(const struct spawn *spawn, int *fd, char *piece,
         }
         result->output_bytes += (size_t)n;
         if (result->output_bytes > spawn->max_output)
-            return err_set(err, EFBIG,
-                           "%s printed more than %zu bytes and was stopped; raise the ceiling if "
-                           "the cluster is that large",
+            return err_set(err, EFBIG, "%s printed more than %zu bytes and was stopped",
                            spawn->argv[0], spawn->max_output);
         code = spawn->sink(spawn->ctx, (struct str){ piece, (size_t)n }, err);
         if (code < 0)
@@ -203,9 +206,8 @@ static int follow(const struct spawn *spawn, struct child *child, struct str *wa
         if (spawn->cancelled && atomic_load(spawn->cancelled)) {
             code = err_set(err, ECANCELED, "%s was stopped", spawn->argv[0]);
         } else if (now >= spawn->deadline_ns) {
-            code = err_set(err, ETIMEDOUT,
-                           "%s did not finish in time and was killed; is slurmctld busy or down?",
-                           spawn->argv[0]);
+            code =
+                err_set(err, ETIMEDOUT, "%s did not finish in time and was killed", spawn->argv[0]);
         } else {
             poll(fds, 3, poll_timeout(spawn, now));
             code = drain_output(spawn, &child->out, piece, result, err);
@@ -228,6 +230,8 @@ static int judge(const struct spawn *spawn, int status, struct str warning, stru
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
+    if (!warning.n)
+        warning = STR("it said nothing");
     if (WIFSIGNALED(status))
         return err_set(err, EREMOTEIO, "%s was ended by signal %d: %.*s", spawn->argv[0],
                        WTERMSIG(status), STR_ARG(warning));
@@ -235,19 +239,55 @@ static int judge(const struct spawn *spawn, int status, struct str warning, stru
                    WEXITSTATUS(status), STR_ARG(warning));
 }
 
+/* Reaps one that was killed. False if it will not die. */
+static bool reap(const struct child *child, int *ret_status)
+{
+    struct pollfd fd = { .fd = child->pidfd, .events = POLLIN };
+    int64_t until = clock_mono(&clock_real) + DEATH_MS * NS_PER_MS;
+
+    while (waitpid(child->pid, ret_status, WNOHANG) == 0) {
+        if (clock_mono(&clock_real) > until)
+            return false;
+        poll(&fd, 1, CANCEL_CHECK_MS);
+    }
+    return true;
+}
+
+/* Whether the one that an earlier run had to leave behind is still there. */
+static bool is_stuck(pid_t *stuck)
+{
+    int status;
+
+    if (!stuck || *stuck == 0)
+        return false;
+    if (waitpid(*stuck, &status, WNOHANG) == 0)
+        return true;
+    *stuck = 0;
+    return false;
+}
+
 int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *err)
 {
     struct child child;
     struct str warning = { ret->warning, 0 };
-    int status, code;
+    int status = 0, code;
 
     *ret = (struct spawn_result){ 0 };
+    if (is_stuck(spawn->stuck))
+        return err_set(err, ETIMEDOUT,
+                       "%s (process %d) can still not be killed; it waits for a file system or "
+                       "belongs to another user",
+                       spawn->argv[0], (int)*spawn->stuck);
     code = open_child(spawn, &child, err);
     if (code < 0)
         return code;
     code = follow(spawn, &child, &warning, ret, err);
-    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    if (!reap(&child, &status)) {
+        code = err_set(err, ETIMEDOUT, "%s (process %d) cannot be killed and is left behind",
+                       spawn->argv[0], (int)child.pid);
+        if (spawn->stuck)
+            *spawn->stuck = child.pid;
+    }
     close_fd(&child.out);
     close_fd(&child.warnings);
     close_fd(&child.pidfd);

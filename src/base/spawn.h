@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Runs a command so that it can do no harm: its own process group, a deadline, a ceiling on what it
  * may print, no inherited descriptors, no zombie. When the deadline passes or the ceiling is hit,
- * the whole group is killed. */
+ * the whole group is killed; who cannot be killed (waiting for a dead file server, or somebody
+ * else's process through sudo) is left behind after a moment, not waited for. */
 #ifndef SONDE_BASE_SPAWN_H
 #define SONDE_BASE_SPAWN_H
 
@@ -10,6 +11,7 @@
 #include "base/str.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 struct spawn {
     const char *const *argv;      /* ended by NULL; argv[0] is looked up in PATH */
@@ -18,6 +20,8 @@ struct spawn {
     int64_t deadline_ns;          /* monotonic, of clock_real: the kernel's time, not a test's */
     size_t max_output;            /* bytes on standard output before it is stopped */
     const atomic_bool *cancelled; /* checked at least every 100 ms; NULL = cannot be cancelled */
+    pid_t *stuck; /* the caller's, 0 at first: one that even SIGKILL did not end is kept
+                   * here, and while it lives nothing is started in its place */
 
     /* Gets standard output in pieces. A negative return stops the command and is passed on. */
     int (*sink)(void *ctx, struct str piece, struct err *err);

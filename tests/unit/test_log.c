@@ -167,6 +167,34 @@ static void more_messages_than_are_counted_share_one_limit(void **state)
     end(f);
 }
 
+static void a_reader_that_has_stopped_reading_stops_nobody(void **state)
+{
+    char bytes[65536];
+    int ends[2];
+    struct log *log;
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    memset(bytes, 'x', sizeof(bytes));
+    while (write(ends[1], bytes, sizeof(bytes)) > 0)
+        continue;
+    fcntl(ends[1], F_SETFL, 0); /* from now on a write would wait */
+    log = log_new(ends[1], LOG_INFO, &clock_real);
+    LOG(log, LOG_INFO, "lost");
+    LOG(log, LOG_INFO, "lost too");
+    while (read(ends[0], bytes, sizeof(bytes)) > 0)
+        continue;
+    LOG(log, LOG_INFO, "written");
+    n = read(ends[0], bytes, sizeof(bytes) - 1);
+    assert_true(n > 0);
+    bytes[n] = '\0';
+    assert_contains(bytes, "msg=written lost=2\n");
+    log_free(log);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +204,7 @@ int main(void)
         cmocka_unit_test(lines_below_the_level_are_not_written),
         cmocka_unit_test(a_message_that_repeats_is_limited_and_then_counted),
         cmocka_unit_test(more_messages_than_are_counted_share_one_limit),
+        cmocka_unit_test(a_reader_that_has_stopped_reading_stops_nobody),
     };
 
     return RUN_TESTS(tests);

@@ -5,8 +5,11 @@
 #include "base/buf.h"
 #include "base/spawn.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 static int collect(void *ctx, struct str piece, struct err *err)
@@ -174,6 +177,83 @@ static void endless_output_is_stopped_at_the_ceiling(void **state)
     buf_free(&o.output);
 }
 
+/* A copy of this program that belongs to root and takes root's identity: an ordinary user who has
+ * started it cannot kill it, as squeue through sudo. */
+static const char *make_unkillable(void)
+{
+    static char path[64];
+    char buffer[65536];
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+
+    snprintf(path, sizeof(path), "./unkillable-%d", (int)getpid());
+    to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+    for (ssize_t n; (n = read(from, buffer, sizeof(buffer))) > 0;)
+        assert_int_equal(write(to, buffer, (size_t)n), n);
+    close(from);
+    assert_int_equal(fchmod(to, 04755), 0);
+    close(to);
+    return path;
+}
+
+static int be_unkillable(void)
+{
+    return setresuid(0, 0, 0) < 0 ? 1 : poll(NULL, 0, 30000);
+}
+
+/* As nobody: runs it twice and says on the pipe which process was left behind. */
+static int run_unkillable(const char *path, int report)
+{
+    const char *const argv[] = { path, "--unkillable", NULL };
+    struct spawn_result result;
+    struct err err;
+    pid_t stuck = 0;
+    int64_t began = clock_mono(&clock_real);
+    struct spawn spawn = {
+        .argv = argv,
+        .deadline_ns = began + 200 * NS_PER_MS,
+        .max_output = 1000,
+        .sink = collect,
+        .stuck = &stuck,
+    };
+
+    if (setresuid(65534, 65534, 65534) < 0 || spawn_run(&spawn, &result, &err) != -ETIMEDOUT)
+        return 1;
+    (void)!write(report, &stuck, sizeof(stuck));
+    if (clock_mono(&clock_real) - began > 8 * NS_PER_SEC || !strstr(err.text, "left behind"))
+        return 2;
+    spawn.deadline_ns = clock_mono(&clock_real) + 60 * NS_PER_SEC;
+    if (spawn_run(&spawn, &result, &err) != -ETIMEDOUT || !strstr(err.text, "can still not"))
+        return 3;
+    return 0;
+}
+
+static void a_command_that_cannot_be_killed_is_left_behind_and_not_started_again(void **state)
+{
+    struct statvfs mount;
+    const char *path;
+    pid_t child, left = 0;
+    int report[2], status;
+
+    (void)state;
+    if (geteuid() != 0 || (statvfs(".", &mount) == 0 && mount.f_flag & ST_NOSUID)) {
+        print_message("only root can make a process that its user cannot kill\n");
+        skip();
+    }
+    path = make_unkillable();
+    assert_int_equal(pipe2(report, O_CLOEXEC), 0);
+    child = fork();
+    if (child == 0)
+        _exit(run_unkillable(path, report[1]));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(read(report[0], &left, sizeof(left)), sizeof(left));
+    assert_true(left > 1);
+    kill(left, SIGKILL);
+    unlink(path);
+    close(report[0]);
+    close(report[1]);
+    assert_int_equal(status, 0);
+}
+
 static void use_refusing_sink(struct spawn *spawn)
 {
     spawn->sink = refuse;
@@ -267,7 +347,7 @@ static void a_command_line_is_cut_at_spaces_and_quotes_keep_them(void **state)
     free(argv);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_and_warnings_are_kept_apart),
@@ -278,6 +358,7 @@ int main(void)
         cmocka_unit_test(what_a_command_started_is_killed_with_it),
         cmocka_unit_test(a_background_child_does_not_hold_up_the_end),
         cmocka_unit_test(endless_output_is_stopped_at_the_ceiling),
+        cmocka_unit_test(a_command_that_cannot_be_killed_is_left_behind_and_not_started_again),
         cmocka_unit_test(a_sink_that_refuses_stops_the_command),
         cmocka_unit_test(a_cancelled_command_ends_at_once),
         cmocka_unit_test(environment_is_added_to_replaced_and_dropped),
@@ -286,5 +367,7 @@ int main(void)
         cmocka_unit_test(a_command_line_is_cut_at_spaces_and_quotes_keep_them),
     };
 
+    if (argc == 2 && strcmp(argv[1], "--unkillable") == 0)
+        return be_unkillable();
     return RUN_TESTS(tests);
 }
