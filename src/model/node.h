@@ -6,8 +6,6 @@
 
 #include "model/job.h"
 
-#include <math.h>
-
 struct node {
     symbol name;
     struct node_state state;
@@ -21,13 +19,6 @@ struct node {
     uint32_t weight;
     uint32_t first_partition, n_partitions; /* a run of nodes.membership */
 };
-
-/* Slurm knows loads in hundredths; added up as such they stay exact. 0 when unknown. */
-static inline uint64_t node_load_hundredths(const struct node *node)
-{
-    return isnan(node->cpu_load) || node->cpu_load < 0 ? 0
-                                                       : (uint64_t)llround(node->cpu_load * 100);
-}
 
 struct partition {
     symbol name;

@@ -34,8 +34,9 @@ struct section {
     struct symbols symbols; /* of every `symbol` below */
     int64_t wall_ns;        /* when Slurm was asked */
     int64_t mono_ns;
-    uint64_t bytes_read; /* what the source read to learn it */
-    uint64_t skipped;    /* records that could not be read; the rest is here */
+    uint64_t bytes_read;        /* what the source read to learn it */
+    uint64_t skipped;           /* records that could not be read; the rest is here */
+    struct str skipped_example; /* the beginning of the first of them, or empty */
     union {
         struct jobs jobs;
         struct nodes nodes;

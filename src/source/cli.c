@@ -11,29 +11,57 @@
 
 #include <math.h>
 
+/* One of Slurm's commands as the settings name it. */
+struct command {
+    char **words; /* one heap block */
+    pid_t stuck;  /* see base/spawn.h */
+};
+
 struct cli {
     struct source source;
-    char **squeue, **sinfo; /* each one heap block */
+    struct command squeue, sinfo;
     size_t max_output;
 };
+
+_Static_assert((int)SQUEUE_N_FIELDS <= FRAME_FIELDS_MAX && (int)SINFO_N_FIELDS <= FRAME_FIELDS_MAX,
+               "a record has more fields than a frame");
 
 /* What a record is read into. */
 struct reading {
     struct frame frame;
     struct section *section;
-    size_t cap;            /* of the section's array */
+    size_t n_room;         /* of the section's array */
     struct map nodes;      /* of sinfo: name of a node to its index + 1 */
     struct map partitions; /* likewise */
     struct arena names;
     struct pair {
         uint32_t node, partition;
     } * pairs; /* node is in partition, in the order told */
-    size_t n_pairs, cap_pairs;
+    size_t n_pairs, pairs_room;
 };
 
 static symbol text(struct reading *reading, struct str field)
 {
     return units_absent(field) ? 0 : symbols_put(&reading->section->symbols, field);
+}
+
+/* Of something that somebody has named: a user may be called none, a partition unknown. */
+static bool is_nameless(struct str field)
+{
+    return !field.n || str_eq(field, STR("(null)")) || str_eq(field, STR("N/A"));
+}
+
+static symbol name(struct reading *reading, struct str field)
+{
+    return is_nameless(field) ? 0 : symbols_put(&reading->section->symbols, field);
+}
+
+static void leave_out(struct reading *reading, const struct str *fields)
+{
+    struct section *section = reading->section;
+
+    if (!section->skipped++)
+        section->skipped_example = arena_str(&section->arena, str_head(fields[0], 60));
 }
 
 static uint32_t u32(struct str field, uint32_t otherwise)
@@ -120,18 +148,20 @@ static void read_job(void *ctx, const struct str *fields)
         .state = JOB_STATE_NONE,
     };
 
-    if (job.id == 0 || !job_state_add(&job.state, fields[SQUEUE_STATE]) ||
-        !read_array(&job, fields)) {
-        reading->section->skipped++;
+    if (job.id == 0 || !read_array(&job, fields)) {
+        leave_out(reading, fields);
         return;
     }
-    job.user = text(reading, fields[SQUEUE_USER_NAME]);
-    job.account = text(reading, fields[SQUEUE_ACCOUNT]);
-    job.partition = text(reading, fields[SQUEUE_PARTITION]);
-    job.qos = text(reading, fields[SQUEUE_QOS]);
+    /* A word that a newer Slurm has thought of leaves the state unknown, and the job is there. */
+    job_state_add(&job.state, fields[SQUEUE_STATE]);
+    job.user = name(reading, is_nameless(fields[SQUEUE_USER_NAME]) ? fields[SQUEUE_USER_ID]
+                                                                   : fields[SQUEUE_USER_NAME]);
+    job.account = name(reading, fields[SQUEUE_ACCOUNT]);
+    job.partition = name(reading, fields[SQUEUE_PARTITION]);
+    job.qos = name(reading, fields[SQUEUE_QOS]);
     job.reason = text(reading, fields[SQUEUE_REASON]);
     job.nodes = text(reading, fields[SQUEUE_NODE_LIST]);
-    job.reservation = text(reading, fields[SQUEUE_RESERVATION]);
+    job.reservation = name(reading, fields[SQUEUE_RESERVATION]);
     job.licenses = text(reading, fields[SQUEUE_LICENSES]);
     job.features = text(reading, fields[SQUEUE_FEATURE]);
     job.tres = text(reading, fields[SQUEUE_TRES_ALLOC]);
@@ -143,10 +173,7 @@ static void read_job(void *ctx, const struct str *fields)
     job.eligible_time = timestamp(fields[SQUEUE_ELIGIBLE_TIME]);
     job.start_time = timestamp(fields[SQUEUE_START_TIME]);
     job.end_time = timestamp(fields[SQUEUE_END_TIME]);
-    if (jobs->n == reading->cap) {
-        reading->cap = reading->cap ? reading->cap * 2 : 256;
-        jobs->job = heap_resize(jobs->job, reading->cap, sizeof(*jobs->job));
-    }
+    jobs->job = heap_grow(jobs->job, jobs->n, &reading->n_room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = job;
 }
 
@@ -167,7 +194,7 @@ static void add_node(struct reading *reading, const struct str *fields, struct n
 {
     struct nodes *nodes = &reading->section->nodes;
     struct node node = {
-        .name = text(reading, fields[SINFO_NODE]),
+        .name = name(reading, fields[SINFO_NODE]),
         .state = state,
         .memory_bytes = mebibytes(fields[SINFO_MEMORY]),
         .memory_alloc_bytes = mebibytes(fields[SINFO_ALLOC_MEMORY]),
@@ -185,14 +212,11 @@ static void add_node(struct reading *reading, const struct str *fields, struct n
     read_cpus(&node, fields[SINFO_CPUS]);
     if (!num_get_double(fields[SINFO_CPU_LOAD], &node.cpu_load))
         node.cpu_load = NAN;
-    if (nodes->n == reading->cap) {
-        reading->cap = reading->cap ? reading->cap * 2 : 256;
-        nodes->node = heap_resize(nodes->node, reading->cap, sizeof(*nodes->node));
-    }
+    nodes->node = heap_grow(nodes->node, nodes->n, &reading->n_room, sizeof(*nodes->node));
     nodes->node[nodes->n++] = node;
 }
 
-static void add_partition(struct reading *reading, struct str name, bool is_default,
+static void add_partition(struct reading *reading, struct str partition, bool is_default,
                           const struct str *fields)
 {
     struct nodes *nodes = &reading->section->nodes;
@@ -201,7 +225,7 @@ static void add_partition(struct reading *reading, struct str name, bool is_defa
     nodes->partition =
         heap_resize(nodes->partition, nodes->n_partitions + 1, sizeof(*nodes->partition));
     nodes->partition[nodes->n_partitions++] = (struct partition){
-        .name = text(reading, name),
+        .name = name(reading, partition),
         .is_default = is_default,
         .is_up = str_eq_nocase(fields[SINFO_AVAILABLE], STR("up")),
         .time_limit_minutes = limit_minutes(fields[SINFO_TIME_LIMIT]),
@@ -210,10 +234,8 @@ static void add_partition(struct reading *reading, struct str name, bool is_defa
 
 static void add_pair(struct reading *reading, uint32_t node, uint32_t partition)
 {
-    if (reading->n_pairs == reading->cap_pairs) {
-        reading->cap_pairs = reading->cap_pairs ? reading->cap_pairs * 2 : 256;
-        reading->pairs = heap_resize(reading->pairs, reading->cap_pairs, sizeof(*reading->pairs));
-    }
+    reading->pairs =
+        heap_grow(reading->pairs, reading->n_pairs, &reading->pairs_room, sizeof(*reading->pairs));
     reading->pairs[reading->n_pairs++] = (struct pair){ node, partition };
 }
 
@@ -227,15 +249,17 @@ static void read_node(void *ctx, const struct str *fields)
     struct node_state state;
     size_t node_index, partition_index;
 
-    if (units_absent(fields[SINFO_NODE]) || !node_state_parse(fields[SINFO_STATE], &state)) {
-        reading->section->skipped++;
+    if (is_nameless(fields[SINFO_NODE])) {
+        leave_out(reading, fields);
         return;
     }
+    /* A flag that a newer Slurm has thought of is left out, and the node is there. */
+    node_state_parse(fields[SINFO_STATE], &state);
     node_index = map_index(&reading->nodes, fields[SINFO_NODE]);
     if (node_index == nodes->n)
         add_node(reading, fields, state);
     partition.n -= is_default;
-    if (units_absent(partition))
+    if (is_nameless(partition))
         return;
     partition_index = map_index(&reading->partitions, partition);
     if (partition_index == nodes->n_partitions)
@@ -296,32 +320,50 @@ static const char **join_argv(char *const *words, const char *const *more)
     return argv;
 }
 
+/* Says what the administrator can do about it. */
+static void explain(int code, const char *command, const struct spawn *spawn, int64_t began,
+                    struct err *err)
+{
+    if (code == -EBADMSG)
+        err_prefix(err, "cannot read what %s printed", command);
+    else if (code == -ETIMEDOUT)
+        err_prefix(err, "no answer within --slurm.timeout (%d s), is slurmctld busy or down?",
+                   (int)((spawn->deadline_ns - began + NS_PER_SEC - 1) / NS_PER_SEC));
+    else if (code == -EFBIG)
+        err_prefix(err, "if the cluster is that large, raise --slurm.max-answer");
+}
+
 /* Runs the command and reads its records. Nothing of our user's own SQUEUE_ and SINFO_ settings may
- * change what it prints. */
-static int run(struct cli *cli, char *const *words, const char *const *flags,
+ * change what it prints. Lists of array tasks come whole up to 256 KB. */
+static int run(struct cli *cli, struct command *command, const char *const *flags,
                const char *format_variable, struct reading *reading, int64_t deadline_ns,
                char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    const char *const env[] = { "SQUEUE_*",           "SINFO_*",       "SLURM_TIME_FORMAT=%s",
-                                "SLURM_BITSTR_LEN=0", format_variable, NULL };
-    const char **argv = join_argv(words, flags);
+    const char *const env[] = {
+        "SQUEUE_*",      "SINFO_*", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=262144",
+        format_variable, NULL
+    };
+    const char **argv = join_argv(command->words, flags);
     const struct spawn spawn = {
         .argv = argv,
         .env = env,
         .deadline_ns = deadline_ns,
         .max_output = cli->max_output,
         .cancelled = &cli->source.cancelled,
+        .stuck = &command->stuck,
         .sink = feed,
         .ctx = reading,
     };
+    int64_t began = clock_mono(&clock_real);
     struct spawn_result result;
     int code = spawn_run(&spawn, &result, err);
 
     if (code == 0)
         code = frame_finish(&reading->frame, err);
-    if (code == -EBADMSG)
-        err_prefix(err, "cannot read what %s printed", argv[0]);
+    if (code < 0)
+        explain(code, argv[0], &spawn, began, err);
     reading->section->bytes_read = result.output_bytes;
+    reading->section->skipped += reading->frame.records_skipped;
     snprintf(ret_warning, SOURCE_WARNING, "%s", code == 0 ? result.warning : "");
     free(argv);
     return code;
@@ -333,7 +375,10 @@ static int run(struct cli *cli, char *const *words, const char *const *flags,
 static int read_jobs(struct cli *cli, struct reading *reading, int64_t deadline_ns,
                      char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    static const char *const flags[] = { "--noheader", "--all", "--states=all", NULL };
+    /* Without --array-unique, tasks of one array that wait for different reasons are told as one.
+     */
+    static const char *const flags[] = { "--noheader", "--all", "--states=all", "--array-unique",
+                                         NULL };
     struct buf format;
     int code;
 
@@ -341,7 +386,7 @@ static int read_jobs(struct cli *cli, struct reading *reading, int64_t deadline_
     buf_init(&format, 8192);
     buf_text(&format, "SQUEUE_FORMAT2=");
     put_format(&format, squeue_fields, SQUEUE_N_FIELDS, reading->frame.token);
-    code = run(cli, cli->squeue, flags, format.p, reading, deadline_ns, ret_warning, err);
+    code = run(cli, &cli->squeue, flags, format.p, reading, deadline_ns, ret_warning, err);
     buf_free(&format);
     arena_adopt(&reading->section->arena, reading->section->jobs.job);
     return code;
@@ -361,7 +406,7 @@ static int read_nodes(struct cli *cli, struct reading *reading, int64_t deadline
     buf_init(&format, 8192);
     put_format(&format, sinfo_fields, SINFO_N_FIELDS, reading->frame.token);
     flags[4] = format.p;
-    code = run(cli, cli->sinfo, flags, NULL, reading, deadline_ns, ret_warning, err);
+    code = run(cli, &cli->sinfo, flags, NULL, reading, deadline_ns, ret_warning, err);
     if (code == 0)
         build_membership(reading);
     arena_adopt(&reading->section->arena, reading->section->nodes.node);
@@ -395,14 +440,13 @@ static void cli_close(struct source *source)
 {
     struct cli *cli = (struct cli *)source;
 
-    free(cli->squeue);
-    free(cli->sinfo);
+    free(cli->squeue.words);
+    free(cli->sinfo.words);
     free(cli);
 }
 
 static const struct source_class cli_class = {
     .name = "cli",
-    .help = "the text of squeue and sinfo",
     .kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES),
     .read = cli_read,
     .close = cli_close,
@@ -416,10 +460,10 @@ int source_open_cli(const struct source_settings *settings, const struct clock *
     cli->source.class = &cli_class;
     cli->source.clock = clock;
     cli->max_output = settings->max_output;
-    cli->squeue = spawn_split(settings->squeue);
-    cli->sinfo = spawn_split(settings->sinfo);
-    if (!cli->squeue || !cli->sinfo) {
-        struct str bad = cli->squeue ? settings->sinfo : settings->squeue;
+    cli->squeue.words = spawn_split(settings->squeue);
+    cli->sinfo.words = spawn_split(settings->sinfo);
+    if (!cli->squeue.words || !cli->sinfo.words) {
+        struct str bad = cli->squeue.words ? settings->sinfo : settings->squeue;
 
         cli_close(&cli->source);
         return err_set(err, EINVAL,

@@ -13,7 +13,8 @@ void frame_init(struct frame *frame, size_t n_fields,
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
         abort();
     snprintf(frame->token, sizeof(frame->token), "@%016llx@", (unsigned long long)random);
-    buf_init(&frame->rest, FRAME_RECORD_MAX);
+    /* A beginning is at most a record, and a piece is added to it before it is looked at. */
+    buf_init(&frame->rest, FRAME_RECORD_MAX + FRAME_PIECE_MAX);
 }
 
 void frame_free(struct frame *frame)
@@ -59,36 +60,66 @@ static int take_record(struct frame *frame, struct str *rest, struct err *err)
     return 1;
 }
 
-/* Keeps what is left for the next piece. It may be a part of frame->rest itself. */
-static int keep(struct frame *frame, struct str rest, struct err *err)
+/* Passes over what is left of a record that is too long. True once its end has come. */
+static bool skip_record(struct frame *frame, struct str *rest)
 {
-    if (rest.n > FRAME_RECORD_MAX)
-        return err_set(err, EBADMSG, "the answer has no complete record within %d bytes",
-                       FRAME_RECORD_MAX);
-    if (frame->rest.n) {
+    struct str field;
+
+    while (frame->fields_skipped < frame->n_fields && take_field(frame, rest, &field))
+        frame->fields_skipped++;
+    if (frame->fields_skipped < frame->n_fields) {
+        /* Its last bytes may be the beginning of a token. */
+        if (rest->n >= FRAME_TOKEN)
+            *rest = str_skip(*rest, rest->n - FRAME_TOKEN + 1);
+        return false;
+    }
+    if (!rest->n)
+        return false;
+    *rest = str_skip(*rest, 1);
+    frame->skipping = false;
+    frame->fields_skipped = 0;
+    frame->records_skipped++;
+    return true;
+}
+
+static int take_records(struct frame *frame, struct str *rest, struct err *err)
+{
+    int code = 1;
+
+    while (rest->n && code > 0) {
+        if (frame->skipping) {
+            code = skip_record(frame, rest);
+            continue;
+        }
+        code = take_record(frame, rest, err);
+        if (code == 0 && rest->n > FRAME_RECORD_MAX) {
+            frame->skipping = true;
+            code = 1;
+        }
+    }
+    return code < 0 ? code : 0;
+}
+
+int frame_feed(struct frame *frame, struct str piece, struct err *err)
+{
+    struct str rest = piece;
+    size_t kept = frame->rest.n;
+    int code;
+
+    if (kept) {
+        buf_put(&frame->rest, piece);
+        rest = buf_str(&frame->rest);
+    }
+    code = take_records(frame, &rest, err);
+    if (code < 0)
+        return code;
+    if (kept) {
         memmove(frame->rest.p, rest.p, rest.n);
         frame->rest.n = rest.n;
     } else {
         buf_put(&frame->rest, rest);
     }
     return 0;
-}
-
-int frame_feed(struct frame *frame, struct str piece, struct err *err)
-{
-    struct str rest = piece;
-    int code = 0;
-
-    if (frame->rest.n) {
-        buf_put(&frame->rest, piece);
-        if (frame->rest.over)
-            return err_set(err, EBADMSG, "the answer has no complete record within %d bytes",
-                           FRAME_RECORD_MAX);
-        rest = buf_str(&frame->rest);
-    }
-    while (rest.n && (code = take_record(frame, &rest, err)) > 0)
-        continue;
-    return code < 0 ? code : keep(frame, rest, err);
 }
 
 int frame_finish(struct frame *frame, struct err *err)

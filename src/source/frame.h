@@ -12,7 +12,8 @@
 enum {
     FRAME_TOKEN = 18, /* "@", 16 random hexadecimal digits, "@" */
     FRAME_FIELDS_MAX = 48,
-    FRAME_RECORD_MAX = 1 << 20, /* a longer record is garbage */
+    FRAME_PIECE_MAX = 1 << 20,  /* of the pieces that are fed */
+    FRAME_RECORD_MAX = 1 << 20, /* a longer record is passed over */
 };
 
 struct frame {
@@ -21,6 +22,9 @@ struct frame {
     void (*record)(void *ctx, const struct str *fields);
     void *ctx;
     struct buf rest; /* the beginning of a record whose end has not come yet */
+    bool skipping;   /* … which is too long: only its fields are counted */
+    size_t fields_skipped;
+    size_t records_skipped;
 };
 
 /* Makes the token. */
@@ -29,7 +33,8 @@ void frame_init(struct frame *frame, size_t n_fields,
 void frame_free(struct frame *frame);
 
 /* Takes the next piece of the answer and hands on the records that are complete. Fields are valid
- * only during that call. -EBADMSG when what comes cannot be what was asked for. */
+ * only during that call. One record that is too long does not spoil the others. -EBADMSG when what
+ * comes cannot be what was asked for. */
 int frame_feed(struct frame *frame, struct str piece, struct err *err);
 
 /* The answer has ended: -EBADMSG if it did so in the middle of a record. */

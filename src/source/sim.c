@@ -110,18 +110,17 @@ static void close_sim(struct source *source)
 
 static const struct source_class sim_class = {
     .name = "sim",
-    .help = "a simulated cluster: sim:nodes=128,jobs=1024,seed=1,users=77, each may be left out",
     .kinds = (1u << KINDS) - 1,
     .read = read_sim,
     .close = close_sim,
 };
 
-int source_open_sim(struct str settings, const struct clock *clock, struct source **ret,
-                    struct err *err)
+int source_open_sim(const struct source_settings *settings, const struct clock *clock,
+                    struct source **ret, struct err *err)
 {
     struct sim_source *source;
     struct sim sim;
-    int code = sim_parse(settings, &sim, err);
+    int code = sim_parse(source_details(settings), &sim, err);
 
     if (code < 0)
         return code;

@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/source.h"
 
+#include "base/quote.h"
+
+/* Every way into Slurm. */
+static const struct {
+    struct str name;
+    int (*open)(const struct source_settings *settings, const struct clock *clock,
+                struct source **ret, struct err *err);
+} sources[] = {
+    { STR_INIT("cli"), source_open_cli },
+    { STR_INIT("sim"), source_open_sim },
+};
+
+struct str source_details(const struct source_settings *settings)
+{
+    struct str rest = settings->spec;
+
+    str_cut(&rest, ':');
+    return rest;
+}
+
 int source_open(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err)
 {
     struct str rest = settings->spec;
     struct str name = str_cut(&rest, ':');
+    char known[100] = "";
 
-    if (str_eq(name, STR("cli")))
-        return source_open_cli(settings, clock, ret, err);
-    if (str_eq(name, STR("sim")))
-        return source_open_sim(rest, clock, ret, err);
-    return err_set(err, EINVAL, "there is no source \"%.*s\"; the sources are cli and sim",
-                   STR_ARG(str_head(name, 40)));
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        size_t n = strlen(known);
+
+        if (str_eq(sources[i].name, name))
+            return sources[i].open(settings, clock, ret, err);
+        snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", sources[i].name.p);
+    }
+    return err_set(err, EINVAL, "there is no source \"%s\"; there are: %s", quote(name).text,
+                   known);
 }
 
 struct source *source_close(struct source *source)

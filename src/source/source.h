@@ -16,7 +16,6 @@ enum { SOURCE_WARNING = 300 }; /* bytes of a warning that are kept */
 
 struct source_class {
     const char *name; /* the word before the colon in --source=NAME:SETTINGS */
-    const char *help; /* one sentence, with the settings it takes */
     unsigned kinds;   /* KIND_BIT of all it can tell */
 
     /* Looks at one kind. `deadline_ns` is monotonic time of clock_real. On success *ret is a new
@@ -36,20 +35,23 @@ struct source {
     bool simulated;        /* everything made from it must say so */
 };
 
-/* "cli", "sim:nodes=100,jobs=1000,seed=1"; see source_classes. */
 struct source_settings {
-    struct str spec;
+    struct str spec;          /* "cli", "sim:nodes=100,jobs=1000,seed=1" */
     struct str squeue, sinfo; /* command lines of the cli source, empty = the usual ones */
     size_t max_output;        /* ceiling on one command's answer */
 };
 
+/* What stands behind the colon of the spec. */
+struct str source_details(const struct source_settings *settings);
+
+/* -EINVAL with a sentence if there is no such source or its settings are wrong. */
 int source_open(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err);
 struct source *source_close(struct source *source);
 
 int source_open_cli(const struct source_settings *settings, const struct clock *clock,
                     struct source **ret, struct err *err);
-int source_open_sim(struct str settings, const struct clock *clock, struct source **ret,
-                    struct err *err);
+int source_open_sim(const struct source_settings *settings, const struct clock *clock,
+                    struct source **ret, struct err *err);
 
 #endif

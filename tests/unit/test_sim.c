@@ -1090,8 +1090,13 @@ static void the_source_tells_every_kind_at_the_time_of_its_clock(void **state)
 
     (void)state;
     manual_clock_init(&clock, times[0] * NS_PER_SEC, 0);
-    assert_int_equal(source_open_sim(STR("nodes=0"), &clock.clock, &source, &err), -EINVAL);
-    assert_int_equal(source_open_sim(STR("nodes=20,jobs=50"), &clock.clock, &source, &err), 0);
+    assert_int_equal(source_open_sim(&(struct source_settings){ .spec = STR("sim:nodes=0") },
+                                     &clock.clock, &source, &err),
+                     -EINVAL);
+    assert_int_equal(
+        source_open_sim(&(struct source_settings){ .spec = STR("sim:nodes=20,jobs=50") },
+                        &clock.clock, &source, &err),
+        0);
     assert_true(source->simulated);
     assert_int_equal(source->class->kinds, (1u << KINDS) - 1);
     for (unsigned kind = 0; kind < KINDS; kind++) {
