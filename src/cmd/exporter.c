@@ -37,9 +37,9 @@ static const struct option fixed_options[] = {
       NULL, NULL, "Web",
       "Connections held open at once; past it the one longest without a complete request is "
       "closed." },
-    { "source", OPTION_STRING, offsetof(struct settings, source), "SOURCE", "cli", NULL, NULL,
+    { "source", OPTION_STRING, offsetof(struct settings, source), "SOURCE", NULL, NULL, NULL,
       "Slurm",
-      "Where the facts come from: cli (squeue and sinfo), or "
+      "Where the facts come from: cli (squeue and sinfo; the default), or "
       "sim:nodes=N,jobs=N,seed=N,users=N (a simulated cluster)." },
     { "demo", OPTION_BOOL, offsetof(struct settings, demo), NULL, NULL, NULL, NULL, "Slurm",
       "Show a simulated cluster, marked as such on every page and metric. Short for "
@@ -104,6 +104,7 @@ struct exporter {
     struct settings settings;
     struct log *log;
     struct metrics *metrics;
+    struct engine *engine; /* that metrics has */
     struct http_server *server;
     pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
 };
@@ -116,6 +117,8 @@ static int check_settings(const struct settings *settings, struct err *err)
         return err_set(err, EINVAL,
                        "--slurm.poll-limit, --slurm.timeout and --slurm.stale-limit must be more "
                        "than 0");
+    if (settings->demo && settings->source.n)
+        return err_set(err, EINVAL, "--demo and --source exclude each other: leave one out");
     if (settings->max_connections < 1 || settings->max_connections > 100000)
         return err_set(err, EINVAL, "--web.max-connections must be from 1 to 100000");
     return 0;
@@ -131,46 +134,72 @@ static collector_set wanted_collectors(const struct settings *settings, const st
     return set;
 }
 
+static struct str source_spec(const struct settings *settings)
+{
+    if (settings->demo)
+        return STR("sim");
+    return settings->source.n ? settings->source : STR("cli");
+}
+
+static struct refresh_tuning make_tuning(const struct settings *settings,
+                                         const struct engine *engine)
+{
+    struct refresh_tuning tuning = {
+        .timeout_ns = settings->timeout_ns,
+        .stale_limit_ns = settings->stale_limit_ns,
+        .max_backoff_ns = 60 * NS_PER_SEC,
+        .publish = {
+            .collectors = wanted_collectors(settings, engine->source),
+            .const_labels = str_of(engine->const_labels),
+            .max_segment = (size_t)256 << 20,
+            .clock = &clock_real,
+        },
+    };
+
+    for (int kind = 0; kind < KINDS; kind++)
+        tuning.poll_limit_ns[kind] = settings->poll_limit_ns;
+    return tuning;
+}
+
 static int make_engine(struct exporter *exporter, const struct settings *settings,
                        struct engine **ret, struct err *err)
 {
     const struct source_settings source_settings = {
-        .spec = settings->demo ? STR("sim") : settings->source,
+        .spec = source_spec(settings),
         .squeue = settings->squeue,
         .sinfo = settings->sinfo,
         .max_output = settings->max_answer,
     };
+    struct engine *engine = heap_alloc(sizeof(*engine));
     struct refresh_config config = {
-        .timeout_ns = settings->timeout_ns,
-        .stale_limit_ns = settings->stale_limit_ns,
-        .max_backoff_ns = 60 * NS_PER_SEC,
         .clock = &clock_real,
         .log = exporter->log,
         .changed = metrics_changed,
         .ctx = exporter->metrics,
     };
-    struct engine *engine = heap_alloc(sizeof(*engine));
     int code = source_open(&source_settings, &clock_real, &engine->source, err);
 
-    if (code < 0) {
-        free(engine);
-        return code;
+    if (code == 0) {
+        if (engine->source->simulated)
+            snprintf(engine->const_labels, sizeof(engine->const_labels), "simulated=\"true\"");
+        engine->collectors = wanted_collectors(settings, engine->source);
+        engine->patience_ns = settings->timeout_ns;
+        config.source = engine->source;
+        config.tuning = make_tuning(settings, engine);
+        code = refresher_start(&config, &engine->refresher, err);
     }
-    engine->collectors = wanted_collectors(settings, engine->source);
-    if (engine->source->simulated)
-        snprintf(engine->const_labels, sizeof(engine->const_labels), "simulated=\"true\"");
-    config.source = engine->source;
-    for (int kind = 0; kind < KINDS; kind++)
-        config.poll_limit_ns[kind] = settings->poll_limit_ns;
-    config.publish = (struct publish_config){
-        .collectors = engine->collectors,
-        .const_labels = str_of(engine->const_labels),
-        .max_segment = (size_t)256 << 20,
-        .clock = &clock_real,
-    };
-    engine->refresher = refresher_start(&config);
-    *ret = engine;
-    return 0;
+    if (code < 0)
+        engine_free(engine);
+    else
+        *ret = engine;
+    return code;
+}
+
+/* Whether the same source goes on; then so does what it has told, and its pauses. */
+static bool same_source(const struct settings *a, const struct settings *b)
+{
+    return str_eq(source_spec(a), source_spec(b)) && str_eq(a->squeue, b->squeue) &&
+           str_eq(a->sinfo, b->sinfo) && a->max_answer == b->max_answer;
 }
 
 static bool same_list(struct option_list a, struct option_list b)
@@ -216,7 +245,7 @@ static void use_log_level(struct log *log, const struct settings *settings)
     log_set_level(log, level);
 }
 
-/* Everything or nothing. */
+/* Everything or nothing: whatever can fail comes before whatever takes effect. */
 static int reload_all(struct exporter *exporter, struct err *err)
 {
     struct arena arena = { 0 };
@@ -226,7 +255,7 @@ static int reload_all(struct exporter *exporter, struct err *err)
 
     if (code == 0)
         code = check_unchanged(&exporter->settings, &settings, err);
-    if (code == 0)
+    if (code == 0 && !same_source(&exporter->settings, &settings))
         code = make_engine(exporter, &settings, &engine, err);
     if (code == 0)
         code = http_reload(exporter->server, err);
@@ -235,7 +264,15 @@ static int reload_all(struct exporter *exporter, struct err *err)
         arena_clear(&arena);
         return code;
     }
-    metrics_set_engine(exporter->metrics, engine);
+    if (engine) {
+        metrics_set_engine(exporter->metrics, engine);
+        exporter->engine = engine;
+    } else {
+        struct refresh_tuning tuning = make_tuning(&settings, exporter->engine);
+
+        metrics_tune_engine(exporter->metrics, tuning.publish.collectors, settings.timeout_ns,
+                            &tuning);
+    }
     use_log_level(exporter->log, &settings);
     arena_clear(&exporter->arena);
     exporter->arena = arena;
@@ -283,10 +320,13 @@ static int start_server(struct exporter *exporter, struct err *err)
 
 static void say_where(const struct exporter *exporter)
 {
+    const struct str unix_socket = STR("unix:");
     const char *address;
 
     for (size_t i = 0; (address = http_address(exporter->server, i)); i++)
-        printf("sonde exporter: %s%s\n", address, exporter->settings.telemetry_path.p);
+        printf("sonde exporter: %s%s%s\n", address,
+               str_starts(str_of(address), unix_socket) ? " " : "",
+               exporter->settings.telemetry_path.p);
     fflush(stdout);
 }
 
@@ -309,7 +349,6 @@ static int start(struct exporter *exporter, struct err *err)
 {
     const struct metrics_config config = {
         .path = exporter->settings.telemetry_path.p,
-        .patience_ns = exporter->settings.timeout_ns,
         .clock = &clock_real,
         .reload = reload,
         .ctx = exporter,
@@ -322,6 +361,7 @@ static int start(struct exporter *exporter, struct err *err)
     if (code < 0)
         return code;
     metrics_set_engine(exporter->metrics, engine);
+    exporter->engine = engine;
     code = start_server(exporter, err);
     if (code < 0)
         return code;
@@ -345,7 +385,7 @@ int main(int argc, char **argv)
     struct exporter exporter = { .argc = argc, .argv = argv };
     struct err err = { 0 };
     sigset_t signals;
-    int outcome, status = 0;
+    int outcome, code;
 
     make_options();
     outcome = parse_settings(argc, argv, &exporter.arena, &exporter.settings, &err);
@@ -366,19 +406,21 @@ int main(int argc, char **argv)
     exporter.log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
     use_log_level(exporter.log, &exporter.settings);
 
-    if (start(&exporter, &err) < 0) {
-        fprintf(stderr, "sonde exporter: %s\n", err.text);
-        status = 1;
-    } else {
+    /* A request to reload may come as soon as there is a server. */
+    pthread_mutex_lock(&exporter.reloading);
+    code = start(&exporter, &err);
+    if (code == 0)
         say_where(&exporter);
+    pthread_mutex_unlock(&exporter.reloading);
+    if (code == 0)
         serve(&exporter, &signals);
-    }
-    if (exporter.metrics)
-        metrics_set_server(exporter.metrics, NULL);
+    else
+        fprintf(stderr, "sonde exporter: %s\n", err.text);
+    metrics_stop(exporter.metrics);
     http_stop(exporter.server);
     metrics_free(exporter.metrics);
     log_free(exporter.log);
     arena_clear(&exporter.arena);
     pthread_mutex_destroy(&exporter.reloading);
-    return status;
+    return code == 0 ? 0 : code == -EINVAL ? 2 : 1;
 }

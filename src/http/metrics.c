@@ -37,6 +37,7 @@ struct metrics {
     pthread_mutex_t lock; /* guards engine and server; never held for longer than a handler runs */
     struct engine *engine;
     struct http_server *server;
+    bool is_stopping;
     struct page pages[CACHED_PAGES]; /* the HTTP thread's own */
 };
 
@@ -90,6 +91,7 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
         .source = engine->source->class->name,
         .stats = &stats,
         .snapshot = snapshot,
+        .format = format,
         .collectors = engine->collectors,
         .http_requests = http.requests,
         .http_connections = http.connections,
@@ -157,6 +159,14 @@ static void drop_page(struct page *page)
     *page = (struct page){ 0 };
 }
 
+/* Nobody will ask for pages of an older snapshot, and a snapshot holds all jobs. */
+static void drop_old_pages(struct metrics *metrics, const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < CACHED_PAGES; i++)
+        if (metrics->pages[i].snapshot != snapshot)
+            drop_page(&metrics->pages[i]);
+}
+
 /* The place of that wish, or else the one used longest ago. */
 static struct page *find_page(struct metrics *metrics, struct wish wish)
 {
@@ -175,15 +185,29 @@ static struct page *find_page(struct metrics *metrics, struct wish wish)
     return oldest;
 }
 
+/* While Slurm hangs, a format that nobody has asked for before cannot be rendered: then the text
+ * format, which every scraper reads, is better than nothing. */
+static enum metric_format best_format(const struct snapshot *snapshot, enum metric_format wanted)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        if (snapshot->editions[kind] && !(snapshot->editions[kind]->formats & FORMAT_BIT(wanted)) &&
+            snapshot->editions[kind]->formats & FORMAT_BIT(METRIC_TEXT))
+            return METRIC_TEXT;
+    return wanted;
+}
+
 /* The response for that wish, made anew when the snapshot has changed or the tail has aged. */
 static struct http_body *ready_body(struct metrics *metrics, struct engine *engine,
                                     struct wish wish)
 {
     struct snapshot *snapshot = refresher_snapshot(engine->refresher);
-    struct page *page = find_page(metrics, wish);
     int64_t now = clock_mono(metrics->config.clock);
+    struct page *page;
 
-    if (!page->body || page->snapshot != snapshot || now - page->made_at >= tail_lives_ns) {
+    wish.format = best_format(snapshot, wish.format);
+    drop_old_pages(metrics, snapshot);
+    page = find_page(metrics, wish);
+    if (!page->body || now - page->made_at >= tail_lives_ns) {
         drop_page(page);
         *page = (struct page){ .wish = wish,
                                .snapshot = snapshot_ref(snapshot),
@@ -201,7 +225,7 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
     int64_t now = clock_mono(metrics->config.clock);
     int64_t until = http_started(x) +
                     negotiate_patience_ns(http_header(x, "X-Prometheus-Scrape-Timeout-Seconds"),
-                                          metrics->config.patience_ns);
+                                          engine->patience_ns);
     struct wish wish = {
         .format = negotiate_format(http_header(x, "Accept")),
         .gzip = negotiate_gzip(http_header(x, "Accept-Encoding")),
@@ -218,7 +242,7 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
     }
     if (!refresher_want(engine->refresher, collector_kinds(wish.collectors), wish.format,
                         http_started(x)) &&
-        now < until) {
+        now < until && !metrics->is_stopping) {
         http_wait_until(x, until);
         return HTTP_WAIT;
     }
@@ -266,11 +290,14 @@ static enum http_verdict serve_ready(void *ctx, struct http_exchange *x)
     return HTTP_DONE;
 }
 
+/* A page of another site in somebody's browser has no business here. */
 static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
 {
     (void)ctx;
-    (void)x;
-    return HTTP_WORK;
+    if (!http_header(x, "Origin").n)
+        return HTTP_WORK;
+    http_reply(x, 403, "text/plain; charset=utf-8", STR("not from a web page, please\n"));
+    return HTTP_DONE;
 }
 
 static void reload(void *ctx, struct http_exchange *x)
@@ -337,6 +364,25 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine)
     engine_free(old);
 }
 
+void metrics_tune_engine(struct metrics *metrics, collector_set collectors_on, int64_t patience_ns,
+                         const struct refresh_tuning *tuning)
+{
+    pthread_mutex_lock(&metrics->lock);
+    metrics->engine->collectors = collectors_on;
+    metrics->engine->patience_ns = patience_ns;
+    refresher_tune(metrics->engine->refresher, tuning);
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void metrics_stop(struct metrics *metrics)
+{
+    pthread_mutex_lock(&metrics->lock);
+    metrics->is_stopping = true;
+    if (metrics->server)
+        http_wake(metrics->server);
+    pthread_mutex_unlock(&metrics->lock);
+}
+
 void metrics_set_server(struct metrics *metrics, struct http_server *server)
 {
     pthread_mutex_lock(&metrics->lock);
@@ -349,7 +395,8 @@ void metrics_changed(void *ctx)
     struct metrics *metrics = ctx;
 
     pthread_mutex_lock(&metrics->lock);
-    if (metrics->server)
+    /* Once it stops, the server may be gone. */
+    if (metrics->server && !metrics->is_stopping)
         http_wake(metrics->server);
     pthread_mutex_unlock(&metrics->lock);
 }

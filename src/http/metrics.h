@@ -12,6 +12,7 @@ struct engine {
     struct source *source;
     struct refresher *refresher;
     collector_set collectors; /* on, and within what the source can tell */
+    int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
     char const_labels[64];
 };
 
@@ -20,8 +21,7 @@ struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
 struct metrics; /* what the handlers share */
 
 struct metrics_config {
-    const char *path;    /* "/metrics" */
-    int64_t patience_ns; /* how long a scrape without a stated timeout may wait for new data */
+    const char *path; /* "/metrics" */
     const struct clock *clock;
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
@@ -36,6 +36,13 @@ const struct http_route *metrics_routes(const struct metrics *metrics);
 
 /* Puts another engine (taken over) in place of the one before, which is stopped. */
 void metrics_set_engine(struct metrics *metrics, struct engine *engine);
+
+/* The same engine goes on with other collectors, limits and patience, and what it has learned. */
+void metrics_tune_engine(struct metrics *metrics, collector_set collectors_on, int64_t patience_ns,
+                         const struct refresh_tuning *tuning);
+
+/* From now on nobody waits: who asks gets what there is. Before http_stop. */
+void metrics_stop(struct metrics *metrics);
 
 /* Whom to wake and whose statistics to show. Until then, requests wait. */
 void metrics_set_server(struct metrics *metrics, struct http_server *server);

@@ -22,7 +22,7 @@ struct segment *segment_new(struct buf *text);
 struct segment *segment_ref(struct segment *segment);
 struct segment *segment_unref(struct segment *segment); /* returns NULL */
 
-enum { GZIP_HEADER = 10, GZIP_TRAILER = 10, SEGMENTS_MAX = 128 };
+enum { GZIP_HEADER = 10, GZIP_TRAILER = 10 };
 
 /* A response made of segments. */
 struct segment_list {

@@ -29,6 +29,7 @@ struct metric_writer {
     size_t n_families;
     size_t samples;    /* written */
     size_t duplicates; /* left out */
+    size_t folded;     /* series that a collector has added up into one called other */
 
     /* the rest is the writer's own */
     uint64_t begun; /* bit i: families[i] was begun */

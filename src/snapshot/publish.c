@@ -15,9 +15,10 @@ static void render(const struct publish_config *config, const struct collector *
     metric_writer_init(&writer, &text, format, config->const_labels, collector->families,
                        collector->n_families);
     collector->collect(section, &writer);
-    to->success = !text.over;
+    to->is_over = text.over;
     to->samples = text.over ? 0 : writer.samples;
     to->duplicates = writer.duplicates;
+    to->folded = writer.folded;
     if (text.over)
         buf_reset(&text);
     to->segments[format] = segment_new(&text);
@@ -33,6 +34,7 @@ struct edition *edition_new(const struct publish_config *config, struct section 
 
     atomic_init(&edition->refs, 1);
     edition->section = section_ref(section);
+    edition->generation = config->generation;
     edition->formats = formats;
     for (size_t i = 0; collectors[i]; i++) {
         struct edition_collector *to = &edition->collectors[i];

@@ -13,6 +13,7 @@ struct clock;
 #define FORMAT_BIT(format) (1u << (format))
 
 struct publish_config {
+    unsigned generation;      /* editions of another one are to be rendered anew */
     collector_set collectors; /* which are switched on */
     struct str const_labels;  /* as metric_writer */
     size_t max_segment;       /* bytes that one collector may render; more is cut off and told */
@@ -23,14 +24,15 @@ struct edition_collector {
     struct segment
         *segments[METRIC_FORMATS]; /* NULL: not of this kind, off, or format not wanted */
     double seconds;                /* what the last rendering took */
-    uint64_t samples, duplicates;
-    bool success; /* false: it hit max_segment, and what it had is not shown */
+    uint64_t samples, duplicates, folded;
+    bool is_over; /* it hit max_segment: its segments are empty */
 };
 
 struct edition {
     atomic_uint refs;
     struct section *section;
-    unsigned formats; /* FORMAT_BITs that have been rendered */
+    unsigned generation; /* of the publish_config */
+    unsigned formats;    /* FORMAT_BITs that have been rendered */
     struct edition_collector collectors[COLLECTORS_MAX];
 };
 

@@ -12,6 +12,12 @@ struct kind_state {
     int64_t backoff_until;
 };
 
+/* The last thing that was logged of one sort, so that it is not logged at every look. */
+struct said {
+    char text[200];
+    int64_t at;
+};
+
 struct refresher {
     struct refresh_config config;
     pthread_t thread;
@@ -22,6 +28,18 @@ struct refresher {
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
     struct refresh_stats stats; /* its ages are filled in when asked */
+    struct said failure[KINDS], warning[KINDS], skipped[KINDS],
+        ceiling[KINDS]; /* the thread's own */
+};
+
+/* What a look brought, to be logged when no lock is held. */
+struct outcome {
+    enum kind kind;
+    struct edition *edition; /* NULL: it failed, and err says how */
+    struct err err;
+    char warning[SOURCE_WARNING];
+    unsigned failures; /* in a row: now, or before this success */
+    double seconds;
 };
 
 /* Nothing newer should or can be had now. */
@@ -32,12 +50,13 @@ static bool is_settled(const struct refresher *r, enum kind kind, int64_t now)
     return now < state->backoff_until || (state->seen && now < state->fresh_until);
 }
 
-/* Rendered in all formats that are wanted. */
+/* Rendered as it is wanted now, in all formats. */
 static bool is_rendered(const struct refresher *r, enum kind kind)
 {
     const struct edition *edition = r->snapshot->editions[kind];
 
-    return !edition || (edition->formats & r->formats) == r->formats;
+    return !edition || (edition->generation == r->config.tuning.publish.generation &&
+                        (edition->formats & r->formats) == r->formats);
 }
 
 bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
@@ -73,6 +92,13 @@ static void replace_edition(struct refresher *r, enum kind kind, struct edition 
     snapshot_unref(old);
 }
 
+static bool is_stale(const struct refresher *r, enum kind kind, int64_t now)
+{
+    const struct kind_state *state = &r->kinds[kind];
+
+    return now - state->asked_at > r->config.tuning.stale_limit_ns && now >= state->fresh_until;
+}
+
 struct snapshot *refresher_snapshot(struct refresher *refresher)
 {
     int64_t now = clock_mono(refresher->config.clock);
@@ -80,8 +106,7 @@ struct snapshot *refresher_snapshot(struct refresher *refresher)
 
     pthread_mutex_lock(&refresher->lock);
     for (int kind = 0; kind < KINDS; kind++)
-        if (refresher->snapshot->editions[kind] &&
-            now - refresher->kinds[kind].asked_at > refresher->config.stale_limit_ns)
+        if (refresher->snapshot->editions[kind] && is_stale(refresher, kind, now))
             replace_edition(refresher, kind, NULL);
     snapshot = snapshot_ref(refresher->snapshot);
     pthread_mutex_unlock(&refresher->lock);
@@ -102,6 +127,16 @@ void refresher_stats(struct refresher *refresher, struct refresh_stats *ret)
     pthread_mutex_unlock(&refresher->lock);
 }
 
+void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning)
+{
+    pthread_mutex_lock(&refresher->lock);
+    unsigned generation = refresher->config.tuning.publish.generation + 1;
+
+    refresher->config.tuning = *tuning;
+    refresher->config.tuning.publish.generation = generation;
+    pthread_mutex_unlock(&refresher->lock);
+}
+
 static void count_error(struct refresh_stats *stats, enum kind kind, int code)
 {
     const char *reason = err_reason(code);
@@ -117,108 +152,93 @@ static void count_error(struct refresh_stats *stats, enum kind kind, int code)
 }
 
 /* Poll limit, doubled with each failure in a row. */
-static int64_t backoff_ns(const struct refresher *r, enum kind kind)
+static int64_t backoff_ns(const struct refresh_tuning *tuning, enum kind kind, unsigned failures)
 {
-    int64_t ns = r->config.poll_limit_ns[kind];
+    int64_t ns = tuning->poll_limit_ns[kind];
 
-    for (unsigned i = 1; i < r->kinds[kind].failures && ns < r->config.max_backoff_ns; i++)
-        ns *= 2;
-    return ns < r->config.max_backoff_ns ? ns : r->config.max_backoff_ns;
+    for (unsigned i = 1; i < failures && ns < tuning->max_backoff_ns; i++)
+        ns = ns * 2 < tuning->max_backoff_ns ? ns * 2 : tuning->max_backoff_ns;
+    return ns;
 }
 
-static void note_failure(struct refresher *r, enum kind kind, const struct err *err)
+static void note_failure(struct refresher *r, struct outcome *outcome)
 {
-    struct kind_state *state = &r->kinds[kind];
+    struct kind_state *state = &r->kinds[outcome->kind];
 
-    count_error(&r->stats, kind, err->code);
-    r->stats.kinds[kind].up = false;
-    state->failures++;
-    state->backoff_until = clock_mono(r->config.clock) + backoff_ns(r, kind);
-    LOG(r->config.log, LOG_WARN, "source failed", LOG_STR("source", r->config.source->class->name),
-        LOG_STR("kind", kind_name(kind)), LOG_STR("error", err->text),
-        LOG_INT("failures", state->failures));
+    outcome->failures = ++state->failures;
+    state->backoff_until =
+        clock_mono(r->config.clock) + backoff_ns(&r->config.tuning, outcome->kind, state->failures);
+    count_error(&r->stats, outcome->kind, outcome->err.code);
+    r->stats.kinds[outcome->kind].up = false;
 }
 
-static void note_success(struct refresher *r, enum kind kind, const struct section *section)
+static void note_success(struct refresher *r, struct outcome *outcome)
 {
-    struct kind_state *state = &r->kinds[kind];
+    const struct section *section = outcome->edition->section;
+    struct kind_state *state = &r->kinds[outcome->kind];
 
-    if (state->failures)
-        LOG(r->config.log, LOG_INFO, "source works again",
-            LOG_STR("source", r->config.source->class->name), LOG_STR("kind", kind_name(kind)),
-            LOG_INT("failures", state->failures));
+    outcome->failures = state->failures;
     state->failures = 0;
     state->backoff_until = INT64_MIN;
     state->seen = true;
     state->asked_at = section->mono_ns;
-    state->fresh_until = clock_mono(r->config.clock) + r->config.poll_limit_ns[kind];
-    r->stats.kinds[kind].up = true;
-    r->stats.kinds[kind].bytes += section->bytes_read;
-    r->stats.kinds[kind].skipped += section->skipped;
+    state->fresh_until =
+        clock_mono(r->config.clock) + r->config.tuning.poll_limit_ns[outcome->kind];
+    r->stats.kinds[outcome->kind].up = true;
+    r->stats.kinds[outcome->kind].bytes += section->bytes_read;
+    r->stats.kinds[outcome->kind].skipped += section->skipped;
+    r->stats.kinds[outcome->kind].warnings += outcome->warning[0] != '\0';
+    replace_edition(r, outcome->kind, edition_ref(outcome->edition));
 }
 
-static void note_warning(struct refresher *r, enum kind kind, const char *warning)
-{
-    if (!warning[0])
-        return;
-    r->stats.kinds[kind].warnings++;
-    LOG(r->config.log, LOG_WARN, "source warns", LOG_STR("source", r->config.source->class->name),
-        LOG_STR("kind", kind_name(kind)), LOG_STR("warning", warning));
-}
-
-/* Without the lock: asks the source and renders. NULL with *err set on failure. */
-static struct edition *look(struct refresher *r, enum kind kind, unsigned formats,
-                            char warning[SOURCE_WARNING], struct err *err)
+/* Without the lock: asks the source and renders. */
+static void look(struct refresher *r, const struct refresh_tuning *tuning, unsigned formats,
+                 struct outcome *outcome)
 {
     const struct refresh_config *config = &r->config;
     int64_t wall = clock_wall(config->clock), mono = clock_mono(config->clock);
-    int64_t deadline = clock_mono(&clock_real) + config->timeout_ns;
+    int64_t deadline = clock_mono(&clock_real) + tuning->timeout_ns;
     struct section *section;
-    struct edition *edition;
 
-    warning[0] = '\0';
-    if (config->source->class->read(config->source, kind, deadline, &section, warning, err) < 0)
-        return NULL;
+    if (config->source->class->read(config->source, outcome->kind, deadline, &section,
+                                    outcome->warning, &outcome->err) < 0)
+        return;
     section->wall_ns = wall;
     section->mono_ns = mono;
-    edition = edition_new(&config->publish, section, formats, NULL);
+    outcome->edition = edition_new(&tuning->publish, section, formats, NULL);
     section_unref(section);
-    return edition;
 }
 
 /* With the lock held, which is let go while the source is asked. */
-static void refresh(struct refresher *r, enum kind kind)
+static void refresh(struct refresher *r, struct outcome *outcome)
 {
     int64_t began = clock_mono(r->config.clock);
+    struct refresh_tuning tuning = r->config.tuning;
     unsigned formats = r->formats;
-    struct err err = { 0 };
-    char warning[SOURCE_WARNING];
-    struct edition *edition;
 
     pthread_mutex_unlock(&r->lock);
-    edition = look(r, kind, formats, warning, &err);
+    look(r, &tuning, formats, outcome);
     pthread_mutex_lock(&r->lock);
-    r->kinds[kind].looked_at = began;
-    histogram_add(&r->stats.kinds[kind].durations,
-                  (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC);
-    note_warning(r, kind, warning);
-    if (edition) {
-        note_success(r, kind, edition->section);
-        replace_edition(r, kind, edition);
-    } else if (err.code != ECANCELED) {
-        note_failure(r, kind, &err);
-    }
+    outcome->seconds = (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC;
+    histogram_add(&r->stats.kinds[outcome->kind].durations, outcome->seconds);
+    r->kinds[outcome->kind].looked_at = began;
+    if (outcome->edition)
+        note_success(r, outcome);
+    else if (outcome->err.code != ECANCELED)
+        note_failure(r, outcome);
 }
 
 /* The facts are fresh, but somebody wants them in another format. Likewise with the lock. */
 static void render_more(struct refresher *r, enum kind kind)
 {
     struct edition *old = edition_ref(r->snapshot->editions[kind]);
+    struct publish_config publish = r->config.tuning.publish;
     unsigned formats = r->formats;
     struct edition *edition;
 
     pthread_mutex_unlock(&r->lock);
-    edition = edition_new(&r->config.publish, old->section, formats, old);
+    edition = edition_new(&publish, old->section, formats,
+                          old->generation == publish.generation ? old : NULL);
     pthread_mutex_lock(&r->lock);
     /* It may have been withdrawn meanwhile. */
     if (r->snapshot->editions[kind] == old)
@@ -229,19 +249,82 @@ static void render_more(struct refresher *r, enum kind kind)
 }
 
 /* Does one thing that is wanted; false if there was none. */
-static bool work_once(struct refresher *r)
+static bool work_once(struct refresher *r, struct outcome *outcome)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         if (!r->kinds[kind].wanted)
             continue;
         r->kinds[kind].wanted = false;
+        outcome->kind = (enum kind)kind;
         if (!is_settled(r, kind, clock_mono(r->config.clock)))
-            refresh(r, kind);
+            refresh(r, outcome);
         else if (!is_rendered(r, kind))
             render_more(r, kind);
         return true;
     }
     return false;
+}
+
+/* What stays the same is said once an hour; an empty text is forgotten silence. */
+static bool is_news(const struct refresher *r, struct said *said, const char *text)
+{
+    int64_t now = clock_mono(r->config.clock);
+
+    if (strncmp(said->text, text, sizeof(said->text) - 1) == 0 &&
+        (!text[0] || now - said->at < 3600 * NS_PER_SEC))
+        return false;
+    snprintf(said->text, sizeof(said->text), "%s", text);
+    said->at = now;
+    return text[0] != '\0';
+}
+
+static void say_failure(struct refresher *r, const struct outcome *outcome)
+{
+    if (outcome->err.code != ECANCELED && is_news(r, &r->failure[outcome->kind], outcome->err.text))
+        LOG(r->config.log, LOG_WARN, "source failed",
+            LOG_STR("source", r->config.source->class->name),
+            LOG_STR("kind", kind_name(outcome->kind)), LOG_STR("error", outcome->err.text),
+            LOG_INT("failures", outcome->failures));
+}
+
+/* Records that could not be read, and collectors that hit their ceiling. */
+static void say_losses(struct refresher *r, const struct outcome *outcome)
+{
+    const struct section *section = outcome->edition->section;
+    char over[200] = "";
+
+    if (is_news(r, &r->skipped[outcome->kind], section->skipped ? "some" : ""))
+        LOG(r->config.log, LOG_WARN, "records that cannot be read are left out",
+            LOG_STR("source", r->config.source->class->name),
+            LOG_STR("kind", kind_name(outcome->kind)), LOG_INT("records", section->skipped),
+            LOG_VIEW("first", section->skipped_example));
+    for (size_t i = 0; collectors[i]; i++) {
+        size_t n = strlen(over);
+
+        if (outcome->edition->collectors[i].is_over)
+            snprintf(over + n, sizeof(over) - n, "%s%s", n ? "," : "", collectors[i]->name);
+    }
+    if (is_news(r, &r->ceiling[outcome->kind], over))
+        LOG(r->config.log, LOG_ERROR,
+            "collectors give more than fits in an answer and are left out",
+            LOG_STR("collectors", over));
+}
+
+static void say_success(struct refresher *r, const struct outcome *outcome)
+{
+    const char *source = r->config.source->class->name, *kind = kind_name(outcome->kind);
+
+    is_news(r, &r->failure[outcome->kind], "");
+    if (outcome->failures)
+        LOG(r->config.log, LOG_INFO, "source works again", LOG_STR("source", source),
+            LOG_STR("kind", kind), LOG_INT("failures", outcome->failures));
+    if (is_news(r, &r->warning[outcome->kind], outcome->warning))
+        LOG(r->config.log, LOG_WARN, "source warns", LOG_STR("source", source),
+            LOG_STR("kind", kind), LOG_STR("warning", outcome->warning));
+    say_losses(r, outcome);
+    LOG(r->config.log, LOG_DEBUG, "source read", LOG_STR("source", source), LOG_STR("kind", kind),
+        LOG_DOUBLE("seconds", outcome->seconds),
+        LOG_INT("bytes", outcome->edition->section->bytes_read));
 }
 
 static void *refresher_main(void *arg)
@@ -250,21 +333,29 @@ static void *refresher_main(void *arg)
 
     pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
-        if (!work_once(r)) {
+        struct outcome outcome = { 0 };
+
+        if (!work_once(r, &outcome)) {
             pthread_cond_wait(&r->work, &r->lock);
             continue;
         }
         pthread_mutex_unlock(&r->lock);
         r->config.changed(r->config.ctx);
+        if (outcome.edition)
+            say_success(r, &outcome);
+        else if (outcome.err.code)
+            say_failure(r, &outcome);
+        edition_unref(outcome.edition);
         pthread_mutex_lock(&r->lock);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 
-struct refresher *refresher_start(const struct refresh_config *config)
+int refresher_start(const struct refresh_config *config, struct refresher **ret, struct err *err)
 {
     struct refresher *r = heap_alloc(sizeof(*r));
+    int code;
 
     r->config = *config;
     pthread_mutex_init(&r->lock, NULL);
@@ -272,9 +363,14 @@ struct refresher *refresher_start(const struct refresh_config *config)
     r->snapshot = snapshot_new();
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
-    if (pthread_create(&r->thread, NULL, refresher_main, r) != 0)
-        abort();
-    return r;
+    code = pthread_create(&r->thread, NULL, refresher_main, r);
+    if (code) {
+        snapshot_unref(r->snapshot);
+        free(r);
+        return err_set(err, code, "cannot start a thread: %s", err_words(code));
+    }
+    *ret = r;
+    return 0;
 }
 
 struct refresher *refresher_stop(struct refresher *refresher)

@@ -10,13 +10,18 @@
 #include "snapshot/publish.h"
 #include "source/source.h"
 
-struct refresh_config {
-    struct source *source;        /* used by this thread alone from now on; closed by the owner */
+/* What can be changed while it runs. */
+struct refresh_tuning {
     int64_t poll_limit_ns[KINDS]; /* a section younger than this is fresh */
     int64_t timeout_ns;           /* for one look at one kind */
-    int64_t stale_limit_ns;       /* older than this is withdrawn */
-    int64_t max_backoff_ns;
+    int64_t stale_limit_ns;       /* older than this, and no longer fresh, is withdrawn */
+    int64_t max_backoff_ns;       /* but a poll limit that is longer holds */
     struct publish_config publish;
+};
+
+struct refresh_config {
+    struct source *source; /* used by this thread alone from now on; closed by the owner */
+    struct refresh_tuning tuning;
     const struct clock *clock;
     struct log *log;
     void (*changed)(void *ctx); /* called, without a lock held, when askers should look again */
@@ -25,8 +30,11 @@ struct refresh_config {
 
 struct refresher;
 
-struct refresher *refresher_start(const struct refresh_config *config);
+int refresher_start(const struct refresh_config *config, struct refresher **ret, struct err *err);
 struct refresher *refresher_stop(struct refresher *refresher); /* ends a running command; NULL */
+
+/* Takes effect at once; what was learned is kept, and rendered anew when it is next wanted. */
+void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning);
 
 /* Says that these kinds are wanted in this format by somebody who has been waiting since then
  * (monotonic). True when the asker may go ahead with the snapshot as it is: each kind is fresh, or

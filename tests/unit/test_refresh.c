@@ -48,7 +48,9 @@ static const struct source_class scripted_class = {
 struct fixture {
     struct manual_clock clock;
     struct scripted scripted;
+    int log_fds[2]; /* a pipe */
     struct log *log;
+    struct refresh_tuning tuning;
     struct refresher *refresher;
     pthread_mutex_t lock;
     pthread_cond_t cond;
@@ -69,6 +71,7 @@ static int set_up(void **state)
 {
     static struct fixture f;
     struct refresh_config config;
+    struct err err;
 
     f = (struct fixture){ .scripted.source = { .class = &scripted_class } };
     manual_clock_init(&f.clock, 1000 * NS_PER_SEC, 50 * NS_PER_SEC);
@@ -77,21 +80,25 @@ static int set_up(void **state)
     pthread_mutex_init(&f.scripted.lock, NULL);
     pthread_cond_init(&f.scripted.cond, NULL);
     f.scripted.permitted = 1000;
-    f.log = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_INFO, &f.clock.clock);
+    assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
+    f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
     config = (struct refresh_config){
         .source = &f.scripted.source,
-        .timeout_ns = 10 * NS_PER_SEC,
-        .stale_limit_ns = 300 * NS_PER_SEC,
-        .max_backoff_ns = 60 * NS_PER_SEC,
-        .publish = { .collectors = ~0u, .max_segment = 1 << 20, .clock = &f.clock.clock },
+        .tuning = {
+            .timeout_ns = 10 * NS_PER_SEC,
+            .stale_limit_ns = 300 * NS_PER_SEC,
+            .max_backoff_ns = 60 * NS_PER_SEC,
+            .publish = { .collectors = ~0u, .max_segment = 1 << 20, .clock = &f.clock.clock },
+        },
         .clock = &f.clock.clock,
         .log = f.log,
         .changed = changed,
         .ctx = &f,
     };
     for (int kind = 0; kind < KINDS; kind++)
-        config.poll_limit_ns[kind] = 10 * NS_PER_SEC;
-    f.refresher = refresher_start(&config);
+        config.tuning.poll_limit_ns[kind] = 10 * NS_PER_SEC;
+    f.tuning = config.tuning;
+    assert_int_equal(refresher_start(&config, &f.refresher, &err), 0);
     *state = &f;
     return 0;
 }
@@ -106,6 +113,8 @@ static int tear_down(void **state)
     pthread_mutex_unlock(&f->scripted.lock);
     refresher_stop(f->refresher);
     log_free(f->log);
+    close(f->log_fds[0]);
+    close(f->log_fds[1]);
     manual_clock_destroy(&f->clock);
     return 0;
 }
@@ -362,6 +371,82 @@ static void another_format_is_rendered_without_asking_slurm(void **state)
     assert_int_equal(f->scripted.reads, 1);
 }
 
+static void a_poll_limit_longer_than_the_stale_limit_withdraws_nothing_that_is_fresh(void **state)
+{
+    struct fixture *f = *state;
+
+    f->tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
+    refresher_tune(f->refresher, &f->tuning);
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 500 * NS_PER_SEC);
+    assert_true(want_jobs(f));
+    assert_true(shows_jobs(f));
+    script(f, EREMOTEIO, NULL);
+    manual_clock_advance(&f->clock, 100 * NS_PER_SEC);
+    assert_false(shows_jobs(f));
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 599 * NS_PER_SEC);
+    assert_true(want_jobs(f)); /* back-off is never shorter than the poll limit */
+}
+
+static void tuning_keeps_what_was_learned_and_renders_it_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot *snapshot;
+
+    refresh_jobs(f);
+    f->tuning.publish.collectors = 1;
+    refresher_tune(f->refresher, &f->tuning);
+    assert_true(shows_jobs(f));
+    assert_false(want_jobs(f));
+    wait_for_changes(f, 2);
+    assert_true(want_jobs(f));
+    assert_int_equal(f->scripted.reads, 1);
+    snapshot = refresher_snapshot(f->refresher);
+    assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT]);
+    assert_null(snapshot->editions[KIND_JOBS]->collectors[1].segments[METRIC_TEXT]);
+    snapshot_unref(snapshot);
+}
+
+/* Lines that have been logged so far. */
+static int count_lines(struct fixture *f)
+{
+    static char text[65536];
+    ssize_t n = read(f->log_fds[0], text, sizeof(text));
+    int lines = 0;
+
+    for (ssize_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+static void what_stays_the_same_is_logged_once_an_hour(void **state)
+{
+    struct fixture *f = *state;
+    int lines = 0;
+
+    script(f, 0, "squeue: option CryptoType is defunct");
+    for (int i = 0; i < 300; i++) {
+        refresh_jobs(f);
+        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+        lines += count_lines(f);
+    }
+    assert_int_equal(lines, 1);
+    script(f, 0, "squeue: something else");
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+    script(f, 0, NULL);
+    refresh_jobs(f); /* once this look has ended, the lines of the one before are written */
+    assert_int_equal(count_lines(f), 1);
+    script(f, 0, "squeue: something else");
+    for (int i = 0; i < 400; i++) {
+        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+        refresh_jobs(f);
+        lines += count_lines(f);
+    }
+    assert_int_equal(lines, 3); /* at first, and an hour later */
+}
+
 static void *take_snapshots(void *arg)
 {
     struct fixture *f = arg;
@@ -430,6 +515,9 @@ int main(void)
         CASE(a_warning_is_counted_and_is_no_failure),
         CASE(kinds_succeed_and_fail_by_themselves),
         CASE(another_format_is_rendered_without_asking_slurm),
+        CASE(a_poll_limit_longer_than_the_stale_limit_withdraws_nothing_that_is_fresh),
+        CASE(tuning_keeps_what_was_learned_and_renders_it_anew),
+        CASE(what_stays_the_same_is_logged_once_an_hour),
         CASE(readers_never_meet_a_half_made_snapshot),
         CASE(stopping_ends_a_look_that_hangs),
     };

@@ -24,9 +24,14 @@ static struct engine *make_engine(collector_set collectors_on)
     const struct source_settings settings = { .spec = STR_INIT("sim:nodes=50,jobs=200,seed=3") };
     struct engine *engine = heap_alloc(sizeof(*engine));
     struct refresh_config config = {
-        .timeout_ns = 10 * NS_PER_SEC,
-        .stale_limit_ns = 300 * NS_PER_SEC,
-        .max_backoff_ns = 60 * NS_PER_SEC,
+        .tuning = {
+            .timeout_ns = 10 * NS_PER_SEC,
+            .stale_limit_ns = 300 * NS_PER_SEC,
+            .max_backoff_ns = 60 * NS_PER_SEC,
+            .publish = {
+                .collectors = collectors_on, .max_segment = 16 << 20, .clock = &clock_of_test.clock
+            },
+        },
         .clock = &clock_of_test.clock,
         .log = quiet,
         .changed = metrics_changed,
@@ -37,12 +42,10 @@ static struct engine *make_engine(collector_set collectors_on)
     assert_int_equal(source_open(&settings, &clock_of_test.clock, &engine->source, &err), 0);
     engine->collectors = collectors_on;
     config.source = engine->source;
-    config.publish = (struct publish_config){ .collectors = collectors_on,
-                                              .max_segment = 16 << 20,
-                                              .clock = &clock_of_test.clock };
     for (int kind = 0; kind < KINDS; kind++)
-        config.poll_limit_ns[kind] = 10 * NS_PER_SEC;
-    engine->refresher = refresher_start(&config);
+        config.tuning.poll_limit_ns[kind] = 10 * NS_PER_SEC;
+    engine->patience_ns = 20 * NS_PER_SEC;
+    assert_int_equal(refresher_start(&config, &engine->refresher, &err), 0);
     return engine;
 }
 
@@ -57,7 +60,6 @@ static int set_up(void **state)
     static const struct str listen = STR_INIT("127.0.0.1:0");
     const struct metrics_config config = {
         .path = "/metrics",
-        .patience_ns = 20 * NS_PER_SEC,
         .clock = &clock_of_test.clock,
         .reload = no_reload,
     };
@@ -93,7 +95,7 @@ static int tear_down(void **state)
 {
     (void)state;
     client_close(&client);
-    metrics_set_server(metrics, NULL);
+    metrics_stop(metrics);
     http_stop(server);
     metrics_free(metrics);
     log_free(quiet);
