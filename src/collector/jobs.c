@@ -2,9 +2,10 @@
 /* The queue as a whole: jobs by state, and why those that wait do. Names as
  * prometheus-slurm-exporter has them. */
 #include "collector/collector.h"
-#include "collector/tally.h"
 
 enum { COUNT_PER_STATE, PENDING_REASON };
+
+enum { MOST_REASONS = 100 };
 
 static const struct family families[] = {
     [COUNT_PER_STATE] = { "slurm_job_count_per_state",
@@ -13,7 +14,9 @@ static const struct family families[] = {
                           { "state" } },
     [PENDING_REASON] = { "slurm_pending_reason_total",
                          METRIC_GAUGE,
-                         "Pending jobs by the reason that Slurm gives for their waiting.",
+                         "Pending jobs by the reason that Slurm gives for their waiting; past the "
+                         "100 most "
+                         "frequent ones the rest is called other.",
                          { "reason" } },
 };
 
@@ -38,28 +41,64 @@ static struct str bare_reason(struct str reason)
     return reason;
 }
 
+struct reason {
+    struct str text;
+    uint64_t jobs;
+};
+
+static int more_jobs_first(const void *a, const void *b)
+{
+    uint64_t x = ((const struct reason *)a)->jobs, y = ((const struct reason *)b)->jobs;
+
+    return (x < y) - (x > y);
+}
+
+/* The most frequent ones by name, the rest together: a plugin's message to one job is a reason too.
+ */
+static void write_reasons(struct reason *reasons, size_t n, struct metric_writer *writer)
+{
+    uint64_t other = 0;
+
+    if (n > MOST_REASONS)
+        qsort(reasons, n, sizeof(*reasons), more_jobs_first);
+    metric_begin(writer, PENDING_REASON);
+    for (size_t i = 0; i < n; i++) {
+        if (i < MOST_REASONS)
+            metric_u64(writer, &reasons[i].text, reasons[i].jobs);
+        else
+            other += reasons[i].jobs;
+    }
+    if (n > MOST_REASONS) {
+        writer->folded += n - MOST_REASONS;
+        metric_u64(writer, METRIC_VALUES(STR("other")), other);
+    }
+}
+
 static void collect_reasons(const struct section *section, struct metric_writer *writer)
 {
     struct arena arena = { 0 };
-    struct symbols reasons;
-    uint64_t *counts;
+    struct symbols names;
+    struct reason *reasons = NULL;
+    size_t room = 0, n = 0;
 
-    symbols_init(&reasons, &arena);
-    counts = heap_alloc((symbols_count(&section->symbols) + 1) * sizeof(*counts));
+    symbols_init(&names, &arena);
     for (size_t i = 0; i < section->jobs.n; i++) {
         const struct job *job = &section->jobs.job[i];
+        symbol reason;
 
-        if (job->state.base == JOB_PENDING && job->reason) {
-            symbol reason = symbols_put(&reasons, bare_reason(section_text(section, job->reason)));
-
-            counts[reason] += job->tasks;
+        if (job->state.base != JOB_PENDING || !job->reason)
+            continue;
+        /* symbol 0 is the empty one */
+        reason = symbols_put(&names, bare_reason(section_text(section, job->reason))) - 1;
+        if (reason == n) {
+            reasons = heap_grow(reasons, n, &room, sizeof(*reasons));
+            reasons[n++] = (struct reason){ symbols_get(&names, reason + 1), 0 };
         }
+        reasons[reason].jobs += job->tasks;
     }
-    metric_begin(writer, PENDING_REASON);
-    for (symbol i = 1; i < symbols_count(&reasons); i++)
-        metric_u64(writer, METRIC_VALUES(symbols_get(&reasons, i)), counts[i]);
-    free(counts);
-    symbols_free(&reasons);
+    write_reasons(reasons, n, writer);
+    free(reasons);
+    symbols_free(&names);
     arena_clear(&arena);
 }
 

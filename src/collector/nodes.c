@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The cluster as a whole: CPUs, memory, load and nodes, each node counted once. Names as
  * prometheus-slurm-exporter has them. */
-#include "collector/collector.h"
+#include "collector/node_sums.h"
 
 enum {
     CPUS_TOTAL,
@@ -15,7 +15,10 @@ enum {
 };
 
 static const struct family families[] = {
-    [CPUS_TOTAL] = { "slurm_cpus_total", METRIC_GAUGE, "CPUs of all nodes.", { NULL } },
+    [CPUS_TOTAL] = { "slurm_cpus_total",
+                     METRIC_GAUGE,
+                     "CPUs of all nodes that are in a partition.",
+                     { NULL } },
     [CPUS_IDLE] = { "slurm_cpus_idle",
                     METRIC_GAUGE,
                     "CPUs that are free and usable, as sinfo counts them.",
@@ -32,7 +35,10 @@ static const struct family families[] = {
                           METRIC_GAUGE,
                           "Nodes by state, in sinfo's words.",
                           { "state" } },
-    [MEM_REAL] = { "slurm_mem_real", METRIC_GAUGE, "Memory of all nodes in bytes.", { NULL } },
+    [MEM_REAL] = { "slurm_mem_real",
+                   METRIC_GAUGE,
+                   "Memory of all nodes that are in a partition, in bytes.",
+                   { NULL } },
     [MEM_FREE] = { "slurm_mem_free",
                    METRIC_GAUGE,
                    "Memory that the operating systems of the nodes report as free, in bytes.",
@@ -43,70 +49,42 @@ static const struct family families[] = {
                     { NULL } },
 };
 
-struct sums {
-    uint64_t cpus, cpus_idle;
-    uint64_t memory, memory_free, memory_alloc;
-    uint64_t load_hundredths;
+static const struct node_sums_row totals[] = {
+    { CPUS_TOTAL, offsetof(struct node_sums, cpus), 0 },
+    { CPUS_IDLE, offsetof(struct node_sums, cpus_idle), 0 },
+    { CPU_LOAD, offsetof(struct node_sums, load_hundredths), 100 },
+    { MEM_REAL, offsetof(struct node_sums, memory_bytes), 0 },
+    { MEM_FREE, offsetof(struct node_sums, memory_free_bytes), 0 },
+    { MEM_ALLOC, offsetof(struct node_sums, memory_alloc_bytes), 0 },
 };
 
-static uint64_t known_u32(uint32_t value)
+static const struct node_sums_row cpus_per_state = { CPUS_PER_STATE,
+                                                     offsetof(struct node_state_sums, cpus), 0 };
+
+static void collect_states(const struct node_sums *sums, struct metric_writer *writer)
 {
-    return value == MODEL_UNKNOWN_U32 ? 0 : value;
-}
-
-static uint64_t known_u64(uint64_t value)
-{
-    return value == MODEL_UNKNOWN_U64 ? 0 : value;
-}
-
-static void collect_states(const struct nodes *nodes, struct metric_writer *writer)
-{
-    uint64_t *cpus = heap_alloc(n_node_state_words * sizeof(*cpus));
-    uint64_t *count = heap_alloc(n_node_state_words * sizeof(*count));
-
-    for (size_t i = 0; i < nodes->n; i++) {
-        size_t state = node_state_index(nodes->node[i].state);
-
-        cpus[state] += known_u32(nodes->node[i].cpus);
-        count[state]++;
-    }
     metric_begin(writer, CPUS_PER_STATE);
     for (size_t i = 0; i < n_node_state_words; i++)
-        metric_u64(writer, &node_state_words[i], cpus[i]);
+        node_sums_write_state(writer, &cpus_per_state, sums, i, &node_state_words[i]);
     metric_begin(writer, NODES_PER_STATE);
     for (size_t i = 0; i < n_node_state_words; i++)
-        metric_u64(writer, &node_state_words[i], count[i]);
-    free(cpus);
-    free(count);
+        metric_u64(writer, &node_state_words[i], sums->by_state[i].n_nodes);
 }
 
 static void collect(const struct section *section, struct metric_writer *writer)
 {
-    struct sums sums = { 0 };
+    struct arena arena = { 0 };
+    struct node_sums sums;
 
-    for (size_t i = 0; i < section->nodes.n; i++) {
-        const struct node *node = &section->nodes.node[i];
-
-        sums.cpus += known_u32(node->cpus);
-        sums.cpus_idle += known_u32(node->cpus_idle);
-        sums.memory += known_u64(node->memory_bytes);
-        sums.memory_free += known_u64(node->memory_free_bytes);
-        sums.memory_alloc += known_u64(node->memory_alloc_bytes);
-        sums.load_hundredths += node_load_hundredths(node);
+    node_sums_init(&sums, &arena);
+    for (size_t i = 0; i < section->nodes.n; i++)
+        node_sums_add(&sums, &section->nodes.node[i]);
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+        metric_begin(writer, totals[i].family);
+        node_sums_write(writer, &totals[i], &sums, NULL);
     }
-    metric_begin(writer, CPUS_TOTAL);
-    metric_u64(writer, NULL, sums.cpus);
-    metric_begin(writer, CPUS_IDLE);
-    metric_u64(writer, NULL, sums.cpus_idle);
-    metric_begin(writer, CPU_LOAD);
-    metric_double(writer, NULL, (double)sums.load_hundredths / 100);
-    collect_states(&section->nodes, writer);
-    metric_begin(writer, MEM_REAL);
-    metric_u64(writer, NULL, sums.memory);
-    metric_begin(writer, MEM_FREE);
-    metric_u64(writer, NULL, sums.memory_free);
-    metric_begin(writer, MEM_ALLOC);
-    metric_u64(writer, NULL, sums.memory_alloc);
+    collect_states(&sums, writer);
+    arena_clear(&arena);
 }
 
 const struct collector collector_nodes = {

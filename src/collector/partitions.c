@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPUs, memory, load and nodes of each partition; a node counts in every partition that has it.
  * Names as prometheus-slurm-exporter has them. */
-#include "collector/collector.h"
+#include "collector/node_sums.h"
 
 enum {
     TOTAL_CPUS,
@@ -56,102 +56,87 @@ static const struct family families[] = {
                      { "partition", "state" } },
 };
 
-struct state_sums {
-    uint64_t nodes, cpus_alloc, memory_alloc;
+static const struct node_sums_row totals[] = {
+    { TOTAL_CPUS, offsetof(struct node_sums, cpus), 0 },
+    { IDLE_CPUS, offsetof(struct node_sums, cpus_idle), 0 },
+    { CPU_LOAD, offsetof(struct node_sums, load_hundredths), 100 },
+    { REAL_MEM, offsetof(struct node_sums, memory_bytes), 0 },
+    { FREE_MEM, offsetof(struct node_sums, memory_free_bytes), 0 },
+    { WEIGHT, offsetof(struct node_sums, weight), 0 },
 };
 
-struct sums {
-    uint64_t cpus, cpus_idle, memory, memory_free, weight;
-    uint64_t load_hundredths;
-    struct state_sums *by_state;
+static const struct node_sums_row by_state[] = {
+    { ALLOC_CPUS, offsetof(struct node_state_sums, cpus_alloc), 0 },
+    { ALLOC_MEM, offsetof(struct node_state_sums, memory_alloc_bytes), 0 },
 };
 
-static void add_node(struct sums *sums, const struct node *node)
+/* What is told of every partition. */
+struct table {
+    const struct section *section;
+    struct node_sums *sums; /* by partition */
+    bool *occurs;           /* by state: some node of the cluster is in it */
+};
+
+static struct str partition_name(const struct table *table, size_t i)
 {
-    struct state_sums *by_state = &sums->by_state[node_state_index(node->state)];
-
-    by_state->nodes++;
-    if (node->cpus != MODEL_UNKNOWN_U32)
-        sums->cpus += node->cpus;
-    if (node->cpus_idle != MODEL_UNKNOWN_U32)
-        sums->cpus_idle += node->cpus_idle;
-    if (node->cpus_alloc != MODEL_UNKNOWN_U32)
-        by_state->cpus_alloc += node->cpus_alloc;
-    if (node->memory_bytes != MODEL_UNKNOWN_U64)
-        sums->memory += node->memory_bytes;
-    if (node->memory_free_bytes != MODEL_UNKNOWN_U64)
-        sums->memory_free += node->memory_free_bytes;
-    if (node->memory_alloc_bytes != MODEL_UNKNOWN_U64)
-        by_state->memory_alloc += node->memory_alloc_bytes;
-    if (node->weight != MODEL_UNKNOWN_U32)
-        sums->weight += node->weight;
-    sums->load_hundredths += node_load_hundredths(node);
+    return section_text(table->section, table->section->nodes.partition[i].name);
 }
 
-static void write_total(struct metric_writer *writer, size_t family, const struct str *partition,
-                        const struct sums *sums)
+/* Zero is said for every state that occurs in the cluster; for all that Slurm has, it would be a
+ * hundred series a partition. */
+static void write_states(const struct table *table, struct metric_writer *writer,
+                         const struct node_sums_row *row)
 {
-    switch (family) {
-    case TOTAL_CPUS:
-        metric_u64(writer, partition, sums->cpus);
-        break;
-    case IDLE_CPUS:
-        metric_u64(writer, partition, sums->cpus_idle);
-        break;
-    case CPU_LOAD:
-        metric_double(writer, partition, (double)sums->load_hundredths / 100);
-        break;
-    case REAL_MEM:
-        metric_u64(writer, partition, sums->memory);
-        break;
-    case FREE_MEM:
-        metric_u64(writer, partition, sums->memory_free);
-        break;
-    case WEIGHT:
-        metric_u64(writer, partition, sums->weight);
-        break;
+    for (size_t i = 0; i < table->section->nodes.n_partitions; i++) {
+        for (size_t state = 0; state < n_node_state_words; state++) {
+            const struct str labels[] = { partition_name(table, i), node_state_words[state] };
+
+            if (!table->occurs[state])
+                continue;
+            if (row)
+                node_sums_write_state(writer, row, &table->sums[i], state, labels);
+            else
+                metric_u64(writer, labels, table->sums[i].by_state[state].n_nodes);
+        }
     }
 }
 
-static void write_by_state(struct metric_writer *writer, size_t family, struct str partition,
-                           const struct sums *sums)
+static void write_table(const struct table *table, struct metric_writer *writer)
 {
-    for (size_t i = 0; i < n_node_state_words; i++) {
-        const struct state_sums *by_state = &sums->by_state[i];
-        uint64_t value = family == ALLOC_CPUS  ? by_state->cpus_alloc
-                         : family == ALLOC_MEM ? by_state->memory_alloc
-                                               : by_state->nodes;
-
-        if (by_state->nodes)
-            metric_u64(writer, METRIC_VALUES(partition, node_state_words[i]), value);
+    for (size_t k = 0; k < sizeof(totals) / sizeof(totals[0]); k++) {
+        metric_begin(writer, totals[k].family);
+        for (size_t i = 0; i < table->section->nodes.n_partitions; i++)
+            node_sums_write(writer, &totals[k], &table->sums[i],
+                            METRIC_VALUES(partition_name(table, i)));
     }
+    for (size_t k = 0; k < sizeof(by_state) / sizeof(by_state[0]); k++) {
+        metric_begin(writer, by_state[k].family);
+        write_states(table, writer, &by_state[k]);
+    }
+    metric_begin(writer, NODE_COUNT);
+    write_states(table, writer, NULL);
 }
 
 static void collect(const struct section *section, struct metric_writer *writer)
 {
     const struct nodes *nodes = &section->nodes;
     struct arena arena = { 0 };
-    struct sums *sums = ARENA_ARRAY(&arena, struct sums, nodes->n_partitions);
+    struct table table = {
+        .section = section,
+        .sums = ARENA_ARRAY(&arena, struct node_sums, nodes->n_partitions),
+        .occurs = ARENA_ARRAY(&arena, bool, n_node_state_words),
+    };
 
     for (size_t i = 0; i < nodes->n_partitions; i++)
-        sums[i].by_state = ARENA_ARRAY(&arena, struct state_sums, n_node_state_words);
+        node_sums_init(&table.sums[i], &arena);
     for (size_t i = 0; i < nodes->n; i++) {
         const struct node *node = &nodes->node[i];
 
+        table.occurs[node_state_index(node->state)] = true;
         for (uint32_t k = 0; k < node->n_partitions; k++)
-            add_node(&sums[nodes->membership[node->first_partition + k]], node);
+            node_sums_add(&table.sums[nodes->membership[node->first_partition + k]], node);
     }
-    for (size_t family = TOTAL_CPUS; family <= NODE_COUNT; family++) {
-        metric_begin(writer, family);
-        for (size_t i = 0; i < nodes->n_partitions; i++) {
-            struct str name = section_text(section, nodes->partition[i].name);
-
-            if (family < ALLOC_CPUS)
-                write_total(writer, family, &name, &sums[i]);
-            else
-                write_by_state(writer, family, name, &sums[i]);
-        }
-    }
+    write_table(&table, writer);
     arena_clear(&arena);
 }
 

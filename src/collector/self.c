@@ -14,6 +14,7 @@ enum {
     COLLECTOR_SUCCESS,
     COLLECTOR_SAMPLES,
     COLLECTOR_DUPLICATES,
+    COLLECTOR_FOLDED,
     HTTP_REQUESTS,
     HTTP_CONNECTIONS,
     HTTP_REFUSED,
@@ -55,7 +56,7 @@ const struct family self_families[] = {
                           { "source", "kind" } },
     [SOURCE_BYTES] = { "sonde_source_read_bytes_total",
                        METRIC_COUNTER,
-                       "Bytes of Slurm's answers that were read.",
+                       "Bytes of Slurm's answers in looks that succeeded.",
                        { "source", "kind" } },
     [SOURCE_SKIPPED] = { "sonde_source_skipped_records_total",
                          METRIC_COUNTER,
@@ -76,10 +77,17 @@ const struct family self_families[] = {
                             { "collector" } },
     [COLLECTOR_DUPLICATES] = { "sonde_collector_duplicate_samples",
                                METRIC_GAUGE,
-                               "Samples left out the last time because one with the same labels "
-                               "was "
-                               "there already; more than 0 is a bug worth reporting.",
+                               "Samples left out the last time because their labels came out like "
+                               "those of another: bytes that are not UTF-8, or values that had to "
+                               "be "
+                               "cut.",
                                { "collector" } },
+    [COLLECTOR_FOLDED] = { "sonde_collector_folded_series",
+                           METRIC_GAUGE,
+                           "Series that the collector added up as other the last time, because "
+                           "there "
+                           "were too many.",
+                           { "collector" } },
     [HTTP_REQUESTS] = { "sonde_http_requests_total",
                         METRIC_COUNTER,
                         "HTTP requests received.",
@@ -170,6 +178,7 @@ static void collect_source(const struct self *self, struct metric_writer *writer
     }
 }
 
+/* rendered: NULL if the collector is not shown in this exposition. */
 static void collector_sample(struct metric_writer *writer, size_t family, struct str name,
                              const struct edition_collector *rendered)
 {
@@ -179,7 +188,7 @@ static void collector_sample(struct metric_writer *writer, size_t family, struct
             metric_double(writer, &name, rendered->seconds);
         break;
     case COLLECTOR_SUCCESS:
-        metric_u64(writer, &name, rendered && rendered->success);
+        metric_u64(writer, &name, rendered && !rendered->is_over);
         break;
     case COLLECTOR_SAMPLES:
         metric_u64(writer, &name, rendered ? rendered->samples : 0);
@@ -187,19 +196,24 @@ static void collector_sample(struct metric_writer *writer, size_t family, struct
     case COLLECTOR_DUPLICATES:
         metric_u64(writer, &name, rendered ? rendered->duplicates : 0);
         break;
+    case COLLECTOR_FOLDED:
+        metric_u64(writer, &name, rendered ? rendered->folded : 0);
+        break;
     }
 }
 
 static void collect_collectors(const struct self *self, struct metric_writer *writer)
 {
-    for (size_t family = COLLECTOR_DURATION; family <= COLLECTOR_DUPLICATES; family++) {
+    for (size_t family = COLLECTOR_DURATION; family <= COLLECTOR_FOLDED; family++) {
         metric_begin(writer, family);
         for (size_t i = 0; collectors[i]; i++) {
             const struct edition *edition = self->snapshot->editions[collectors[i]->kind];
 
+            bool shown = edition && edition->collectors[i].segments[self->format];
+
             if (self->collectors & (collector_set)1 << i)
                 collector_sample(writer, family, str_of(collectors[i]->name),
-                                 edition ? &edition->collectors[i] : NULL);
+                                 shown ? &edition->collectors[i] : NULL);
         }
     }
 }
@@ -228,7 +242,8 @@ static void collect_process(const struct process *process, struct metric_writer 
     metric_begin(writer, PROCESS_START);
     metric_double(writer, NULL, process->start_time_seconds);
     metric_begin(writer, PROCESS_FDS);
-    metric_u64(writer, NULL, process->open_fds);
+    if (process->open_fds)
+        metric_u64(writer, NULL, process->open_fds);
     metric_begin(writer, PROCESS_MAX_FDS);
     metric_u64(writer, NULL, process->max_fds);
     metric_begin(writer, PROCESS_THREADS);

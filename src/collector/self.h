@@ -10,6 +10,7 @@ struct self {
     const char *source; /* name of the source's class */
     const struct refresh_stats *stats;
     const struct snapshot *snapshot; /* for what each collector took */
+    enum metric_format format;       /* … in this format */
     collector_set collectors;        /* those that are on */
     struct process process;
     uint64_t http_requests, http_connections;

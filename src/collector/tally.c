@@ -16,12 +16,12 @@ void tally_free(struct tally *tally)
 
 static void add_row(struct tally *tally, symbol name)
 {
-    if (tally->n_rows == tally->cap_rows) {
-        tally->cap_rows = tally->cap_rows ? tally->cap_rows * 2 : 16;
-        tally->symbols = heap_resize(tally->symbols, tally->cap_rows, sizeof(*tally->symbols));
-        tally->cells =
-            heap_resize(tally->cells, tally->cap_rows, tally->n_columns * sizeof(*tally->cells));
-    }
+    size_t cells_room = tally->rows_room;
+
+    tally->symbols =
+        heap_grow(tally->symbols, tally->n_rows, &tally->rows_room, sizeof(*tally->symbols));
+    tally->cells = heap_grow(tally->cells, tally->n_rows, &cells_room,
+                             tally->n_columns * sizeof(*tally->cells));
     tally->symbols[tally->n_rows] = name;
     memset(tally->cells + tally->n_rows * tally->n_columns, 0,
            tally->n_columns * sizeof(*tally->cells));
@@ -33,4 +33,23 @@ struct tally_cell *tally_at(struct tally *tally, symbol row, size_t column)
     if (!tally->row_of[row])
         add_row(tally, row);
     return &tally->cells[(tally->row_of[row] - 1) * tally->n_columns + column];
+}
+
+/* False, and nothing added, if the amount is unknown or too large to be true. */
+static bool add(uint64_t *sum, uint64_t amount, uint32_t tasks)
+{
+    uint64_t all;
+
+    return amount != MODEL_UNKNOWN_U64 && !__builtin_mul_overflow(amount, tasks, &all) &&
+           !__builtin_add_overflow(*sum, all, sum);
+}
+
+void tally_add(struct tally *tally, symbol row, size_t column, const struct job *job)
+{
+    struct tally_cell *cell = tally_at(tally, row, column);
+    uint64_t cpus = job->cpus == MODEL_UNKNOWN_U32 ? MODEL_UNKNOWN_U64 : job->cpus;
+
+    cell->count += job->tasks;
+    cell->cpus_known |= add(&cell->cpus, cpus, job->tasks);
+    cell->memory_known |= add(&cell->memory_bytes, job->memory_bytes, job->tasks);
 }

@@ -4,16 +4,18 @@
 #ifndef SONDE_COLLECTOR_TALLY_H
 #define SONDE_COLLECTOR_TALLY_H
 
+#include "model/job.h"
 #include "model/symbols.h"
 
 struct tally_cell {
     uint64_t count, cpus, memory_bytes;
+    bool cpus_known, memory_known; /* at least one told */
 };
 
 struct tally {
     uint32_t *row_of; /* by symbol: row + 1, 0 = none yet */
     symbol *symbols;  /* by row */
-    size_t n_rows, cap_rows, n_columns;
+    size_t n_rows, rows_room, n_columns;
     struct tally_cell *cells; /* row after row */
 };
 
@@ -22,5 +24,8 @@ void tally_free(struct tally *tally);
 
 /* The cell to add to; valid until the next call. */
 struct tally_cell *tally_at(struct tally *tally, symbol row, size_t column);
+
+/* Adds a job, all of its tasks. */
+void tally_add(struct tally *tally, symbol row, size_t column, const struct job *job);
 
 #endif

@@ -21,16 +21,15 @@ static const struct family families[] = {
                     { "username", "state" } },
 };
 
-static uint64_t amount(const struct tally_cell *cell, size_t family)
+static void write_cell(struct metric_writer *writer, size_t family, const struct tally_cell *cell,
+                       const struct str labels[2])
 {
-    switch (family) {
-    case CPU_ALLOC:
-        return cell->cpus;
-    case MEM_ALLOC:
-        return cell->memory_bytes;
-    default:
-        return cell->count;
-    }
+    if (family == STATE_TOTAL)
+        metric_u64(writer, labels, cell->count);
+    else if (family == CPU_ALLOC && cell->cpus_known)
+        metric_u64(writer, labels, cell->cpus);
+    else if (family == MEM_ALLOC && cell->memory_known)
+        metric_u64(writer, labels, cell->memory_bytes);
 }
 
 static void collect(const struct section *section, struct metric_writer *writer)
@@ -40,13 +39,8 @@ static void collect(const struct section *section, struct metric_writer *writer)
     tally_init(&tally, &section->symbols, n_job_state_words);
     for (size_t i = 0; i < section->jobs.n; i++) {
         const struct job *job = &section->jobs.job[i];
-        struct tally_cell *cell = tally_at(&tally, job->user, job_state_index(job->state));
 
-        cell->count += job->tasks;
-        if (job->cpus != MODEL_UNKNOWN_U32)
-            cell->cpus += (uint64_t)job->cpus * job->tasks;
-        if (job->memory_bytes != MODEL_UNKNOWN_U64)
-            cell->memory_bytes += job->memory_bytes * job->tasks;
+        tally_add(&tally, job->user, job_state_index(job->state), job);
     }
     for (size_t family = STATE_TOTAL; family <= MEM_ALLOC; family++) {
         metric_begin(writer, family);
@@ -56,8 +50,8 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
             for (size_t state = 0; state < n_job_state_words; state++)
                 if (cells[state].count)
-                    metric_u64(writer, METRIC_VALUES(user, job_state_words[state]),
-                               amount(&cells[state], family));
+                    write_cell(writer, family, &cells[state],
+                               METRIC_VALUES(user, job_state_words[state]));
         }
     }
     tally_free(&tally);
