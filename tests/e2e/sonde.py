@@ -73,14 +73,14 @@ def http_get(url, headers=None, data=None, method=None, timeout=DEADLINE):
 class Exporter:
     """`sonde exporter` on a free port, stopped and looked at for leaks at the end."""
 
-    def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0"):
+    def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0", stderr=None):
         environment = dict(os.environ, **(env or {}))
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [SONDE, "exporter", f"--web.listen-address={listen}", *flags],
-            stdout=subprocess.PIPE, stderr=self.errors, env=environment)
+            stdout=subprocess.PIPE, stderr=stderr or self.errors, env=environment)
         line = self._first_line()
         match = re.search(r"(https?)://(\S+?):(\d+)(/\S*)", line)
         if not match:

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The exporter as its user meets it: flags, files, formats, signals, limits."""
-import gzip
-import os
+import concurrent.futures
 import pathlib
 import signal
 import socket
@@ -129,8 +128,13 @@ class Flags(unittest.TestCase):
 
     def test_an_unknown_source_is_named(self):
         done = run_exporter("--source=telepathy")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("telepathy", done.stderr)
+
+    def test_a_demo_of_a_real_source_is_refused(self):
+        done = run_exporter("--demo", "--source=cli")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--demo and --source", done.stderr)
 
     def test_help_and_version(self):
         done = run_exporter("--help")
@@ -175,13 +179,16 @@ class Signals(unittest.TestCase):
             exporter.metrics()
             exporter.stop(with_signal)
 
-    def test_it_ends_at_once_while_squeue_hangs(self):
+    def test_it_ends_at_once_while_squeue_hangs_and_answers_who_waits(self):
         with FakeCommands("exec sleep 1000") as commands:
             exporter = Exporter(path=commands.path)
-            exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="0.5")
+            waiting = concurrent.futures.ThreadPoolExecutor().submit(exporter.metrics)
+            wait_until(lambda: 'sonde_http_requests_total 2' in exporter.metrics(
+                X_Prometheus_Scrape_Timeout_Seconds="0.1").text, "somebody waits")
             began = time.monotonic()
             exporter.stop()
-            self.assertLess(time.monotonic() - began, 5)
+            self.assertLess(time.monotonic() - began, 1.5)
+            self.assertEqual(waiting.result().value('sonde_source_up{source="cli",kind="jobs"}'), 0)
 
     def test_hangup_and_reload_read_the_file_again_or_keep_what_was(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -209,6 +216,21 @@ class Signals(unittest.TestCase):
             answer = exporter.get("/-/reload", method="POST")
             self.assertEqual(answer.status, 500)
             self.assertIn("restart", answer.text)
+
+
+    def test_reload_neither_asks_slurm_nor_forgets_what_it_said(self):
+        with FakeCommands(f"echo x >>\"$(dirname \"$0\")/count\"; answer '{job()}'", f"answer '{node()}'") as commands, \
+                Exporter("--slurm.poll-limit=10m", path=commands.path) as exporter:
+            for _ in range(5):
+                self.assertEqual(exporter.metrics().value('slurm_job_count_per_state{state="RUNNING"}'), 1)
+                self.assertEqual(exporter.get("/-/reload", method="POST").status, 200)
+            with open(f"{commands.path}/count") as file:
+                self.assertEqual(len(file.readlines()), 1)
+
+    def test_no_web_page_can_make_it_reload(self):
+        with Exporter("--demo") as exporter:
+            answer = exporter.get("/-/reload", method="POST", headers={"Origin": "http://evil.example"})
+            self.assertEqual(answer.status, 403)
 
 
 class Crowds(unittest.TestCase):

@@ -50,12 +50,12 @@ class Faults(unittest.TestCase):
         self.assert_failed(answer, "missing")
         self.assertNotIn("slurm_job_", answer.text)
         self.assertEqual(answer.value("slurm_cpus_total"), 8)
-        self.assertIn("no-such-squeue", exporter.log())
+        wait_until(lambda: "no-such-squeue" in exporter.log(), "it is logged")
 
     def test_an_exit_status_is_a_failure_and_squeue_is_quoted(self):
         exporter = self.start("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1")
         self.assert_failed(exporter.metrics(), "failed")
-        self.assertIn("Unable to contact slurm controller", exporter.log())
+        wait_until(lambda: "Unable to contact slurm controller" in exporter.log(), "it is logged")
 
     def test_words_on_stderr_with_success_are_a_warning(self):
         exporter = self.start(good_job() + "; echo 'squeue: warning: careful' >&2")
@@ -63,7 +63,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(answer.value(JOBS_UP), 1)
         self.assertEqual(answer.value(RUNNING), 1)
         self.assertEqual(answer.value('sonde_source_warnings_total{source="cli",kind="jobs"}'), 1)
-        self.assertIn("careful", exporter.log())
+        wait_until(lambda: "careful" in exporter.log(), "it is logged")
 
     def test_an_empty_queue_is_an_answer(self):
         answer = self.start(":").metrics()
@@ -80,10 +80,57 @@ class Faults(unittest.TestCase):
         exporter = self.start(r"printf '\001\377\000garbage\n'; head -c 3000000 /dev/urandom")
         self.assert_failed(exporter.metrics(), "garbled")
 
-    def test_a_record_that_cannot_be_read_is_left_out_and_counted(self):
-        answer = self.start(f"answer '{job()}{job(JobID='x')}{job(JobID='3', State='LEVITATING')}'").metrics()
+    def test_a_record_that_cannot_be_read_is_left_out_counted_and_logged(self):
+        exporter = self.start(f"answer '{job()}{job(JobID='x1')}{job(JobID='3', ArrayTaskID='1,2,...')}'")
+        answer = exporter.metrics()
         self.assertEqual(answer.value(RUNNING), 1)
         self.assertEqual(answer.value('sonde_source_skipped_records_total{source="cli",kind="jobs"}'), 2)
+        wait_until(lambda: "records=2 first=x1" in exporter.log(), "it is logged")
+
+    def test_a_record_that_is_too_long_takes_nothing_else_along(self):
+        exporter = self.start(f"answer '{job()}'; printf '%s' 9; head -c 3000000 /dev/zero | tr '\\0' x; "
+                              f"answer '{job(JobID='~'.join(['']))}'; answer '{job(JobID='4')}'")
+        answer = exporter.metrics()
+        self.assertEqual(answer.value(RUNNING), 2)
+        self.assertEqual(answer.value('sonde_source_skipped_records_total{source="cli",kind="jobs"}'), 1)
+
+    def test_words_of_a_newer_slurm_lose_no_job_and_no_node(self):
+        exporter = self.start(good_job(State="LEVITATING"), sinfo=good_node(StateComplete="idle+quantum"))
+        answer = exporter.metrics()
+        self.assertEqual(answer.value('slurm_job_count_per_state{state="UNKNOWN"}'), 1)
+        self.assertEqual(answer.value('slurm_node_count_per_state{state="idle"}'), 1)
+        self.assertEqual(answer.value("slurm_cpus_total"), 8)
+
+    def test_what_slurm_does_not_tell_is_absent_and_not_zero(self):
+        exporter = self.start(good_job(tres_alloc="(null)"),
+                              sinfo=good_node(FreeMem="N/A", CPUsLoad="N/A", AllocMem="N/A"))
+        samples = exporter.metrics().samples()
+        for name in ("slurm_mem_free", "slurm_cpu_load", "slurm_mem_alloc",
+                     'slurm_user_mem_alloc{username="alice",state="RUNNING"}'):
+            self.assertNotIn(name, samples)
+        self.assertEqual(samples["slurm_mem_real"], str(16000 << 20))
+
+    def test_amounts_that_cannot_be_true_do_not_wrap(self):
+        exporter = self.start(good_job(tres_alloc="cpu=1,mem=8P", State="PENDING", ArrayTaskID="1-4000"),
+                              sinfo=good_node(CPUsLoad="inf"))
+        samples = exporter.metrics().samples()
+        self.assertNotIn('slurm_user_mem_alloc{username="alice",state="PENDING"}', samples)
+        self.assertNotIn("slurm_cpu_load", samples)
+
+    def test_a_user_may_be_called_none_and_another_have_no_name(self):
+        answer = self.start(f"answer '{job(UserName='none')}{job(JobID='2', UserName='unknown')}"
+                            f"{job(JobID='3', UserName='(null)', UserID='4711')}'").metrics()
+        for name in ("none", "unknown", "4711"):
+            self.assertEqual(answer.value(f'slurm_user_state_total{{username="{name}",state="RUNNING"}}'), 1)
+
+    def test_reasons_without_end_are_folded(self):
+        records = "i=0; while [ $i -lt 150 ]; do i=$((i+1)); answer \"" + \
+            job(JobID="$i", State="PENDING", Reason="told by a plugin: $i") + "\"; done; answer '" + \
+            job(JobID="200", State="PENDING", Reason="Priority", ArrayTaskID="1-9") + "'"
+        answer = self.start(records).metrics()
+        self.assertEqual(answer.value('slurm_pending_reason_total{reason="Priority"}'), 9)
+        self.assertEqual(answer.value('slurm_pending_reason_total{reason="other"}'), 51)
+        self.assertEqual(answer.value('sonde_collector_folded_series{collector="jobs"}'), 51)
 
     def test_two_gigabytes_are_stopped_at_the_ceiling(self):
         exporter = self.start(
@@ -91,13 +138,15 @@ class Faults(unittest.TestCase):
             "--slurm.max-answer=64M", "--slurm.timeout=60s")
         answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
         self.assert_failed(answer, "too_big")
-        self.assertIn("67108864 bytes", exporter.log())
+        wait_until(lambda: "67108864 bytes" in exporter.log(), "it is logged")
+        self.assertIn("--slurm.max-answer", exporter.log())
         self.assertLess(answer.value("process_resident_memory_bytes"), 1 << 30)
 
-    def test_a_record_without_end_is_stopped_long_before_that(self):
-        exporter = self.start("exec head -c 2147483648 /dev/zero", "--slurm.timeout=60s")
+    def test_two_gigabytes_of_nothing_are_stopped_too(self):
+        exporter = self.start("exec head -c 2147483648 /dev/zero", "--slurm.timeout=60s",
+                              "--slurm.max-answer=64M")
         answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
-        self.assert_failed(answer, "garbled")
+        self.assert_failed(answer, "too_big")
 
     def test_a_hung_squeue_is_killed_and_the_last_snapshot_served(self):
         exporter = self.start(good_job(), "--slurm.poll-limit=50ms", "--slurm.timeout=300ms",
@@ -136,6 +185,35 @@ class Faults(unittest.TestCase):
         self.assertGreater(time.monotonic() - began, 0.7)
         self.assertEqual(answer.value(JOBS_UP), 0)
         self.assertNotIn("slurm_job_", answer.text)
+
+    def test_a_new_format_is_answered_in_text_while_slurm_hangs(self):
+        exporter = self.start(good_job(), "--slurm.poll-limit=50ms", "--slurm.timeout=30s")
+        self.assertEqual(exporter.metrics().value(RUNNING), 1)
+        self.commands.set("squeue", "exec sleep 1000")
+        self.commands.set("sinfo", "exec sleep 1000")
+        stuck = 'sonde_source_age_seconds{source="cli",kind="jobs"}'
+        wait_until(lambda: exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="0.2").value(stuck) > 0.3,
+                   "the refresher waits for squeue")
+        answer = exporter.metrics(Accept="application/openmetrics-text", X_Prometheus_Scrape_Timeout_Seconds="1")
+        self.assertEqual(answer.value(RUNNING), 1)
+        self.assertIn("text/plain", answer.headers["Content-Type"])
+        self.assertEqual(answer.value('sonde_collector_success{collector="jobs"}'), 1)
+
+    def test_a_log_that_nobody_reads_stops_nothing(self):
+        commands = self.enterContext(FakeCommands("echo no >&2; exit 1", good_node()))
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        os.set_blocking(writing, False)
+        try:
+            while True:
+                os.write(writing, b"x" * 65536)
+        except BlockingIOError:
+            os.set_blocking(writing, True)
+        exporter = self.enterContext(Exporter(*FAST, path=commands.path, stderr=writing))
+        os.close(writing)
+        for _ in range(3):
+            self.assert_failed(exporter.metrics(), "failed")
+        self.assertEqual(exporter.get("/-/healthy").status, 200)
 
     def test_a_hundred_scrapers_ask_slurm_once(self):
         count = "echo x >>\"$(dirname \"$0\")/count\"; "
