@@ -297,6 +297,23 @@ int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *e
     return code < 0 ? code : judge(spawn, status, str_of(ret->warning), err);
 }
 
+bool spawn_exists(const char *command)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+
+    if (strchr(command, '/'))
+        return access(command, X_OK) == 0;
+    for (struct str rest = str_of(path ? path : "/bin:/usr/bin"); rest.p;) {
+        struct str directory = str_cut(&rest, ':');
+
+        snprintf(file, sizeof(file), "%.*s/%s", STR_ARG(directory), command);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 char **spawn_split(struct str line)
 {
     /* Every word needs a byte beside it, so there are at most half as many words as bytes. */

@@ -38,6 +38,9 @@ struct spawn_result {
  * sentence then carries the command's own first words. *ret is filled in either case. */
 int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *err);
 
+/* Whether spawn_run would find that command: by its path, or in PATH. */
+bool spawn_exists(const char *command);
+
 /* Cuts a command line at spaces into a NULL-ended argv, all in one heap block (free it). Single and
  * double quotes keep spaces. NULL if it is empty or a quote is not closed. */
 char **spawn_split(struct str line);

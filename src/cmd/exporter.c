@@ -296,6 +296,17 @@ static int reload(void *ctx, struct err *err)
     return code;
 }
 
+/* Better told now than at the first scrape. */
+static void warn_early(const struct exporter *exporter)
+{
+    const struct source *source = exporter->engine->source;
+    struct err err;
+
+    if (source->class->probe && source->class->probe(source, &err) < 0)
+        LOG(exporter->log, LOG_WARN, "the source cannot work",
+            LOG_STR("source", source->class->name), LOG_STR("error", err.text));
+}
+
 static int start_server(struct exporter *exporter, struct err *err)
 {
     const struct settings *settings = &exporter->settings;
@@ -409,8 +420,10 @@ int main(int argc, char **argv)
     /* A request to reload may come as soon as there is a server. */
     pthread_mutex_lock(&exporter.reloading);
     code = start(&exporter, &err);
-    if (code == 0)
+    if (code == 0) {
         say_where(&exporter);
+        warn_early(&exporter);
+    }
     pthread_mutex_unlock(&exporter.reloading);
     if (code == 0)
         serve(&exporter, &signals);

@@ -2,6 +2,7 @@
 /* sonde: runs `sonde X …` as the program sonde-X, so that each command links only what it needs.
  * Called by the name of a program that a command takes the place of, it runs that command. */
 #include "base/err.h"
+#include "base/quote.h"
 #include "base/str.h"
 
 #include <limits.h>
@@ -91,10 +92,11 @@ static int unknown_command(struct str name)
             nearest = &commands[i];
         }
     }
-    fprintf(stderr, "sonde: there is no command \"%.*s\"", STR_ARG(str_head(name, 40)));
+    fprintf(stderr, "sonde: there is no command \"%s\"", quote(name).text);
     if (nearest)
-        fprintf(stderr, "; did you mean \"%s\"?", nearest->name);
-    fputs("\nsonde --help lists them.\n", stderr);
+        fprintf(stderr, "; did you mean \"%s\"?\n", nearest->name);
+    else
+        fputs("; sonde --help lists them\n", stderr);
     return 2;
 }
 

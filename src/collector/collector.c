@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/collector.h"
 
-/* All there are, in the order in which they are exposed. */
-#define COLLECTORS(ROW)                                                                            \
-    ROW(jobs)                                                                                      \
-    ROW(users)                                                                                     \
-    ROW(nodes)                                                                                     \
-    ROW(partitions)
+#define ROW(name) extern const struct collector collector_##name;
+#include "collector/table.inc"
+#undef ROW
 
-#define DECLARE(name) extern const struct collector collector_##name;
-#define ADDRESS(name) &collector_##name,
-
-COLLECTORS(DECLARE)
-
-const struct collector *const collectors[] = { COLLECTORS(ADDRESS) NULL };
+#define ROW(name) &collector_##name,
+const struct collector *const collectors[] = {
+#include "collector/table.inc"
+    NULL,
+};
+#undef ROW
 
 _Static_assert(sizeof(collectors) / sizeof(collectors[0]) <= COLLECTORS_MAX + 1,
                "a collector_set has 32 bits");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/metrics.h"
 
+#include "base/quote.h"
 #include "collector/self.h"
 #include "http/landing.h"
 #include "http/negotiate.h"
@@ -63,8 +64,10 @@ static bool read_collectors(struct http_exchange *x, const struct engine *engine
         int found = collector_find(name);
 
         if (found < 0 || !(engine->collectors & (collector_set)1 << found)) {
-            err_set(err, EINVAL, "there is no collector \"%.*s\", or it is switched off",
-                    STR_ARG(str_head(name, 60)));
+            err_set(
+                err, EINVAL,
+                "there is no collector \"%s\", or it is switched off; / lists those that are on\n",
+                quote(name).text);
             return false;
         }
         *ret |= (collector_set)1 << found;

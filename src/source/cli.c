@@ -436,6 +436,20 @@ static int cli_read(struct source *source, enum kind kind, int64_t deadline_ns,
     return 0;
 }
 
+static int cli_probe(const struct source *source, struct err *err)
+{
+    const struct cli *cli = (const struct cli *)source;
+    const char *squeue = cli->squeue.words[0], *sinfo = cli->sinfo.words[0];
+
+    if (spawn_exists(squeue) && spawn_exists(sinfo))
+        return 0;
+    return err_set(err, ENOENT,
+                   "%s is not to be found; name its place with --slurm.%s-cli, or see a simulated "
+                   "cluster with --demo",
+                   spawn_exists(squeue) ? sinfo : squeue,
+                   spawn_exists(squeue) ? "sinfo" : "squeue");
+}
+
 static void cli_close(struct source *source)
 {
     struct cli *cli = (struct cli *)source;
@@ -450,6 +464,7 @@ static const struct source_class cli_class = {
     .kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES),
     .read = cli_read,
     .close = cli_close,
+    .probe = cli_probe,
 };
 
 int source_open_cli(const struct source_settings *settings, const struct clock *clock,

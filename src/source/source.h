@@ -24,6 +24,9 @@ struct source_class {
     int (*read)(struct source *source, enum kind kind, int64_t deadline_ns, struct section **ret,
                 char ret_warning[SOURCE_WARNING], struct err *err);
     void (*close)(struct source *source);
+
+    /* Whether it can work at all, as far as can be told without asking Slurm. May be NULL. */
+    int (*probe)(const struct source *source, struct err *err);
 };
 
 /* What every source begins with. */

@@ -136,6 +136,11 @@ class Flags(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--demo and --source", done.stderr)
 
+    def test_a_missing_squeue_is_told_at_the_start(self):
+        with Exporter("--slurm.squeue-cli=no-such-squeue", "--slurm.sinfo-cli=sh") as exporter:
+            wait_until(lambda: "no-such-squeue is not to be found" in exporter.log(), "told")
+            self.assertIn("--slurm.squeue-cli", exporter.log())
+
     def test_help_and_version(self):
         done = run_exporter("--help")
         self.assertEqual(done.returncode, 0)

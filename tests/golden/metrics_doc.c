@@ -17,11 +17,14 @@ static void print_families(const struct family *families, size_t n)
 
 int main(void)
 {
-    puts("# Metrics\n\n"
-         "Made from the tables in `src/collector` by `./check golden --update`; do not edit.\n\n"
-         "Collectors are switched with `--[no-]collector.NAME` and chosen per scrape with\n"
-         "`?collect[]=NAME`. A simulated cluster has the label `simulated=\"true\"` on everything.\n"
-         "A counter without `_total` in its name is typed `unknown` in OpenMetrics.");
+    puts(
+        "# Metrics\n\n"
+        "Made from the tables in `src/collector` by `./check golden --update`; do not edit.\n\n"
+        "Collectors are switched with `--[no-]collector.NAME` and chosen per scrape with\n"
+        "`?collect[]=NAME`. A simulated cluster has the label `simulated=\"true\"` on everything.\n"
+        "Names are those of prometheus-slurm-exporter where it has one, also where they break the\n"
+        "conventions: some gauges are called `_total`. A counter without `_total` in its name is\n"
+        "typed `unknown` in OpenMetrics.");
     for (size_t i = 0; collectors[i]; i++) {
         printf("\n## %s\n\nGives %s. Made of Slurm's %s.\n", collectors[i]->name,
                collectors[i]->help, kind_name(collectors[i]->kind));

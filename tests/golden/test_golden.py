@@ -31,8 +31,8 @@ def compare(test, path, actual):
 
 
 def collector_names():
-    table = (ROOT / "src/collector/collector.c").read_text()
-    return re.findall(r" ROW\((\w+)\)", table)
+    table = (ROOT / "src/collector/table.inc").read_text()
+    return re.findall(r"^ROW\((\w+)\)", table, re.M)
 
 
 class Recorded(unittest.TestCase):

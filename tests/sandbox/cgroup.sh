@@ -30,6 +30,7 @@ detect_cgroup_v1() {
 		rmdir "$dir/sonde-probe.$$"
 	done
 	cgroup=v1 cgroup_root=/sys/fs/cgroup
+	claim_node_cgroups
 	# Somebody else's sandbox, in another cache: its job ids may be ours, but not its ports.
 	if [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; then
 		first_job_id=$((first_job_id + 1000 * (port - 19000)))
@@ -67,14 +68,25 @@ thaw() {
 	done
 }
 
-# The job directories of this sandbox, then those of the nodes, unless another sandbox shares them: its jobs may be just
+# Writes down the nodes whose directories are not there yet: our slurmd will make them, and only those may be removed.
+# Any other belongs to a sandbox of another cache, or to a real node of that name.
+claim_node_cgroups() {
+	for node in $nodes; do
+		ls -d /sys/fs/cgroup/*/"slurm_$node" >/dev/null 2>&1 || echo "$node"
+	done >"$state/cgroups"
+}
+
+# The job directories of this sandbox, then those of its nodes, unless another sandbox shares them: its jobs may be just
 # about to start.
 remove_cgroups() {
 	for job in $1; do remove_in_hierarchies "$job"; done
 	remove_cgroup "$cgroup_v2"
-	[ -z "$(other_sandboxes)" ] || return 0
-	[ -z "$(find /sys/fs/cgroup/*/slurm_* -name cgroup.procs -exec cat {} + 2>/dev/null)" ] || return 0
-	for node in $nodes; do remove_in_hierarchies "/slurm_$node"; done
+	[ -r "$state/cgroups" ] && [ -z "$(other_sandboxes)" ] || return 0
+	while read -r node; do
+		# Of a process in another pid namespace nothing is to be seen here; but the kernel keeps its directory.
+		[ -n "$(find /sys/fs/cgroup/*/"slurm_$node" -name cgroup.procs -exec cat {} + 2>/dev/null)" ] ||
+			find /sys/fs/cgroup/*/"slurm_$node" -depth -type d -exec rmdir {} \; 2>/dev/null || :
+	done <"$state/cgroups"
 }
 
 remove_in_hierarchies() {

@@ -317,6 +317,15 @@ static void no_descriptor_is_inherited(void **state)
     buf_free(&o.output);
 }
 
+static void a_command_is_looked_for_where_it_would_be_run(void **state)
+{
+    (void)state;
+    assert_true(spawn_exists("sh"));
+    assert_true(spawn_exists("/bin/sh"));
+    assert_false(spawn_exists("sonde-no-such-command"));
+    assert_false(spawn_exists("/bin/sonde-no-such-command"));
+}
+
 static void no_zombie_is_left(void **state)
 {
     struct outcome o = run("exit 3", NULL);
@@ -363,6 +372,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_cancelled_command_ends_at_once),
         cmocka_unit_test(environment_is_added_to_replaced_and_dropped),
         cmocka_unit_test(no_descriptor_is_inherited),
+        cmocka_unit_test(a_command_is_looked_for_where_it_would_be_run),
         cmocka_unit_test(no_zombie_is_left),
         cmocka_unit_test(a_command_line_is_cut_at_spaces_and_quotes_keep_them),
     };
