@@ -31,14 +31,6 @@ bool str_ends(struct str s, struct str suffix)
     return s.n >= suffix.n && str_eq(str_skip(s, s.n - suffix.n), suffix);
 }
 
-int str_cmp(struct str a, struct str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n ? memcmp(a.p, b.p, n) : 0;
-
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 struct str str_trim(struct str s)
 {
     while (s.n && is_space(s.p[0]))

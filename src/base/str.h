@@ -52,7 +52,6 @@ static inline struct str str_head(struct str s, size_t n)
 bool str_eq_nocase(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-int str_cmp(struct str a, struct str b);
 
 /* Without the white space at both ends. */
 struct str str_trim(struct str s);

@@ -3,11 +3,11 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
 
 enum {
     MOST_QUESTIONS = 4096,
@@ -168,17 +168,6 @@ static void *answer_questions(void *arg)
     return NULL;
 }
 
-/* Signals are for the main thread. Where no thread can be made, numbers stay numbers. */
-static void start_thread(struct users *users)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    users->has_thread = pthread_create(&users->thread, NULL, answer_questions, users) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 struct users *users_new(const struct users_lookup *lookup, const struct clock *clock)
 {
     struct users *users = heap_alloc(sizeof(*users));
@@ -188,7 +177,9 @@ struct users *users_new(const struct users_lookup *lookup, const struct clock *c
     clock_cond_init(&users->answered);
     users->lookup = *lookup;
     users->clock = clock;
-    start_thread(users);
+    /* Where no thread can be made, numbers stay numbers. */
+    users->has_thread =
+        thread_start(&users->thread, "resolver", answer_questions, users, NULL) == 0;
     return users;
 }
 

@@ -3,8 +3,6 @@
 
 #include "base/arena.h"
 
-#include <signal.h>
-
 struct pool {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -14,22 +12,6 @@ struct pool {
     unsigned n_threads;
     pthread_t threads[];
 };
-
-int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *arg, struct err *err)
-{
-    sigset_t all, before;
-    int code;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    code = pthread_create(ret, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code)
-        return err_set(err, code, "can't start the %s thread: %s; is the limit on threads too low?",
-                       name, err_words(code));
-    pthread_setname_np(*ret, name);
-    return 0;
-}
 
 /* The next job, or NULL when the pool stops. */
 static struct pool_job *take(struct pool *pool)

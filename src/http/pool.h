@@ -3,7 +3,7 @@
 #ifndef SONDE_HTTP_POOL_H
 #define SONDE_HTTP_POOL_H
 
-#include "base/err.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,9 +23,5 @@ int pool_new(const char *name, unsigned threads, unsigned most_queued, struct po
 struct pool *pool_free(struct pool *pool);
 
 bool pool_push(struct pool *pool, struct pool_job *job); /* false: the queue is full */
-
-/* A thread that no signal is delivered to: they are for the program's first thread. */
-int thread_start(pthread_t *ret, const char *name, void *(*run)(void *), void *arg,
-                 struct err *err);
 
 #endif

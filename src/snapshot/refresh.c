@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "snapshot/refresh.h"
 
+#include "base/thread.h"
+
 /* What is known of one kind; guarded by the refresher's lock. */
 struct kind_state {
     bool wanted;         /* somebody waits for a newer section or another format */
@@ -363,11 +365,11 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->snapshot = snapshot_new();
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
-    code = pthread_create(&r->thread, NULL, refresher_main, r);
-    if (code) {
+    code = thread_start(&r->thread, "refresher", refresher_main, r, err);
+    if (code < 0) {
         snapshot_unref(r->snapshot);
         free(r);
-        return err_set(err, code, "cannot start a thread: %s", err_words(code));
+        return code;
     }
     *ret = r;
     return 0;
