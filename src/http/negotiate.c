@@ -14,7 +14,8 @@ static struct str take_member(struct str *rest, double *ret_weight)
     while (parameters.p) {
         struct str parameter = str_trim(str_cut(&parameters, ';'));
 
-        if (str_starts(parameter, STR("q=")) && !num_get_double(str_skip(parameter, 2), ret_weight))
+        if (str_starts(parameter, STR("q=")) &&
+            !(num_get_double(str_skip(parameter, 2), ret_weight) && *ret_weight <= 1))
             *ret_weight = 0;
     }
     return name;

@@ -40,30 +40,45 @@ static bool take_field(const struct frame *frame, struct str *rest, struct str *
     return true;
 }
 
+/* After the last field: takes the newline that must follow. 1: done, 0: not there yet, negative. */
+static int take_newline(const struct frame *frame, struct str *rest, struct err *err)
+{
+    if (!rest->n)
+        return 0;
+    if (rest->p[0] != '\n')
+        return err_set(err, EBADMSG,
+                       "the answer has a record with more than the %zu fields that were asked for",
+                       frame->n_fields);
+    *rest = str_skip(*rest, 1);
+    return 1;
+}
+
 /* Hands on one record. 1: done, 0: it is not complete yet, negative: it is garbage. */
 static int take_record(struct frame *frame, struct str *rest, struct err *err)
 {
     struct str fields[FRAME_FIELDS_MAX];
     struct str scan = *rest;
+    int code;
 
     for (size_t i = 0; i < frame->n_fields; i++)
         if (!take_field(frame, &scan, &fields[i]))
             return 0;
-    if (!scan.n)
-        return 0;
-    if (scan.p[0] != '\n')
-        return err_set(err, EBADMSG,
-                       "the answer has a record with more than the %zu fields that were asked for",
-                       frame->n_fields);
-    *rest = str_skip(scan, 1);
-    frame->record(frame->ctx, fields);
+    code = take_newline(frame, &scan, err);
+    if (code <= 0)
+        return code;
+    if (scan.p - rest->p > FRAME_RECORD_MAX)
+        frame->records_skipped++;
+    else
+        frame->record(frame->ctx, fields);
+    *rest = scan;
     return 1;
 }
 
-/* Passes over what is left of a record that is too long. True once its end has come. */
-static bool skip_record(struct frame *frame, struct str *rest)
+/* Passes over what is left of a record that is too long. As take_record. */
+static int skip_record(struct frame *frame, struct str *rest, struct err *err)
 {
     struct str field;
+    int code;
 
     while (frame->fields_skipped < frame->n_fields && take_field(frame, rest, &field))
         frame->fields_skipped++;
@@ -71,15 +86,15 @@ static bool skip_record(struct frame *frame, struct str *rest)
         /* Its last bytes may be the beginning of a token. */
         if (rest->n >= FRAME_TOKEN)
             *rest = str_skip(*rest, rest->n - FRAME_TOKEN + 1);
-        return false;
+        return 0;
     }
-    if (!rest->n)
-        return false;
-    *rest = str_skip(*rest, 1);
-    frame->skipping = false;
-    frame->fields_skipped = 0;
-    frame->records_skipped++;
-    return true;
+    code = take_newline(frame, rest, err);
+    if (code > 0) {
+        frame->skipping = false;
+        frame->fields_skipped = 0;
+        frame->records_skipped++;
+    }
+    return code;
 }
 
 static int take_records(struct frame *frame, struct str *rest, struct err *err)
@@ -88,7 +103,7 @@ static int take_records(struct frame *frame, struct str *rest, struct err *err)
 
     while (rest->n && code > 0) {
         if (frame->skipping) {
-            code = skip_record(frame, rest);
+            code = skip_record(frame, rest, err);
             continue;
         }
         code = take_record(frame, rest, err);
@@ -126,7 +141,7 @@ int frame_finish(struct frame *frame, struct err *err)
 {
     struct str rest = str_head(str_trim(buf_str(&frame->rest)), 60);
 
-    if (!rest.n)
+    if (!rest.n && !frame->skipping)
         return 0;
     return err_set(err, EBADMSG, "the answer ends in the middle of a record, or is garbage: %.*s",
                    STR_ARG(rest));

@@ -45,8 +45,8 @@ static void write_all(int fd, const void *data, size_t size)
     }
 }
 
-/* abort() raises it in the thread that failed, maybe within malloc: nothing here allocates. */
-static void keep_what_failed(int signal)
+/* Runs in the thread that failed, maybe within malloc: nothing here allocates. */
+static void keep_what_failed(int number)
 {
     static char line[512];
     char path[] = "crash-0000000000000000";
@@ -63,7 +63,28 @@ static void keep_what_failed(int signal)
     snprintf(line, sizeof(line), "not ok %zu - %.300s, mutation %zu, input left in %s\n", now.test,
              now.name, now.mutation, path);
     write_all(STDOUT_FILENO, line, strlen(line));
-    (void)signal;
+    /* SA_RESETHAND: now as if nobody had asked for it. */
+    raise(number);
+}
+
+/* Also when the stack is what ran out. SIGABRT is how the sanitizers end; what they catch before
+ * that is left to them, because they tell more. */
+static void catch_failures(void)
+{
+    static char stack[64 * 1024];
+    static const int numbers[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    struct sigaction action = { .sa_handler = keep_what_failed,
+                                .sa_flags = SA_ONSTACK | SA_RESETHAND };
+    stack_t old_stack;
+
+    if (sigaltstack(NULL, &old_stack) == 0 && old_stack.ss_flags & SS_DISABLE)
+        sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) }, NULL);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sigaction old;
+
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+    }
 }
 
 /* In a block of just its size, so that the address sanitizer sees a read past the end. */
@@ -247,7 +268,7 @@ int main(int argc, char **argv)
     }
     corpus = read_corpus(argv[1]);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    signal(SIGABRT, keep_what_failed);
+    catch_failures();
     printf("1..%zu\n", corpus.n);
     for (size_t i = 0; i < corpus.n; i++) {
         now.test = i + 1;

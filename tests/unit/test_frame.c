@@ -146,6 +146,25 @@ static void a_record_that_is_too_long_is_passed_over_alone(void **state)
     }
 }
 
+static void a_record_that_is_too_long_must_end_like_any_other(void **state)
+{
+    static char text[3 * FRAME_RECORD_MAX];
+    static const char *const ends[] = { "~y~more~\n", "~y~", "~y" };
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct err err;
+        size_t n = (size_t)snprintf(text, sizeof(text), "1~");
+
+        memset(text + n, 'x', 2 * FRAME_RECORD_MAX);
+        n += 2 * FRAME_RECORD_MAX;
+        snprintf(text + n, sizeof(text) - n, "%s", ends[i]);
+        assert_int_equal(feed(text, 65536, &err), -EBADMSG);
+        assert_int_equal(seen.n, 0);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 static void a_record_without_end_takes_no_more_memory_than_the_ceiling(void **state)
 {
     static char piece[65536];
@@ -172,6 +191,7 @@ int main(void)
         CASE(garbage_is_an_error),
         CASE(a_record_with_too_many_fields_is_an_error),
         CASE(a_record_that_is_too_long_is_passed_over_alone),
+        CASE(a_record_that_is_too_long_must_end_like_any_other),
         CASE(a_record_without_end_takes_no_more_memory_than_the_ceiling),
     };
 

@@ -22,6 +22,8 @@ static void prometheus_gets_openmetrics_and_others_the_text_format(void **state)
         negotiate_format(STR("text/plain;q=0.3 , application/openmetrics-text; q=0.4")),
         METRIC_OPENMETRICS);
     assert_int_equal(negotiate_format(STR("application/openmetrics-text;q=nonsense")), METRIC_TEXT);
+    assert_int_equal(negotiate_format(STR("text/plain,application/openmetrics-text;q=5")),
+                     METRIC_TEXT);
     assert_int_equal(negotiate_format(STR(",;,;;q=,")), METRIC_TEXT);
 }
 
