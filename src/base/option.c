@@ -59,25 +59,9 @@ static size_t first_row(const struct parse *parse, const struct option *option)
 
 static bool read_bool(const struct option *option, struct arena *arena, struct str text, void *to)
 {
-    static const struct {
-        struct str word;
-        bool value;
-    } words[] = {
-        { STR_INIT("true"), true }, { STR_INIT("false"), false }, { STR_INIT("1"), true },
-        { STR_INIT("0"), false },   { STR_INIT("yes"), true },    { STR_INIT("no"), false },
-        { STR_INIT("on"), true },   { STR_INIT("off"), false },   { STR_INIT("t"), true },
-        { STR_INIT("f"), false },
-    };
-
     (void)option;
     (void)arena;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (str_eq_nocase(text, words[i].word)) {
-            *(bool *)to = words[i].value;
-            return true;
-        }
-    }
-    return false;
+    return yaml_get_bool(text, to);
 }
 
 static bool read_string(const struct option *option, struct arena *arena, struct str text, void *to)
@@ -253,13 +237,6 @@ static void improve_guess(struct guess *guess, struct str typed, const char *pre
     }
 }
 
-static bool is_null(const struct yaml_node *node)
-{
-    return node->kind == YAML_SCALAR && !node->quoted &&
-           (!node->text.n || str_eq(node->text, STR("~")) ||
-            str_eq_nocase(node->text, STR("null")));
-}
-
 static int put_context(struct parse *parse, const struct yaml_node *node, struct str name)
 {
     return err_prefix(parse->err, "%s:%u: %s", quote(str_of(parse->config_file)).text, node->line,
@@ -270,7 +247,7 @@ static int set_from_list(struct parse *parse, const struct option *option,
                          const struct yaml_node *list)
 {
     for (const struct yaml_node *item = list->child; item; item = item->next) {
-        if (item->kind != YAML_SCALAR || is_null(item)) {
+        if (item->kind != YAML_SCALAR || yaml_is_null(item)) {
             err_set(parse->err, EINVAL, "an item of the list is not a text");
             return put_context(parse, item, str_of(option->name));
         }
@@ -297,7 +274,7 @@ static int set_from_node(struct parse *parse, const struct option *option,
     if (code < 0)
         return put_context(parse, node, name);
     *line = node->line;
-    if (is_null(node))
+    if (yaml_is_null(node))
         return 0;
     if (option->type == OPTION_LIST)
         clear_value(parse, option);
@@ -339,7 +316,7 @@ static int set_from_mapping(struct parse *parse, struct str parent, const struct
                          node->key.p);
         struct str name = str_head(str_of(text), (size_t)n);
         const struct option *option = find_row(parse->command->options, name);
-        bool can_be_parent = node->kind == YAML_MAPPING || is_null(node);
+        bool can_be_parent = node->kind == YAML_MAPPING || yaml_is_null(node);
 
         if (can_be_parent && is_parent(parse, name))
             code = set_from_mapping(parse, name, node);

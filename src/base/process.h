@@ -12,6 +12,10 @@ struct process {
     uint64_t threads, open_fds, max_fds;
 };
 
+/* Opens /dev/null where standard input, output or error is closed, so that no socket gets its
+ * number and what is written there. First thing in main. */
+void process_keep_standard_fds(void);
+
 /* What cannot be read stays 0. */
 void process_read(struct process *ret);
 

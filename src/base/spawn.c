@@ -116,8 +116,10 @@ static int open_child(const struct spawn *spawn, struct child *ret, struct err *
     if (code) {
         close(out[0]);
         close(warnings[0]);
-        return err_set(err, code, "cannot start %s: %s; is it installed and in PATH?",
-                       spawn->argv[0], err_words(code));
+        return err_set(err, code, "cannot start %s: %s; %s", spawn->argv[0], err_words(code),
+                       code == ENOENT || code == EACCES
+                           ? "is it installed and in PATH?"
+                           : "are the limits on processes and memory too low?");
     }
     fcntl(child.out, F_SETFL, O_NONBLOCK);
     fcntl(child.warnings, F_SETFL, O_NONBLOCK);
@@ -215,12 +217,11 @@ static int follow(const struct spawn *spawn, struct child *child, struct str *wa
         }
     }
     /* Before its leader is reaped, the group's number cannot belong to anybody else; and once all
-     * writers are dead, what is left in the pipes has an end. */
+     * writers are dead, no more is left than a pipe holds: 1 MB at most, which is what one drain
+     * takes. (Who has left the group may go on writing, for nobody.) */
     killpg(child->pid, SIGKILL);
-    for (size_t before = SIZE_MAX; !code && before != result->output_bytes;) {
-        before = result->output_bytes;
+    if (!code)
         code = drain_output(spawn, &child->out, piece, result, err);
-    }
     drain_warnings(&child->warnings, warning, result->warning, sizeof(result->warning));
     free(piece);
     return code;

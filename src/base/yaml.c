@@ -258,11 +258,6 @@ static int read_events(struct reader *reader)
     return code;
 }
 
-static bool is_nothing(const struct yaml_node *root)
-{
-    return !root || (root->kind == YAML_SCALAR && !root->quoted && !root->text.n);
-}
-
 int yaml_read_text(struct arena *arena, const char *name, struct str text, struct yaml_node **ret,
                    struct err *err)
 {
@@ -289,7 +284,7 @@ int yaml_read_text(struct arena *arena, const char *name, struct str text, struc
     while (reader->depth)
         close_level(reader);
     yaml_parser_delete(&reader->parser);
-    if (!code && is_nothing(reader->root)) {
+    if (!code && (!reader->root || yaml_is_null(reader->root))) {
         reader->root = ARENA_NEW(arena, struct yaml_node);
         reader->root->kind = YAML_MAPPING;
         reader->root->line = 1;
@@ -361,6 +356,34 @@ int yaml_read_file(struct arena *arena, const char *path, struct yaml_node **ret
                                       : yaml_read_text(arena, path, buf_str(&text), ret, err);
     buf_free(&text);
     return code;
+}
+
+bool yaml_is_null(const struct yaml_node *node)
+{
+    return node->kind == YAML_SCALAR && !node->quoted &&
+           (!node->text.n || str_eq(node->text, STR("~")) ||
+            str_eq_nocase(node->text, STR("null")));
+}
+
+bool yaml_get_bool(struct str text, bool *ret)
+{
+    static const struct {
+        struct str word;
+        bool value;
+    } words[] = {
+        { STR_INIT("true"), true }, { STR_INIT("false"), false }, { STR_INIT("1"), true },
+        { STR_INIT("0"), false },   { STR_INIT("yes"), true },    { STR_INIT("no"), false },
+        { STR_INIT("on"), true },   { STR_INIT("off"), false },   { STR_INIT("t"), true },
+        { STR_INIT("f"), false },
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (str_eq_nocase(text, words[i].word)) {
+            *ret = words[i].value;
+            return true;
+        }
+    }
+    return false;
 }
 
 struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key)

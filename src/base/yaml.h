@@ -25,6 +25,12 @@ int yaml_read_file(struct arena *arena, const char *path, struct yaml_node **ret
 int yaml_read_text(struct arena *arena, const char *name, struct str text, struct yaml_node **ret,
                    struct err *err);
 
+/* "key:", "key: ~" and "key: null", in any case; never what is quoted. */
+bool yaml_is_null(const struct yaml_node *node);
+
+/* true, yes, on, t, 1 and false, no, off, f, 0, in any case; also for what a flag says. */
+bool yaml_get_bool(struct str text, bool *ret);
+
 struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key); /* or NULL */
 
 #endif

@@ -2,6 +2,7 @@
 /* sonde exporter: what the cluster is doing, for Prometheus. */
 #include "base/log.h"
 #include "base/option.h"
+#include "base/process.h"
 #include "http/metrics.h"
 #include "http/server.h"
 
@@ -398,6 +399,7 @@ int main(int argc, char **argv)
     sigset_t signals;
     int outcome, code;
 
+    process_keep_standard_fds();
     make_options();
     outcome = parse_settings(argc, argv, &exporter.arena, &exporter.settings, &err);
     if (outcome != OPTION_GO_ON) {

@@ -9,10 +9,13 @@ void node_sums_init(struct node_sums *sums, struct arena *arena)
                                                         n_node_state_words) };
 }
 
+/* A sum that does not fit is not known either. */
 static void add_u64(struct known_sum *sum, uint64_t value)
 {
-    if (value != MODEL_UNKNOWN_U64 && !__builtin_add_overflow(sum->total, value, &sum->total))
-        sum->n++;
+    if (value == MODEL_UNKNOWN_U64)
+        return;
+    sum->n++;
+    sum->is_over |= __builtin_add_overflow(sum->total, value, &sum->total);
 }
 
 static void add_u32(struct known_sum *sum, uint32_t value)
@@ -48,7 +51,7 @@ void node_sums_add(struct node_sums *sums, const struct node *node)
 static void write_sum(struct metric_writer *writer, const struct known_sum *sum, size_t n_nodes,
                       double divisor, const struct str *labels)
 {
-    if (n_nodes && !sum->n)
+    if (sum->is_over || (n_nodes && !sum->n))
         return;
     if (divisor > 0)
         metric_double(writer, labels, (double)sum->total / divisor);

@@ -7,7 +7,8 @@
 
 struct known_sum {
     uint64_t total;
-    size_t n; /* how many told their part */
+    size_t n;     /* how many told their part */
+    bool is_over; /* it is more than 64 bits hold: some node tells nonsense */
 };
 
 struct node_sums {

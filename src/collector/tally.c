@@ -35,13 +35,15 @@ struct tally_cell *tally_at(struct tally *tally, symbol row, size_t column)
     return &tally->cells[(tally->row_of[row] - 1) * tally->n_columns + column];
 }
 
-/* False, and nothing added, if the amount is unknown or too large to be true. */
-static bool add(uint64_t *sum, uint64_t amount, uint32_t tasks)
+static void add(struct tally_sum *sum, uint64_t amount, uint32_t tasks)
 {
     uint64_t all;
 
-    return amount != MODEL_UNKNOWN_U64 && !__builtin_mul_overflow(amount, tasks, &all) &&
-           !__builtin_add_overflow(*sum, all, sum);
+    if (amount == MODEL_UNKNOWN_U64)
+        return;
+    sum->is_known = true;
+    sum->is_over |= __builtin_mul_overflow(amount, tasks, &all) ||
+                    __builtin_add_overflow(sum->total, all, &sum->total);
 }
 
 void tally_add(struct tally *tally, symbol row, size_t column, const struct job *job)
@@ -50,6 +52,6 @@ void tally_add(struct tally *tally, symbol row, size_t column, const struct job 
     uint64_t cpus = job->cpus == MODEL_UNKNOWN_U32 ? MODEL_UNKNOWN_U64 : job->cpus;
 
     cell->count += job->tasks;
-    cell->cpus_known |= add(&cell->cpus, cpus, job->tasks);
-    cell->memory_known |= add(&cell->memory_bytes, job->memory_bytes, job->tasks);
+    add(&cell->cpus, cpus, job->tasks);
+    add(&cell->memory_bytes, job->memory_bytes, job->tasks);
 }

@@ -8,8 +8,12 @@
 #include "model/symbols.h"
 
 struct tally_cell {
-    uint64_t count, cpus, memory_bytes;
-    bool cpus_known, memory_known; /* at least one told */
+    uint64_t count;
+    struct tally_sum {
+        uint64_t total;
+        bool is_known; /* at least one told */
+        bool is_over;  /* more than 64 bits hold: some job tells nonsense */
+    } cpus, memory_bytes;
 };
 
 struct tally {

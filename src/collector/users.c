@@ -21,15 +21,20 @@ static const struct family families[] = {
                     { "username", "state" } },
 };
 
+static void write_sum(struct metric_writer *writer, const struct tally_sum *sum,
+                      const struct str labels[2])
+{
+    if (sum->is_known && !sum->is_over)
+        metric_u64(writer, labels, sum->total);
+}
+
 static void write_cell(struct metric_writer *writer, size_t family, const struct tally_cell *cell,
                        const struct str labels[2])
 {
     if (family == STATE_TOTAL)
         metric_u64(writer, labels, cell->count);
-    else if (family == CPU_ALLOC && cell->cpus_known)
-        metric_u64(writer, labels, cell->cpus);
-    else if (family == MEM_ALLOC && cell->memory_known)
-        metric_u64(writer, labels, cell->memory_bytes);
+    else
+        write_sum(writer, family == CPU_ALLOC ? &cell->cpus : &cell->memory_bytes, labels);
 }
 
 static void collect(const struct section *section, struct metric_writer *writer)

@@ -4,10 +4,8 @@
 #include "http/internal.h"
 
 enum {
-    /* libmicrohttpd copies the list of pieces into the connection's memory (server.c sizes it). */
-    MOST_PIECES = 256,
-    /* It sends one piece together with the header, several after it: up to this size it is cheaper
-     * to join them once than to send twice each time. */
+    /* libmicrohttpd sends one piece together with the header, several after it: up to this size it
+     * is cheaper to join them once than to send twice each time. */
     MOST_JOINED_BYTES = 64 * 1024,
 };
 

@@ -17,11 +17,24 @@ static const uint64_t most_discarded = 64 * 1024;
 /* A handler that waits for a time that has passed is called again after this, not at once. */
 static const int64_t wait_again_ns = 100 * NS_PER_MS;
 
-/* Also called by a worker: the rest of the exchange is left alone. */
-static void push_exchange(struct http_exchange **list, struct http_exchange *x)
+/* Also called by a worker: the rest of each exchange is left alone. */
+static void add_exchange(struct exchange_list *list, struct http_exchange *x)
 {
-    x->next = *list;
-    *list = x;
+    x->next = NULL;
+    if (list->first)
+        list->last->next = x;
+    else
+        list->first = x;
+    list->last = x;
+}
+
+/* The whole list, by its first; it is empty then. */
+static struct http_exchange *take_exchanges(struct exchange_list *list)
+{
+    struct http_exchange *first = list->first;
+
+    *list = (struct exchange_list){ 0 };
+    return first;
 }
 
 void exchange_reset(struct http_exchange *x)
@@ -62,35 +75,31 @@ static bool method_matches(const struct http_route *route, const char *method)
            (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
 }
 
-/* The route, or NULL; then *ret_path is one that has the path but not the method, if any has. */
-static const struct http_route *find_route(const struct http_route *routes, struct str path,
-                                           const char *method, const struct http_route **ret_path)
+static void find_route(struct http_exchange *x, const char *method)
 {
-    *ret_path = NULL;
-    for (; routes->path; routes++) {
-        if (!path_matches(routes->path, path))
+    for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++) {
+        if (!path_matches(r->path, x->path))
             continue;
-        if (method_matches(routes, method))
-            return routes;
-        if (!*ret_path)
-            *ret_path = routes;
+        if (method_matches(r, method)) {
+            x->route = r;
+            return;
+        }
+        if (!x->same_path)
+            x->same_path = r;
     }
-    return NULL;
 }
 
 static void reply_wrong_method(struct http_exchange *x)
 {
-    char allow[200];
     struct buf list;
 
-    buf_init(&list, sizeof(allow));
+    buf_init(&list, 200);
     for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++)
         if (path_matches(r->path, x->path))
             buf_printf(&list, "%s%s%s", list.n ? ", " : "", r->method,
                        strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
-    snprintf(allow, sizeof(allow), "%.*s", STR_ARG(buf_str(&list)));
+    http_add_header(x, MHD_HTTP_HEADER_ALLOW, list.p);
     buf_free(&list);
-    http_add_header(x, MHD_HTTP_HEADER_ALLOW, allow);
     reply_text(x, MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take that method\n");
 }
 
@@ -180,9 +189,8 @@ static bool judge_head(struct http_exchange *x, const char *method)
     struct http_server *server = exchange_server(x);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const struct http_route *same_path;
 
-    x->route = find_route(server->config.routes, x->path, method, &same_path);
+    find_route(x, method);
     if (x->is_bad)
         reply_text(x, MHD_HTTP_BAD_REQUEST, "this is no path\n");
     else if (info && info->header_size > server->config.max_header)
@@ -191,7 +199,7 @@ static bool judge_head(struct http_exchange *x, const char *method)
         reply_text(x, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests\n");
     if (x->answer.status)
         return false;
-    if (!x->route && same_path && same_path->open)
+    if (!x->route && x->same_path && x->same_path->open)
         reply_wrong_method(x);
     else if (server->web->n_users && !(x->route && x->route->open))
         return ask_password(x);
@@ -199,19 +207,15 @@ static bool judge_head(struct http_exchange *x, const char *method)
 }
 
 /* After judge_head and, where a password was asked for, with it known. */
-static enum MHD_Result begin_body(struct http_exchange *x, const char *method)
+static enum MHD_Result begin_body(struct http_exchange *x)
 {
     uint64_t declared = declared_body(x);
-    const struct http_route *same_path;
 
     x->step = STEP_BODY;
-    if (!x->answer.status && !x->route) {
-        find_route(exchange_server(x)->config.routes, x->path, method, &same_path);
-        if (same_path)
-            reply_wrong_method(x);
-        else
-            reply_text(x, MHD_HTTP_NOT_FOUND, "there is nothing at this path\n");
-    }
+    if (!x->answer.status && !x->route && x->same_path)
+        reply_wrong_method(x);
+    else if (!x->answer.status && !x->route)
+        reply_text(x, MHD_HTTP_NOT_FOUND, "there is nothing at this path\n");
     if (x->route)
         buf_init(&x->body, x->route->max_body);
     if (x->route && declared > x->route->max_body)
@@ -245,11 +249,11 @@ static bool obey(struct http_exchange *x, enum http_verdict verdict)
             x->wait_until_ns = now + wait_again_ns;
         if (x->wait_until_ns < server->next_wait_ns)
             server->next_wait_ns = x->wait_until_ns;
-        push_exchange(&server->waiting, x);
+        add_exchange(&server->waiting, x);
         return true;
     case HTTP_WORK:
         x->step = STEP_WORK;
-        push_exchange(&server->to_work, x);
+        add_exchange(&server->to_work, x);
         return true;
     case HTTP_DONE:
         break;
@@ -313,11 +317,11 @@ enum MHD_Result exchange_on_request(void *arg, struct MHD_Connection *mhd, const
             suspend(x, STEP_VERDICT);
             return MHD_YES;
         }
-        return begin_body(x, method);
+        return begin_body(x);
     case STEP_VERDICT:
         conn_enter(x->conn, STAGE_READING);
         accept_verdict(x, x->waiter.verdict);
-        return begin_body(x, method);
+        return begin_body(x);
     case STEP_BODY:
         if (*data_size == 0)
             return handle(x);
@@ -356,17 +360,19 @@ static void work(struct pool_job *job)
 
     x->route->work(server->config.ctx, x);
     pthread_mutex_lock(&server->lock);
-    push_exchange(&server->done, x);
+    add_exchange(&server->done, x);
     pthread_mutex_unlock(&server->lock);
     server_signal(server);
 }
 
 void exchange_start_work(struct http_server *server)
 {
-    while (server->to_work) {
-        struct http_exchange *x = server->to_work;
+    struct http_exchange *to_work = take_exchanges(&server->to_work);
 
-        server->to_work = x->next;
+    while (to_work) {
+        struct http_exchange *x = to_work;
+
+        to_work = x->next;
         x->job.run = work;
         if (x->route->work && pool_push(server->workers, &x->job))
             continue;
@@ -379,10 +385,9 @@ void exchange_start_work(struct http_server *server)
 
 void exchange_call_waiting(struct http_server *server, bool all)
 {
-    struct http_exchange *waiting = server->waiting;
+    struct http_exchange *waiting = take_exchanges(&server->waiting);
     int64_t now = server_now(server);
 
-    server->waiting = NULL;
     server->next_wait_ns = INT64_MAX;
     while (waiting) {
         struct http_exchange *x = waiting;
@@ -416,8 +421,7 @@ void exchange_finish_work(struct http_server *server)
     struct http_exchange *done;
 
     pthread_mutex_lock(&server->lock);
-    done = server->done;
-    server->done = NULL;
+    done = take_exchanges(&server->done);
     pthread_mutex_unlock(&server->lock);
     while (done) {
         struct http_exchange *x = done;

@@ -29,6 +29,10 @@ enum stage {
     STAGES,
 };
 
+/* libmicrohttpd copies the list of an answer's pieces into the connection's memory: what server.c
+ * makes room for, and body.c keeps to. */
+enum { MOST_PIECES = 256 };
+
 /* How far an exchange has come. */
 enum step {
     STEP_HEAD,    /* the header is complete: who asks for what? */
@@ -56,9 +60,10 @@ struct answer {
 struct http_exchange {
     struct conn *conn;
     enum step step;
-    bool is_bad;     /* its URI is not acceptable */
-    bool is_too_big; /* its body */
-    const struct http_route *route;
+    bool is_bad;                        /* its URI is not acceptable */
+    bool is_too_big;                    /* its body */
+    const struct http_route *route;     /* or NULL … */
+    const struct http_route *same_path; /* … and then one of another method, if there is */
     struct str path; /* in libmicrohttpd's memory, as headers and arguments are */
     struct buf body;
     int64_t started_ns, wait_until_ns;
@@ -70,6 +75,11 @@ struct http_exchange {
     void *state;
     void (*free_state)(void *);
     struct answer answer;
+};
+
+/* In the order of arrival: first come, first served. */
+struct exchange_list {
+    struct http_exchange *first, *last;
 };
 
 /* A client's connection: a slot of a table that is made once, so that neither a connection nor a
@@ -122,7 +132,7 @@ struct http_server {
     struct webconfig *web;
     double rate_tokens;
     int64_t rate_at_ns, checked_files_ns;
-    struct http_exchange *to_work, *waiting;
+    struct exchange_list to_work, waiting;
     int64_t next_wait_ns; /* the earliest that any of `waiting` asked for */
     uint64_t progress;    /* grows with everything that happens to any connection */
     bool is_draining;
@@ -130,7 +140,7 @@ struct http_server {
     /* Other threads too: */
     atomic_bool is_woken, is_stopping, has_new_web;
     pthread_mutex_t lock; /* of the next two */
-    struct http_exchange *done;
+    struct exchange_list done;
     struct webconfig *new_web;
     pthread_mutex_t reload_lock;
     struct webconfig_files files; /* under reload_lock */

@@ -103,7 +103,14 @@ static int open_everywhere(uint16_t port)
     return fd;
 }
 
-/* A name may have several addresses: the first that works is taken, IPv4 before IPv6. */
+/* A port that is taken or forbidden on one address is not looked for on the next of the same name:
+ * clients would reach now the one server and now the other. */
+static bool is_final(int fd)
+{
+    return fd >= 0 || fd == -EADDRINUSE || fd == -EACCES;
+}
+
+/* A name may have several addresses: the first that this machine has is taken, IPv4 before IPv6. */
 static int open_host(const struct place *place, struct err *err)
 {
     static const int families[] = { AF_INET, AF_INET6 };
@@ -120,8 +127,8 @@ static int open_host(const struct place *place, struct err *err)
     if (r)
         return err_set(err, EADDRNOTAVAIL, "can't listen on %s: %s", quote(place->host).text,
                        gai_strerror(r));
-    for (size_t i = 0; i < 2 && fd < 0; i++)
-        for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next)
+    for (size_t i = 0; i < 2 && !is_final(fd); i++)
+        for (const struct addrinfo *a = found; a && !is_final(fd); a = a->ai_next)
             if (a->ai_family == families[i])
                 fd = open_tcp(a->ai_addr, a->ai_addrlen);
     freeaddrinfo(found);

@@ -9,7 +9,6 @@
 
 enum {
     MOST_EVENTS = 64,
-    MOST_PIECES_BYTES = 256 * sizeof(struct MHD_IoVec),
     ANSWER_BYTES = 4096, /* for the answer's header in the connection's memory */
     FUTILE_WAIT_MS = 10,
     DRAIN_WAIT_MS = 50,
@@ -151,6 +150,7 @@ static void run_to_the_end(struct http_server *server)
 /* No new connections and no new requests; what is under way may come to its end. */
 static void drain(struct http_server *server)
 {
+    /* Not by the configured clock: whoever moves that one on may be waiting in http_stop. */
     int64_t deadline = clock_mono(&clock_real) + drain_ns;
 
     server->is_draining = true;
@@ -278,7 +278,7 @@ static int start_daemon(struct listener *listener, struct err *err)
     struct http_server *server = listener->server;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (server->has_tls ? MHD_USE_TLS : 0);
     size_t header = server->config.max_header;
-    size_t memory = header + header / 2 + ANSWER_BYTES + MOST_PIECES_BYTES;
+    size_t memory = header + header / 2 + ANSWER_BYTES + MOST_PIECES * sizeof(struct MHD_IoVec);
     const struct MHD_OptionItem options[] = {
         { MHD_OPTION_LISTEN_SOCKET, listener->socket.fd, NULL },
         { MHD_OPTION_CONNECTION_LIMIT, (intptr_t)server->n_slots, NULL },

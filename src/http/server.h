@@ -48,7 +48,8 @@ struct http_config {
 
 int http_start(const struct http_config *config, struct http_server **ret, struct err *err);
 
-/* Answers what is under way, for 2 s at most, then with 503; a `work` that runs is waited for. */
+/* Answers what is under way, for 2 s at most, then with 503; a `work` that runs and a password that
+ * is being checked are waited for. */
 struct http_server *http_stop(struct http_server *server);
 
 /* Reads web.config.file again; on any mistake everything stays as it was and err says why. */
@@ -81,7 +82,8 @@ struct str http_query(const struct http_exchange *x, const char *name, size_t nt
 /* A place for the handler's own state between calls; freed with the exchange by `free_state`. */
 void **http_state(struct http_exchange *x, void (*free_state)(void *));
 
-/* Stays in force until it is set anew: each wait needs a time, unless http_wake is sure to come. */
+/* Once it has passed, a handler that waits on is called every 100 ms until it sets another. Without
+ * one, only http_wake ends a wait. */
 void http_wait_until(struct http_exchange *x, int64_t mono_ns);
 
 /* The answer. The text is copied. Security headers are added to every answer. */

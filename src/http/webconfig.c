@@ -31,6 +31,7 @@ struct reader {
     const struct yaml_node *client_auth, *sans;
     const struct yaml_node *min_version, *max_version;
     struct priority_settings priority;
+    struct webconfig_header headers[WEBCONFIG_HEADERS];
     bool http2; /* the server speaks HTTP/1.1 only, so either value is fine */
 };
 
@@ -39,6 +40,9 @@ struct key {
     int (*set)(struct reader *reader, const struct yaml_node *node, void *place);
     size_t offset; /* of the place in struct reader */
 };
+
+/* The file may set all but the last, which the toolkit does not have. */
+enum { SETTABLE_HEADERS = WEBCONFIG_HEADERS - 1 };
 
 static const struct webconfig_header default_headers[WEBCONFIG_HEADERS] = {
     { "Content-Security-Policy",
@@ -49,7 +53,7 @@ static const struct webconfig_header default_headers[WEBCONFIG_HEADERS] = {
     { "X-Content-Type-Options", "nosniff", false },
     { "X-XSS-Protection", "", false },
     { "Strict-Transport-Security", "", false },
-    { "Referrer-Policy", "no-referrer", false }, /* the only one that the toolkit does not have */
+    { "Referrer-Policy", "no-referrer", false },
 };
 
 static const struct priority_name client_auth_types[] = {
@@ -76,11 +80,6 @@ static int refuse(struct reader *reader, const struct yaml_node *node, const cha
                    sentence);
 }
 
-static bool is_null(const struct yaml_node *node)
-{
-    return node->kind == YAML_SCALAR && !node->quoted && node->text.n == 0;
-}
-
 static int unknown_key(struct reader *reader, const struct yaml_node *node, const struct key *keys)
 {
     const char *nearest = NULL;
@@ -100,7 +99,7 @@ static int unknown_key(struct reader *reader, const struct yaml_node *node, cons
 
 static int set_keys(struct reader *reader, const struct yaml_node *section, const struct key *keys)
 {
-    if (is_null(section))
+    if (yaml_is_null(section))
         return 0;
     if (section->kind != YAML_MAPPING)
         return refuse(reader, section, "keys and values are expected here, beginning with \"%s:\"",
@@ -120,11 +119,16 @@ static int set_keys(struct reader *reader, const struct yaml_node *section, cons
     return 0;
 }
 
+static struct str text_of(const struct yaml_node *node)
+{
+    return yaml_is_null(node) ? STR("") : node->text;
+}
+
 static int set_text(struct reader *reader, const struct yaml_node *node, void *place)
 {
     if (node->kind != YAML_SCALAR)
         return refuse(reader, node, "\"%s\" takes one text", quote(node->key).text);
-    *(struct str *)place = node->text;
+    *(struct str *)place = text_of(node);
     return 0;
 }
 
@@ -139,12 +143,12 @@ static int set_word(struct reader *reader, const struct yaml_node *node, void *p
 
 static int set_list(struct reader *reader, const struct yaml_node *node, void *place)
 {
-    if (is_null(node))
+    if (yaml_is_null(node))
         return 0;
     if (node->kind != YAML_LIST)
         return refuse(reader, node, "\"%s\" takes a list", quote(node->key).text);
     for (const struct yaml_node *item = node->child; item; item = item->next)
-        if (item->kind != YAML_SCALAR)
+        if (item->kind != YAML_SCALAR || yaml_is_null(item))
             return refuse(reader, item, "\"%s\" takes a list of texts", quote(node->key).text);
     *(const struct yaml_node **)place = node;
     return 0;
@@ -152,16 +156,9 @@ static int set_list(struct reader *reader, const struct yaml_node *node, void *p
 
 static int set_bool(struct reader *reader, const struct yaml_node *node, void *place)
 {
-    static const struct str words[] = { STR_INIT("false"), STR_INIT("true"), STR_INIT("no"),
-                                        STR_INIT("yes"),   STR_INIT("off"),  STR_INIT("on") };
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (node->kind == YAML_SCALAR && str_eq_nocase(node->text, words[i])) {
-            *(bool *)place = i % 2;
-            return 0;
-        }
-    }
-    return refuse(reader, node, "\"%s\" is true or false", quote(node->key).text);
+    if (node->kind != YAML_SCALAR || !yaml_get_bool(node->text, place))
+        return refuse(reader, node, "\"%s\" is true or false", quote(node->key).text);
+    return 0;
 }
 
 /* The row of a table of names; *ret stays as it is where nothing is said. */
@@ -171,7 +168,7 @@ static int find_word(struct reader *reader, const struct yaml_node *node,
     const struct priority_name *row;
     const char *nearest;
 
-    if (!node || is_null(node))
+    if (!node || yaml_is_null(node))
         return 0;
     row = priority_find(names, node->text, &nearest);
     if (!row)
@@ -213,8 +210,7 @@ static const struct key tls_keys[] = {
 static int set_tls(struct reader *reader, const struct yaml_node *node, void *place)
 {
     (void)place;
-    if (node->kind == YAML_MAPPING && node->child)
-        reader->tls = node;
+    reader->tls = node; /* also an empty one: who began it does not want plain HTTP */
     return set_keys(reader, node, tls_keys);
 }
 
@@ -228,16 +224,12 @@ static bool is_one_line(struct str s)
 
 static int set_header(struct reader *reader, const struct yaml_node *node, void *place)
 {
-    struct webconfig_header *header = NULL;
+    struct webconfig_header *header = place;
     struct str value;
 
-    (void)place;
-    for (size_t i = 0; i < WEBCONFIG_HEADERS && !header; i++)
-        if (str_eq(str_of(reader->web->headers[i].name), node->key))
-            header = &reader->web->headers[i];
     if (node->kind != YAML_SCALAR || !is_one_line(node->text))
         return refuse(reader, node, "\"%s\" takes one line of text", quote(node->key).text);
-    value = str_trim(node->text);
+    value = str_trim(text_of(node));
     if (value.n && str_eq(node->key, STR("X-Frame-Options")) &&
         !str_eq_nocase(value, STR("deny")) && !str_eq_nocase(value, STR("sameorigin")))
         return refuse(reader, node, "X-Frame-Options is deny or sameorigin");
@@ -251,21 +243,24 @@ static int set_header(struct reader *reader, const struct yaml_node *node, void 
 
 static int set_headers(struct reader *reader, const struct yaml_node *node, void *place)
 {
-    static const struct key keys[] = {
-        { "Content-Security-Policy", set_header, 0 },   { "X-Frame-Options", set_header, 0 },
-        { "X-Content-Type-Options", set_header, 0 },    { "X-XSS-Protection", set_header, 0 },
-        { "Strict-Transport-Security", set_header, 0 }, { 0 },
-    };
+    struct key keys[SETTABLE_HEADERS + 1] = { 0 };
+    struct webconfig_header *headers = place;
+    int r;
 
-    (void)place;
-    return set_keys(reader, node, keys);
+    memcpy(headers, default_headers, sizeof(default_headers));
+    for (size_t i = 0; i < SETTABLE_HEADERS; i++)
+        keys[i] = (struct key){ headers[i].name, set_header,
+                                offsetof(struct reader, headers) + i * sizeof(headers[i]) };
+    r = set_keys(reader, node, keys);
+    memcpy(reader->web->headers, headers, sizeof(reader->web->headers));
+    return r;
 }
 
 static int set_http(struct reader *reader, const struct yaml_node *node, void *place)
 {
     static const struct key keys[] = {
         { "http2", set_bool, offsetof(struct reader, http2) },
-        { "headers", set_headers, 0 },
+        { "headers", set_headers, offsetof(struct reader, headers) },
         { 0 },
     };
 
@@ -313,7 +308,7 @@ static int set_users(struct reader *reader, const struct yaml_node *node, void *
     size_t n = 0;
 
     (void)place;
-    if (is_null(node))
+    if (yaml_is_null(node))
         return 0;
     if (node->kind != YAML_MAPPING)
         return refuse(reader, node, "basic_auth_users takes names and hashes: \"alice: $2y$…\"");
@@ -447,7 +442,11 @@ static int find_pem(struct reader *reader, const char *name, struct str text, st
         return refuse(reader, reader->tls, "there is both %s and %s_file: leave one", name, name);
     if (!text.n && !file.n) {
         *ret = (struct str){ 0 };
-        return is_needed ? refuse(reader, reader->tls, "tls_server_config lacks %s_file", name) : 0;
+        return is_needed ? refuse(reader, reader->tls,
+                                  "tls_server_config lacks %s_file: add it, or remove the section "
+                                  "for HTTP without TLS",
+                                  name)
+                         : 0;
     }
     if (text.n) {
         *ret = text;

@@ -129,13 +129,22 @@ void refresher_stats(struct refresher *refresher, struct refresh_stats *ret)
     pthread_mutex_unlock(&refresher->lock);
 }
 
+/* Whether what has been rendered would come out otherwise. */
+static bool renders_otherwise(const struct publish_config *a, const struct publish_config *b)
+{
+    return a->collectors != b->collectors || a->max_segment != b->max_segment ||
+           !str_eq(a->const_labels, b->const_labels);
+}
+
 void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning)
 {
-    pthread_mutex_lock(&refresher->lock);
-    unsigned generation = refresher->config.tuning.publish.generation + 1;
+    struct refresh_tuning *ours = &refresher->config.tuning;
+    unsigned generation;
 
-    refresher->config.tuning = *tuning;
-    refresher->config.tuning.publish.generation = generation;
+    pthread_mutex_lock(&refresher->lock);
+    generation = ours->publish.generation + renders_otherwise(&ours->publish, &tuning->publish);
+    *ours = *tuning;
+    ours->publish.generation = generation;
     pthread_mutex_unlock(&refresher->lock);
 }
 

@@ -139,10 +139,12 @@ int frame_feed(struct frame *frame, struct str piece, struct err *err)
 
 int frame_finish(struct frame *frame, struct err *err)
 {
-    struct str rest = str_head(str_trim(buf_str(&frame->rest)), 60);
+    struct str rest = str_trim(buf_str(&frame->rest));
 
     if (!rest.n && !frame->skipping)
         return 0;
+    /* Without the token, which would make the same sentence another one each time. */
+    rest = str_head(str_head(rest, str_find_str(rest, str_of(frame->token))), 60);
     return err_set(err, EBADMSG, "the answer ends in the middle of a record, or is garbage: %.*s",
                    STR_ARG(rest));
 }

@@ -43,7 +43,7 @@ class Answer:
     def samples(self):
         """name{labels} → value, as text; every line must be a comment or a sample."""
         found = {}
-        for line in self.text.splitlines():
+        for line in self.text.split("\n")[:-1]:
             if line.startswith("#"):
                 continue
             match = re.fullmatch(r'([a-zA-Z_:][\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (\S+)', line)

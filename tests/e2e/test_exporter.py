@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The exporter as its user meets it: flags, files, formats, signals, limits."""
+import base64
 import concurrent.futures
 import pathlib
 import signal
@@ -175,6 +176,23 @@ class Flags(unittest.TestCase):
         process.terminate()
         self.assertEqual(process.wait(sonde.DEADLINE), 0)
         process.stdout.close()
+
+
+class Passwords(unittest.TestCase):
+    # "correct horse", bcrypt at a cost low enough for a test
+    CONFIG = "basic_auth_users:\n  alice: $2b$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2\n"
+
+    def test_only_who_knows_the_password_sees_the_metrics(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write(self.CONFIG)
+            file.flush()
+            exporter = self.enterContext(Exporter("--demo", f"--web.config.file={file.name}"))
+            self.assertEqual(exporter.get("/metrics").status, 401)
+            self.assertEqual(exporter.get("/-/healthy").status, 200)
+            for password, status in (("correct horse", 200), ("wrong", 401), ("correct horse", 200)):
+                token = base64.b64encode(f"alice:{password}".encode()).decode()
+                answer = exporter.get("/metrics", headers={"Authorization": f"Basic {token}"})
+                self.assertEqual(answer.status, status, password)
 
 
 class Signals(unittest.TestCase):

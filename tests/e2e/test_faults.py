@@ -117,6 +117,15 @@ class Faults(unittest.TestCase):
         self.assertNotIn('slurm_user_mem_alloc{username="alice",state="PENDING"}', samples)
         self.assertNotIn("slurm_cpu_load", samples)
 
+    def test_sums_that_do_not_fit_are_absent(self):
+        huge = "9000000000000"  # in MiB: three of them are more than 64 bits of bytes
+        exporter = self.start(f"answer '{job(tres_alloc='cpu=1,mem=9E')}{job(JobID='2', tres_alloc='cpu=1,mem=9E')}'",
+                              sinfo="answer '" + "".join(node(NodeList=f"n{i}", Memory=huge) for i in range(3)) + "'")
+        samples = exporter.metrics().samples()
+        self.assertNotIn('slurm_user_mem_alloc{username="alice",state="RUNNING"}', samples)
+        self.assertEqual(samples['slurm_user_cpu_alloc{username="alice",state="RUNNING"}'], "2")
+        self.assertNotIn("slurm_mem_real", samples)
+
     def test_a_user_may_be_called_none_and_another_have_no_name(self):
         answer = self.start(f"answer '{job(UserName='none')}{job(JobID='2', UserName='unknown')}"
                             f"{job(JobID='3', UserName='(null)', UserID='4711')}'").metrics()

@@ -210,10 +210,9 @@ struct reply client_get(struct client *client, const char *path)
     return client_get_with(client, path, "");
 }
 
-bool client_is_closed(struct client *client)
+void client_await_close(struct client *client)
 {
     do
         client->n = client->used = 0;
     while (receive(client));
-    return true;
 }

@@ -40,7 +40,7 @@ struct reply client_get(struct client *client, const char *path);
 struct reply client_get_with(struct client *client, const char *path, const char *headers);
 
 /* Returns when the server has closed the connection; bytes before that are dropped. */
-bool client_is_closed(struct client *client);
+void client_await_close(struct client *client);
 
 /* The value of a header, empty if absent. */
 struct str reply_header(const struct reply *reply, const char *name);

@@ -20,7 +20,7 @@ struct stage {
     struct log *log;
     struct http_body *body;
     char pieces[3][30000];
-    atomic_int n_released, n_freed_states, n_wait_calls, n_worked;
+    atomic_int n_released, n_freed_states, n_wait_calls, n_worked, n_turns;
     atomic_bool is_ready;
     sem_t work_began, work_may_end;
 };
@@ -125,6 +125,28 @@ static void work(void *ctx, struct http_exchange *x)
     http_reply(x, 200, "text/plain", str_of(text));
 }
 
+/* Waits for ready, then goes to work; the answer tells whose turn it was at both. */
+static enum http_verdict wait_for_turn(void *ctx, struct http_exchange *x)
+{
+    struct stage *s = ctx;
+
+    atomic_fetch_add(&s->n_wait_calls, 1);
+    if (!atomic_load(&s->is_ready))
+        return HTTP_WAIT;
+    *http_state(x, NULL) = (void *)(intptr_t)atomic_fetch_add(&s->n_turns, 1);
+    return HTTP_WORK;
+}
+
+static void tell_turn(void *ctx, struct http_exchange *x)
+{
+    struct stage *s = ctx;
+    char text[100];
+
+    snprintf(text, sizeof(text), "called as %d, worked on as %d",
+             (int)(intptr_t)*http_state(x, NULL), atomic_fetch_add(&s->n_worked, 1));
+    http_reply(x, 200, "text/plain", str_of(text));
+}
+
 static enum http_verdict say_nothing(void *ctx, struct http_exchange *x)
 {
     (void)ctx;
@@ -142,6 +164,7 @@ static const struct http_route routes[] = {
     { "GET", "/wait", 0, false, wait_for_ready, NULL },
     { "GET", "/until", 0, false, wait_until, NULL },
     { "GET", "/work", 0, false, go_to_work, work },
+    { "GET", "/turn", 0, false, wait_for_turn, tell_turn },
     { "GET", "/nothing", 0, false, say_nothing, NULL },
     { 0 },
 };
@@ -413,7 +436,7 @@ static void a_body_is_taken_up_to_its_ceiling(void **state)
     client_send(&client, (struct str){ request, (size_t)head });
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 413);
-    assert_true(client_is_closed(&client));
+    client_await_close(&client);
 }
 
 static void a_small_body_too_many_is_413_and_the_connection_lives(void **state)
@@ -526,6 +549,57 @@ static void work_runs_elsewhere_and_past_the_queue_there_is_503(void **state)
     client_close(&third);
 }
 
+static void those_who_wait_get_their_turn_in_the_order_they_came(void **state)
+{
+    static const struct str listen = STR_INIT("127.0.0.1:0");
+    struct http_config config = ordinary(&listen);
+    static struct client clients[4];
+
+    (void)state;
+    config.queue = 4;
+    start(&config);
+    for (int i = 0; i < 4; i++) {
+        client_open(&clients[i], http_address(stage.server, 0));
+        client_send_text(&clients[i], "GET /turn HTTP/1.1\r\nHost: x\r\n\r\n");
+        wait_until_true(stage.n_wait_calls == i + 1);
+    }
+    atomic_store(&stage.is_ready, true);
+    http_wake(stage.server);
+    for (int i = 0; i < 4; i++) {
+        struct reply reply = client_read(&clients[i], true);
+        char expected[100];
+
+        snprintf(expected, sizeof(expected), "called as %d, worked on as %d", i, i);
+        assert_str(reply.body, expected);
+        client_close(&clients[i]);
+    }
+}
+
+static void when_the_queue_is_full_the_last_to_come_is_refused(void **state)
+{
+    static struct client third;
+    struct reply reply;
+
+    (void)state;
+    start_ordinary();
+    client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
+    sem_wait(&stage.work_began);
+    client_open(&other, http_address(stage.server, 0));
+    client_send_text(&other, "GET /turn HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_true(stage.n_wait_calls == 1);
+    client_open(&third, http_address(stage.server, 0));
+    client_send_text(&third, "GET /turn HTTP/1.1\r\nHost: x\r\n\r\n");
+    wait_until_true(stage.n_wait_calls == 2);
+    atomic_store(&stage.is_ready, true);
+    http_wake(stage.server);
+    reply = client_read(&third, true);
+    assert_int_equal(reply.status, 503);
+    sem_post(&stage.work_may_end);
+    reply = client_read(&other, true);
+    assert_int_equal(reply.status, 200);
+    client_close(&third);
+}
+
 static void a_client_that_leaves_while_it_waits_does_no_harm(void **state)
 {
     struct linger reset = { .l_onoff = 1 };
@@ -563,7 +637,7 @@ static void a_half_closed_client_gets_its_answer(void **state)
     http_wake(stage.server);
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 200);
-    assert_true(client_is_closed(&client));
+    client_await_close(&client);
 }
 
 static void stopping_answers_what_is_under_way(void **state)
@@ -579,8 +653,8 @@ static void stopping_answers_what_is_under_way(void **state)
     stage.server = http_stop(stage.server);
     reply = client_read(&client, true);
     assert_str(reply.body, "worked on /work\n");
-    assert_true(client_is_closed(&client));
-    assert_true(client_is_closed(&other));
+    client_await_close(&client);
+    client_await_close(&other);
 }
 
 static void stopping_does_not_wait_for_a_handler_that_never_ends(void **state)
@@ -682,6 +756,24 @@ static void a_taken_port_is_one_clear_sentence(void **state)
              "--web.listen-address",
              STR_ARG(str_skip(listen, strlen("127.0.0.1:"))));
     assert_string_equal(err.text, sentence);
+}
+
+static void a_port_taken_on_one_address_of_a_name_is_taken(void **state)
+{
+    struct str address, listen;
+    struct http_config config;
+    struct http_server *second;
+    char text[100];
+    struct err err;
+
+    (void)state;
+    start_ordinary();
+    address = str_of(http_address(stage.server, 0));
+    snprintf(text, sizeof(text), "localhost:%s", address.p + strlen("http://127.0.0.1:"));
+    listen = str_of(text);
+    config = ordinary(&listen);
+    assert_int_equal(http_start(&config, &second, &err), -EADDRINUSE);
+    assert_contains(err.text, "on localhost is taken");
 }
 
 static void addresses_that_are_none_are_refused(void **state)
@@ -831,12 +923,15 @@ int main(void)
         test(a_waiting_handler_is_called_again_when_woken),
         test(a_waiting_handler_is_called_again_at_its_time),
         test(work_runs_elsewhere_and_past_the_queue_there_is_503),
+        test(those_who_wait_get_their_turn_in_the_order_they_came),
+        test(when_the_queue_is_full_the_last_to_come_is_refused),
         test(a_client_that_leaves_while_it_waits_does_no_harm),
         test(a_half_closed_client_gets_its_answer),
         test(stopping_answers_what_is_under_way),
         test(stopping_does_not_wait_for_a_handler_that_never_ends),
         test(it_can_be_stopped_in_the_middle_of_anything),
         test(a_taken_port_is_one_clear_sentence),
+        test(a_port_taken_on_one_address_of_a_name_is_taken),
         test(addresses_that_are_none_are_refused),
         test(several_addresses_are_served_at_once),
         test(a_unix_socket_is_served_and_a_stale_one_replaced),

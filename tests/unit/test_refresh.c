@@ -395,6 +395,8 @@ static void tuning_keeps_what_was_learned_and_renders_it_anew(void **state)
     struct snapshot *snapshot;
 
     refresh_jobs(f);
+    refresher_tune(f->refresher, &f->tuning);
+    assert_true(want_jobs(f)); /* nothing has changed */
     f->tuning.publish.collectors = 1;
     refresher_tune(f->refresher, &f->tuning);
     assert_true(shows_jobs(f));

@@ -124,8 +124,11 @@ static void without_a_file_there_is_no_tls_and_no_password(void **state)
 static void an_empty_file_changes_nothing(void **state)
 {
     static const char *const empty[] = {
-        "", "# nothing\n", "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\n",
-        "tls_server_config: {}\nrate_limit:\n"
+        "",
+        "# nothing\n",
+        "~\n",
+        "http_server_config:\nbasic_auth_users:\n",
+        "http_server_config: { headers: null }\nbasic_auth_users: ~\nrate_limit: Null\n",
     };
 
     (void)state;
@@ -137,6 +140,21 @@ static void an_empty_file_changes_nothing(void **state)
         assert_int_equal(web->rate_interval_ns, 0);
         webconfig_unref(web);
     }
+}
+
+static void an_empty_tls_section_is_not_taken_for_plain_http(void **state)
+{
+    static const char *const empty[] = {
+        "tls_server_config: {}\n",
+        "tls_server_config:\n  # cert_file: cert.pem\n  # key_file: key.pem\n",
+        "tls_server_config: ~\n",
+        "tls_server_config: null\n",
+        "tls_server_config:\n  cert_file: ~\n  key_file:\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
+        load_bad(empty[i], 1, "tls_server_config lacks cert_file: add it, or remove the section");
 }
 
 static void every_key_of_the_toolkit_is_known(void **state)
@@ -192,6 +210,9 @@ static void a_blank_header_is_left_out(void **state)
     (void)state;
     assert_string_equal(header(web, "X-Frame-Options"), "");
     webconfig_unref(web);
+    web = load_good("http_server_config:\n  headers:\n    X-Frame-Options: ~\n");
+    assert_string_equal(header(web, "X-Frame-Options"), "");
+    webconfig_unref(web);
 }
 
 static void append_indented(struct buf *out, const char *pem)
@@ -243,6 +264,7 @@ static void wrong_values_are_refused_with_their_line(void **state)
     load_bad(TLS "  min_version: TLS14\n", 4, "\"TLS14\" is not known, the nearest valid one is");
     load_bad(TLS "  min_version: TLS13\n  max_version: TLS12\n", 1, "above max_version");
     load_bad(TLS "  cipher_suites:\n    - TLS_AES_128_GCM_SHA265\n", 5, "TLS_AES_128_GCM_SHA256");
+    load_bad(TLS "  cipher_suites: [ ~ ]\n", 4, "list of texts");
     load_bad(TLS "  cipher_suites: TLS_AES_128_GCM_SHA256\n", 4, "takes a list");
     load_bad(TLS "  curve_preferences: [ P256 ]\n", 4, "CurveP256");
     load_bad(TLS "  client_auth_type: Require\n", 4, "\"Require\" is not known");
@@ -341,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(without_a_file_there_is_no_tls_and_no_password),
         test(an_empty_file_changes_nothing),
+        test(an_empty_tls_section_is_not_taken_for_plain_http),
         test(every_key_of_the_toolkit_is_known),
         test(a_blank_header_is_left_out),
         test(certificates_may_stand_in_the_file_itself),

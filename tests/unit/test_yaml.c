@@ -394,6 +394,41 @@ static void an_unreadable_file_is_denied(void **state)
         assert_int_equal(seteuid(0), 0);
 }
 
+static void null_is_what_is_not_quoted_and_empty_a_tilde_or_the_word(void **state)
+{
+    static const char *const nulls[] = { "a:", "a: ~", "a: null", "a: Null", "a: NULL" };
+    static const char *const others[] = { "a: ''", "a: '~'", "a: \"null\"", "a: nul",
+                                          "a: ~x", "a: []",  "a: {}",       "a: |\n  null" };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++) {
+        read_well(fixture, str_of(nulls[i]));
+        assert_true(yaml_is_null(fixture->root->child));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        read_well(fixture, str_of(others[i]));
+        assert_false(yaml_is_null(fixture->root->child));
+    }
+    read_well(fixture, STR("null\n"));
+    assert_int_equal(fixture->root->kind, YAML_MAPPING);
+}
+
+static void a_truth_is_one_of_five_pairs_of_words(void **state)
+{
+    static const char *const words[] = { "false", "TRUE", "no", "Yes", "off",
+                                         "on",    "f",    "T",  "0",   "1" };
+    static const char *const others[] = { "", "2", "y", "truee", "tru", "01" };
+    bool value;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        assert_true(yaml_get_bool(str_of(words[i]), &value));
+        assert_int_equal(value, i % 2);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(yaml_get_bool(str_of(others[i]), &value));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -418,6 +453,8 @@ int main(void)
         TEST(a_file_is_read_by_its_name),
         TEST(a_file_that_cannot_be_read_says_why_and_what_to_do),
         TEST(an_unreadable_file_is_denied),
+        TEST(null_is_what_is_not_quoted_and_empty_a_tilde_or_the_word),
+        TEST(a_truth_is_one_of_five_pairs_of_words),
     };
 
     return RUN_TESTS(tests);
