@@ -89,7 +89,7 @@ void conn_cut_quiet(struct http_server *server)
 
 /* The one that has been longest without a whole request; that may be the newest, if all others
  * are being answered. */
-static void evict(struct http_server *server)
+void conn_evict(struct http_server *server)
 {
     static const enum stage quiet[] = { STAGE_IDLE, STAGE_RESTING, STAGE_READING };
     struct conn *oldest = NULL;
@@ -270,11 +270,12 @@ static struct conn *open_conn(struct listener *listener, struct MHD_Connection *
     conn->exchange.conn = conn;
     list_append(&server->stages[STAGE_READING], conn);
     server->n_live++;
+    listener->unheard_since_ns = 0;
     atomic_fetch_add(&server->n_open, 1);
     if (server->has_tls)
         prepare_tls(conn);
     if (server->n_live > server->max_connections)
-        evict(server);
+        conn_evict(server);
     return conn;
 }
 
@@ -290,6 +291,8 @@ static void close_conn(struct conn *conn)
     if (conn->stage != STAGE_CUT)
         server->n_live--;
     atomic_fetch_sub(&server->n_open, 1);
+    /* libmicrohttpd listens again, after it could not accept, only when it is run once more. */
+    conn->listener->must_run = true;
     conn->next = server->closed_slots;
     server->closed_slots = conn;
 }

@@ -183,6 +183,36 @@ static uint64_t declared_body(const struct http_exchange *x)
     return length.p && !num_get_u64(length, &n) ? UINT64_MAX : n;
 }
 
+static enum MHD_Result count_lengths(void *arg, enum MHD_ValueKind kind, const char *key,
+                                     size_t key_size, const char *value, size_t value_size)
+{
+    unsigned *lengths = arg;
+    struct str name = { key, key_size };
+
+    (void)kind;
+    (void)value;
+    (void)value_size;
+    *lengths += str_eq_nocase(name, STR(MHD_HTTP_HEADER_CONTENT_LENGTH)) ||
+                str_eq_nocase(name, STR(MHD_HTTP_HEADER_TRANSFER_ENCODING));
+    return MHD_YES;
+}
+
+/* A proxy in front of us may see another end of the body than we do, and take what follows for
+ * somebody else's request. */
+static bool is_ambiguous(const struct http_exchange *x)
+{
+    unsigned lengths = 0;
+
+    MHD_get_connection_values_n(x->conn->mhd, MHD_HEADER_KIND, count_lengths, &lengths);
+    return lengths > 1;
+}
+
+static void refuse_ambiguous(struct http_exchange *x)
+{
+    http_add_header(x, MHD_HTTP_HEADER_CONNECTION, "close");
+    reply_text(x, MHD_HTTP_BAD_REQUEST, "the length of the body is told twice\n");
+}
+
 /* What can be said of a request before its body has come. True if it must be suspended. */
 static bool judge_head(struct http_exchange *x, const char *method)
 {
@@ -193,6 +223,8 @@ static bool judge_head(struct http_exchange *x, const char *method)
     find_route(x, method);
     if (x->is_bad)
         reply_text(x, MHD_HTTP_BAD_REQUEST, "this is no path\n");
+    else if (is_ambiguous(x))
+        refuse_ambiguous(x);
     else if (info && info->header_size > server->config.max_header)
         reply_text(x, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "the header is too large\n");
     else if (!within_rate(server))

@@ -107,8 +107,9 @@ struct listener {
     struct listen_socket socket;
     struct MHD_Daemon *daemon;
     char *address;
-    bool must_run;      /* libmicrohttpd has something to do */
-    bool made_progress; /* when it last ran */
+    bool must_run;            /* libmicrohttpd has something to do */
+    bool made_progress;       /* when it last ran */
+    int64_t unheard_since_ns; /* somebody waits to be accepted since then; 0: nobody */
 };
 
 struct http_server {
@@ -121,6 +122,7 @@ struct http_server {
     struct listener *listeners;
     size_t n_listeners;
 
+    int64_t next_listen_check_ns;
     struct conn *slots;
     size_t n_slots, n_used; /* those never used lie behind n_used */
     struct conn *free_slots, *closed_slots;
@@ -175,6 +177,8 @@ void conn_enter(struct conn *conn, enum stage stage);
 void conn_heard(struct conn *conn);            /* bytes have come on an idle one */
 void conn_recycle(struct http_server *server); /* outside of libmicrohttpd */
 void conn_expire(struct http_server *server, int64_t now);
+/* Closes the one that is longest without a complete request. */
+void conn_evict(struct http_server *server);
 void conn_cut_quiet(struct http_server *server); /* those without a request */
 int64_t conn_next_deadline(const struct http_server *server);
 enum MHD_Result conn_on_accept(void *listener, const struct sockaddr *address, socklen_t size);

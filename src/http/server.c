@@ -4,6 +4,7 @@
 #include "http/internal.h"
 
 #include <gnutls/abstract.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -61,6 +62,8 @@ static int timeout_ms(const struct http_server *server)
     int64_t ms = INT64_MAX;
 
     next = earlier(next, reload_next_check(server));
+    if (atomic_load(&server->n_open))
+        next = earlier(next, server->next_listen_check_ns);
     if (next != INT64_MAX)
         ms = next <= now ? 0 : (next - now - 1) / NS_PER_MS + 1;
     for (size_t i = 0; i < server->n_listeners; i++)
@@ -120,6 +123,40 @@ static void run_daemons(struct http_server *server)
     conn_recycle(server);
 }
 
+static bool is_waited_for(const struct listener *listener)
+{
+    struct pollfd fd = { .fd = listener->socket.fd, .events = POLLIN };
+
+    return poll(&fd, 1, 0) == 1;
+}
+
+/* When the process or the system has no descriptor left for a moment, libmicrohttpd stops listening
+ * until one of its connections ends, which a scraper's kept connection never does. So if somebody
+ * has waited for a second to be accepted, the quietest connection is closed. */
+static void check_listeners(struct http_server *server, int64_t now)
+{
+    if (now < server->next_listen_check_ns)
+        return;
+    server->next_listen_check_ns = now + NS_PER_SEC;
+    for (size_t i = 0; i < server->n_listeners; i++) {
+        struct listener *listener = &server->listeners[i];
+
+        if (!is_waited_for(listener)) {
+            listener->unheard_since_ns = 0;
+        } else if (!listener->unheard_since_ns) {
+            listener->unheard_since_ns = now;
+            listener->must_run = true;
+        } else if (now - listener->unheard_since_ns >= NS_PER_SEC) {
+            LOG(server->config.log, LOG_WARN,
+                "no connection can be accepted, another is closed; is the limit on descriptors too "
+                "low?",
+                LOG_STR("address", listener->address));
+            conn_evict(server);
+            listener->must_run = true;
+        }
+    }
+}
+
 static void go_round(struct http_server *server)
 {
     struct epoll_event events[MOST_EVENTS];
@@ -130,6 +167,7 @@ static void go_round(struct http_server *server)
     run_daemons(server);
     exchange_start_work(server);
     conn_expire(server, server_now(server));
+    check_listeners(server, server_now(server));
     reload_check(server);
 }
 

@@ -3,7 +3,9 @@
 """The exporter as its user meets it: flags, files, formats, signals, limits."""
 import base64
 import concurrent.futures
+import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -257,6 +259,35 @@ class Signals(unittest.TestCase):
 
 
 class Crowds(unittest.TestCase):
+    def send(self, exporter, request):
+        """What comes back on one connection until it is closed."""
+        with socket.create_connection(("127.0.0.1", exporter.port), sonde.DEADLINE) as client:
+            client.sendall(request)
+            return b"".join(iter(lambda: client.recv(65536), b""))
+
+    def test_a_request_that_proxies_may_read_in_two_ways_is_refused(self):
+        exporter = self.enterContext(Exporter("--demo"))
+        smuggled = b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+        for lengths in (b"Content-Length: 0\r\nContent-Length: 40\r\n\r\n",
+                        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"):
+            answer = self.send(exporter, b"POST /-/reload HTTP/1.1\r\nHost: x\r\n" + lengths + smuggled)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+
+    def test_a_moment_without_descriptors_does_not_make_it_deaf(self):
+        exporter = self.enterContext(Exporter("--demo"))
+        pid = exporter.process.pid
+        with socket.create_connection(("127.0.0.1", exporter.port)) as kept:
+            kept.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+            kept.recv(4096)
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            in_use = len(os.listdir(f"/proc/{pid}/fd"))
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (in_use, before[1]))
+            with socket.create_connection(("127.0.0.1", exporter.port)):
+                wait_until(lambda: "no connection can be accepted" in exporter.log(), "noticed")
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            self.assertEqual(exporter.get("/-/healthy").status, 200)
+
     def test_a_thousand_idle_connections_and_a_slow_sender_hold_up_nobody(self):
         exporter = self.enterContext(Exporter("--demo", "--web.max-connections=500"))
         idle = [socket.create_connection(("127.0.0.1", exporter.port)) for _ in range(1000)]
