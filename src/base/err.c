@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/err.h"
 
+#include "base/str.h"
+
 int err_set(struct err *err, int code, const char *format, ...)
 {
     if (err) {
@@ -45,7 +47,7 @@ const char *err_reason(int code)
         { EPERM, "denied" },    { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
     };
 
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+    for (size_t i = 0; i < COUNT(reasons); i++)
         if (reasons[i].code == code)
             return reasons[i].reason;
     return "other";

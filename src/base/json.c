@@ -422,7 +422,7 @@ static enum json_event word_rest(struct json *json)
 /* The word that begins with what was read already and the byte at hand. */
 static enum json_event word(struct json *json, struct str before)
 {
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         if (!str_starts(words[i].text, before) || words[i].text.p[before.n] != *json->at)
             continue;
         json->part = PART_WORD;

@@ -258,10 +258,10 @@ bool num_get_duration_ns(struct str s, int64_t *ret)
 
         if (!take_number(&rest, &number))
             return false;
-        for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        for (i = 0; i < COUNT(units); i++)
             if (str_starts(rest, units[i].unit))
                 break;
-        if (i == sizeof(units) / sizeof(units[0]))
+        if (i == COUNT(units))
             return false;
         total += number * units[i].ns;
         rest = str_skip(rest, units[i].unit.n);

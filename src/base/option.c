@@ -383,7 +383,7 @@ static const struct printer {
 
 static const struct printer *find_printer(struct str name)
 {
-    for (size_t i = 0; i < sizeof(printers) / sizeof(printers[0]); i++)
+    for (size_t i = 0; i < COUNT(printers); i++)
         if (str_eq(name, printers[i].name))
             return &printers[i];
     return NULL;

@@ -235,7 +235,7 @@ static void put_roff(struct buf *out, struct str s)
         size_t length = str_utf8_len(s);
         const char *escape = NULL;
 
-        for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++)
+        for (size_t i = 0; i < COUNT(escapes); i++)
             if (s.p[0] == escapes[i].byte)
                 escape = escapes[i].escape;
         /* ASCII terminals lack this one, and it is in every synopsis. */

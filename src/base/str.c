@@ -75,7 +75,7 @@ size_t str_utf8_len(struct str s)
         { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
     };
 
-    for (size_t i = 0; s.n && i < sizeof(forms) / sizeof(forms[0]); i++) {
+    for (size_t i = 0; s.n && i < COUNT(forms); i++) {
         unsigned char first = (unsigned char)s.p[0];
 
         if (first < forms[i].first_min || first > forms[i].first_max)

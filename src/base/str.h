@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* How many items an array has; not for pointers. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 struct str {
     const char *p;
     size_t n;

@@ -307,7 +307,7 @@ static int refuse_file(const char *path, int code, struct err *err)
     };
     const char *advice = "";
 
-    for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+    for (size_t i = 0; i < COUNT(advices); i++)
         if (advices[i].code == code)
             advice = advices[i].advice;
     return err_set(err, code, "cannot read %s: %s%s", quote(str_of(path)).text, err_words(code),
@@ -377,7 +377,7 @@ bool yaml_get_bool(struct str text, bool *ret)
         { STR_INIT("f"), false },
     };
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         if (str_eq_nocase(text, words[i].word)) {
             *ret = words[i].value;
             return true;

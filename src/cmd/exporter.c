@@ -63,7 +63,7 @@ static const struct option fixed_options[] = {
       "debug info warn error", "Log", "Least level of the lines written to standard error." },
 };
 
-enum { N_FIXED = sizeof(fixed_options) / sizeof(fixed_options[0]) };
+enum { N_FIXED = COUNT(fixed_options) };
 
 static struct option options[N_FIXED + COLLECTORS_MAX + 1];
 

@@ -17,7 +17,7 @@ static const struct command commands[] = {
       "prometheus-slurm-exporter" },
 };
 
-enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+enum { N_COMMANDS = COUNT(commands) };
 
 static void print_help(FILE *to)
 {

@@ -12,8 +12,7 @@ const struct collector *const collectors[] = {
 };
 #undef ROW
 
-_Static_assert(sizeof(collectors) / sizeof(collectors[0]) <= COLLECTORS_MAX + 1,
-               "a collector_set has 32 bits");
+_Static_assert(COUNT(collectors) <= COLLECTORS_MAX + 1, "a collector_set has 32 bits");
 
 int collector_find(struct str name)
 {

@@ -113,6 +113,6 @@ const struct collector collector_jobs = {
     .help = "jobs by state and by pending reason",
     .kind = KIND_JOBS,
     .families = families,
-    .n_families = sizeof(families) / sizeof(families[0]),
+    .n_families = COUNT(families),
     .collect = collect,
 };

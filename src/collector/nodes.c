@@ -79,7 +79,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
     node_sums_init(&sums, &arena);
     for (size_t i = 0; i < section->nodes.n; i++)
         node_sums_add(&sums, &section->nodes.node[i]);
-    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+    for (size_t i = 0; i < COUNT(totals); i++) {
         metric_begin(writer, totals[i].family);
         node_sums_write(writer, &totals[i], &sums, NULL);
     }
@@ -92,6 +92,6 @@ const struct collector collector_nodes = {
     .help = "CPUs, memory, load and nodes of the whole cluster, and by node state",
     .kind = KIND_NODES,
     .families = families,
-    .n_families = sizeof(families) / sizeof(families[0]),
+    .n_families = COUNT(families),
     .collect = collect,
 };

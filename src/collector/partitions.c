@@ -103,13 +103,13 @@ static void write_states(const struct table *table, struct metric_writer *writer
 
 static void write_table(const struct table *table, struct metric_writer *writer)
 {
-    for (size_t k = 0; k < sizeof(totals) / sizeof(totals[0]); k++) {
+    for (size_t k = 0; k < COUNT(totals); k++) {
         metric_begin(writer, totals[k].family);
         for (size_t i = 0; i < table->section->nodes.n_partitions; i++)
             node_sums_write(writer, &totals[k], &table->sums[i],
                             METRIC_VALUES(partition_name(table, i)));
     }
-    for (size_t k = 0; k < sizeof(by_state) / sizeof(by_state[0]); k++) {
+    for (size_t k = 0; k < COUNT(by_state); k++) {
         metric_begin(writer, by_state[k].family);
         write_states(table, writer, &by_state[k]);
     }
@@ -145,6 +145,6 @@ const struct collector collector_partitions = {
     .help = "CPUs, memory, load and nodes of each partition",
     .kind = KIND_NODES,
     .families = families,
-    .n_families = sizeof(families) / sizeof(families[0]),
+    .n_families = COUNT(families),
     .collect = collect,
 };

@@ -132,7 +132,7 @@ const struct family self_families[] = {
                           { NULL } },
 };
 
-const size_t n_self_families = sizeof(self_families) / sizeof(self_families[0]);
+const size_t n_self_families = COUNT(self_families);
 
 static void source_sample(const struct self *self, struct metric_writer *writer, size_t family,
                           const struct str values[2], int kind)

@@ -67,6 +67,6 @@ const struct collector collector_users = {
     .help = "jobs, CPUs and memory of each user by job state",
     .kind = KIND_JOBS,
     .families = families,
-    .n_families = sizeof(families) / sizeof(families[0]),
+    .n_families = COUNT(families),
     .collect = collect,
 };

@@ -82,7 +82,7 @@ void conn_cut_quiet(struct http_server *server)
 {
     static const enum stage quiet[] = { STAGE_READING, STAGE_RESTING, STAGE_IDLE };
 
-    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
+    for (size_t i = 0; i < COUNT(quiet); i++)
         while (server->stages[quiet[i]].first)
             cut(server->stages[quiet[i]].first);
 }
@@ -94,7 +94,7 @@ void conn_evict(struct http_server *server)
     static const enum stage quiet[] = { STAGE_IDLE, STAGE_RESTING, STAGE_READING };
     struct conn *oldest = NULL;
 
-    for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++) {
+    for (size_t i = 0; i < COUNT(quiet); i++) {
         struct conn *conn = server->stages[quiet[i]].first;
 
         if (conn && (!oldest || conn->since_ns < oldest->since_ns))

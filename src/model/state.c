@@ -4,8 +4,6 @@
  * slurm_protocol_defs.c. */
 #include "model/state.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The bases, then the flags that win over a base, the stronger one first. */
 const struct str job_state_words[] = {
     [JOB_PENDING] = STR_INIT("PENDING"),

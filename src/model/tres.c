@@ -6,8 +6,6 @@
 #include "base/num.h"
 #include "model/units.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* NO_VAL64 and INFINITE64: Slurm's ways to say that there is no number. */
 static bool is_no_number(uint64_t value)
 {

@@ -5,8 +5,6 @@
 
 #include "base/num.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* whole + part / scale */
 struct decimal {
     uint64_t whole, part, scale;

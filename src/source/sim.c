@@ -19,7 +19,7 @@ static const struct setting {
     { STR_INIT("seed"), offsetof(struct sim, seed), 0, UINT64_MAX },
     { STR_INIT("users"), offsetof(struct sim, users), 1, SIM_USERS_MAX },
 };
-static const size_t n_settings = sizeof(settings_known) / sizeof(settings_known[0]);
+static const size_t n_settings = COUNT(settings_known);
 
 static const struct setting *nearest_setting(struct str key)
 {

@@ -181,7 +181,7 @@ static void put_state(const struct record *record)
     struct list list = list_begin(&record->out->buf, true);
 
     list_add(&list, job_state_words[state.base]);
-    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+    for (size_t i = 0; i < COUNT(shown); i++)
         if (state.flags & shown[i])
             list_add(&list, job_state_word((struct job_state){ state.base, shown[i] }));
     list_end(&list);
@@ -667,8 +667,6 @@ static const struct member job_members_42[] = {
     AS_IS("wckey", EMPTY),
     JOB("current_working_directory", TEXT, work_dir),
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A document: what stands before its records and after them, and whether one has come. */
 struct document {

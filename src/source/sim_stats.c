@@ -80,7 +80,7 @@ static const struct rpc_row {
     { STR_INIT("REQUEST_STEP_COMPLETE"), 5016, true, 0, 0, 0, 2.2, 600 },
     { STR_INIT("MESSAGE_EPILOG_COMPLETE"), 6012, true, 0, 0, 0, 1, 150 },
 };
-enum { RPC_TYPES = sizeof(rpc_rows) / sizeof(rpc_rows[0]), RPC_PEOPLE = 12 };
+enum { RPC_TYPES = COUNT(rpc_rows), RPC_PEOPLE = 12 };
 
 static void fill_rpc_types(const struct sim_cluster *cluster, double hours, struct section *section)
 {

@@ -98,7 +98,7 @@ static const uint32_t usual_limits[] = { 5,   10,  15,   30,   60,   120,   240,
 /* People ask for a round time that is longer than they need. */
 static uint32_t draw_limit(int64_t length, uint32_t most, uint64_t key)
 {
-    const size_t n = sizeof(usual_limits) / sizeof(usual_limits[0]);
+    const size_t n = COUNT(usual_limits);
     size_t i = 0;
 
     while (i + 1 < n && usual_limits[i] * (int64_t)MINUTE < length + length / 8)
@@ -121,8 +121,7 @@ static uint32_t partition_limit(uint32_t partition)
 {
     uint32_t limit = sim_partitions[partition].limit_minutes;
 
-    return limit == SIM_NONE ? usual_limits[sizeof(usual_limits) / sizeof(usual_limits[0]) - 1]
-                             : limit;
+    return limit == SIM_NONE ? usual_limits[COUNT(usual_limits) - 1] : limit;
 }
 
 static uint32_t draw_partition(const struct draft *draft)

@@ -3,8 +3,6 @@
  * words. Some names are hostile, as they are on real clusters: whoever shows them must cope. */
 #include "source/sim_cluster.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const struct str given_names[] = {
     STR_INIT("alice"),   STR_INIT("bob"),    STR_INIT("carol"),  STR_INIT("dave"),
     STR_INIT("erin"),    STR_INIT("frank"),  STR_INIT("grace"),  STR_INIT("heidi"),

@@ -28,7 +28,7 @@ int source_open(const struct source_settings *settings, const struct clock *cloc
     struct str name = str_cut(&rest, ':');
     char known[100] = "";
 
-    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+    for (size_t i = 0; i < COUNT(sources); i++) {
         size_t n = strlen(known);
 
         if (str_eq(sources[i].name, name))

@@ -104,8 +104,8 @@ int main(int argc, char **argv)
     prepare(&sorted);
     prepare(&shuffled);
     prepare(&racks);
-    bench_measure(runs, sizeof(runs) / sizeof(runs[0]), ROUNDS);
-    for (size_t i = 1; i < sizeof(runs) / sizeof(runs[0]); i++)
+    bench_measure(runs, COUNT(runs), ROUNDS);
+    for (size_t i = 1; i < COUNT(runs); i++)
         bench_row(&(struct bench_row){
             .name = names[i],
             .unit = "ms",
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
             .goal = BENCH_AT_MOST,
             .limit = 50,
         });
-    for (size_t i = 1; i < sizeof(runs) / sizeof(runs[0]); i++) {
+    for (size_t i = 1; i < COUNT(runs); i++) {
         struct input *input = runs[i].ctx;
 
         arena_clear(&input->arena);

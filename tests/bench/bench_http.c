@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     floor.answer_bytes = read_first(fd, floor.answer);
     close(fd);
     floor_port = start_floor(&floor, &floor_thread);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         bench_row(&(struct bench_row){
             rows[i].name, "1/s", measure(port, rows[i].connections, floor.answer_bytes),
             measure(floor_port, rows[i].connections, floor.answer_bytes), rows[i].goal, 30000 });

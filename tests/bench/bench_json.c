@@ -61,7 +61,7 @@ static const struct member members[] = {
 #undef MEMBER
 };
 
-enum { N_MEMBERS = sizeof(members) / sizeof(members[0]), SLOTS = 256 };
+enum { N_MEMBERS = COUNT(members), SLOTS = 256 };
 
 struct reader {
     struct json *json;
@@ -397,7 +397,7 @@ static void put_line(struct buf *out, struct str line, size_t id)
         { STR_INIT("      \"name\": "), "\"train \\\"model\\\" ", ".sh\",", 3000 },
     };
 
-    for (size_t i = 0; i < sizeof(varied) / sizeof(varied[0]); i++) {
+    for (size_t i = 0; i < COUNT(varied); i++) {
         if (str_starts(line, varied[i].start)) {
             buf_put(out, varied[i].start);
             buf_text(out, varied[i].before);
@@ -463,7 +463,7 @@ int main(int argc, char **argv)
     };
 
     bench_begin(argc, argv);
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < COUNT(shapes); i++) {
         struct input input = { .recording = shapes[i].recording };
         struct bench_run runs[] = {
             { .run = run_floor, .ctx = &input },
@@ -473,7 +473,7 @@ int main(int argc, char **argv)
         double floor;
 
         generate(&input);
-        bench_measure(runs, sizeof(runs) / sizeof(runs[0]), ROUNDS);
+        bench_measure(runs, COUNT(runs), ROUNDS);
         floor = megabytes_per_second(&input, &runs[0]);
         bench_row(&(struct bench_row){ shapes[i].scanner, "MB/s",
                                        megabytes_per_second(&input, &runs[1]), floor,

@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     }
     buf_init(&input->out, ROOM);
     memset(buf_room(&input->out, ROOM - 1), 0, ROOM - 1);
-    bench_measure(runs, sizeof(runs) / sizeof(runs[0]), 5);
+    bench_measure(runs, COUNT(runs), 5);
     bench_row(&(struct bench_row){ "render 1,000,000 samples, 3 labels", "ms",
                                    runs[1].median_seconds * 1e3, runs[0].median_seconds * 1e3,
                                    BENCH_RATIO_AT_MOST, 2.5 });

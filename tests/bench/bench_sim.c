@@ -52,7 +52,7 @@ int main(int argc, char **argv)
                                 { print, &printing, 0, 0 } };
 
     bench_begin(argc, argv);
-    bench_measure(runs, sizeof(runs) / sizeof(runs[0]), ROUNDS);
+    bench_measure(runs, COUNT(runs), ROUNDS);
     bench_row(&(struct bench_row){ "simulated: 100,000 jobs", "ms", runs[0].median_seconds * 1e3, 0,
                                    BENCH_AT_MOST, 150 });
     bench_row(&(struct bench_row){ "simulated: 10,000 nodes", "ms", runs[1].median_seconds * 1e3, 0,

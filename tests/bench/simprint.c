@@ -27,7 +27,7 @@ static int fail(const char *sentence)
 
 static int print(const struct sim *sim, const char *name, struct str token, int64_t time)
 {
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+    for (size_t i = 0; i < COUNT(formats); i++)
         if (strcmp(name, formats[i].name) == 0)
             return sim_print(sim, formats[i].format, token, time, write_piece, NULL) < 0 ||
                    fflush(stdout) != 0;

@@ -79,7 +79,7 @@ static void catch_failures(void)
 
     if (sigaltstack(NULL, &old_stack) == 0 && old_stack.ss_flags & SS_DISABLE)
         sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) }, NULL);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         struct sigaction old;
 
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
@@ -176,7 +176,7 @@ static void mutate(struct buf *input, uint64_t *seed, struct str other)
     };
 
     for (size_t left = 1 + below(seed, STACKED_MAX); left; left--)
-        ways[below(seed, sizeof(ways) / sizeof(ways[0]))](input, seed, other);
+        ways[below(seed, COUNT(ways))](input, seed, other);
 }
 
 static void replay(const struct corpus *corpus, const struct file *file)

@@ -270,7 +270,7 @@ static void what_is_no_credentials_is_wrong_at_once(void **state)
     struct buf long_one;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+    for (size_t i = 0; i < COUNT(headers); i++)
         assert_int_equal(auth_check(auth, web, headers[i], 1, &waiter), AUTH_WRONG);
     buf_init(&long_one, 10000);
     buf_text(&long_one, "alice:");

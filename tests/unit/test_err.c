@@ -66,7 +66,7 @@ static void each_code_has_a_reason_fit_for_a_label(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(err_reason(rows[i].code), rows[i].reason);
 }
 

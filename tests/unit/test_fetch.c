@@ -585,7 +585,7 @@ static void only_http_urls_are_taken(void **state)
     };
     struct fixture *fixture = *state;
 
-    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+    for (size_t i = 0; i < COUNT(urls); i++) {
         fixture->fetch.url = urls[i];
         if (fetch_run(&fixture->fetch, &fixture->result, &fixture->err) != -EINVAL)
             fail_msg("%s: %s", urls[i], fixture->err.text);

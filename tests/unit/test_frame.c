@@ -130,7 +130,7 @@ static void a_record_that_is_too_long_is_passed_over_alone(void **state)
     static char text[3 * FRAME_RECORD_MAX];
     const size_t pieces[] = { 1000, 4096, 65536, FRAME_PIECE_MAX };
 
-    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+    for (size_t i = 0; i < COUNT(pieces); i++) {
         struct err err;
         size_t n = 0;
 
@@ -151,7 +151,7 @@ static void a_record_that_is_too_long_must_end_like_any_other(void **state)
     static char text[3 * FRAME_RECORD_MAX];
     static const char *const ends[] = { "~y~more~\n", "~y~", "~y" };
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+    for (size_t i = 0; i < COUNT(ends); i++) {
         struct err err;
         size_t n = (size_t)snprintf(text, sizeof(text), "1~");
 

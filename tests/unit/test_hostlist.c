@@ -87,7 +87,7 @@ static void a_list_that_cannot_be_read_is_refused_with_the_place(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         struct arena arena = { 0 };
         struct hostlist list = { NULL, 77 };
         struct err err = { 0 };
@@ -109,7 +109,7 @@ static void the_ceiling_is_checked_before_memory_is_taken(void **state)
                                          "a[0-99]b[0-99]", "n[1-1000],m" };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         struct arena arena = { 0 };
         struct hostlist list;
         struct err err = { 0 };

@@ -334,7 +334,7 @@ static void a_body_of_any_number_of_pieces_is_sent_whole(void **state)
     memcpy(headers + sizeof(headers) - 3, "\r\n", 3);
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('0' + i % 71);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         size_t n = numbers[i], size = sizeof(text) / n;
         struct reply reply;
 
@@ -347,7 +347,7 @@ static void a_body_of_any_number_of_pieces_is_sent_whole(void **state)
         assert_memory_equal(reply.body.p, text, n * size);
     }
     client_close(&client);
-    wait_until_true(stage.n_released == sizeof(numbers) / sizeof(numbers[0]));
+    wait_until_true(stage.n_released == COUNT(numbers));
     stage.n_released = 0;
 }
 
@@ -786,7 +786,7 @@ static void addresses_that_are_none_are_refused(void **state)
     struct err err;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         struct http_config config = ordinary(&wrong[i]);
 
         assert_int_equal(http_start(&config, &server, &err), -EINVAL);

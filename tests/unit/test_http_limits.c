@@ -171,7 +171,7 @@ static void garbage_is_refused_and_the_server_lives(void **state)
     (void)state;
     start(100, &clock_real);
     open_other();
-    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+    for (size_t i = 0; i < COUNT(garbage); i++) {
         struct reply reply;
 
         client_open(&client, http_address(server, 0));

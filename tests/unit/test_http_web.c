@@ -128,7 +128,7 @@ static int tear_down_all(void **state)
     static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "web.yml" };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         unlink(file_path(names[i]));
     rmdir(directory);
     certificate_free(&authority);
@@ -375,7 +375,7 @@ static void client_certificates_are_checked_as_configured(void **state)
     static const char *const priorities[] = { TLS_12, TLS_13 };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         char text[500];
 
         snprintf(text, sizeof(text), SERVER_PAIR "  client_auth_type: %s\n%s", rows[i].type,

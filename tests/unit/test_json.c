@@ -245,7 +245,7 @@ static void what_the_grammar_forbids_is_an_error_at_its_place(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         check_trace(cases[i].document, cases[i].expected, (struct str){ 0 });
 }
 
@@ -405,7 +405,7 @@ static void integers_are_read_up_to_their_limits(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         struct json *json = json_new();
         uint64_t u64 = 77;
         int64_t i64 = 77;
@@ -622,7 +622,7 @@ static void a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut(void **sta
     size_t length;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+    for (size_t i = 0; i < COUNT(pieces); i++) {
         assert_int_equal(read_long_token("[\"", 'x', TOKEN_MAX, "\"]", pieces[i], &length),
                          JSON_STRING);
         assert_int_equal(length, TOKEN_MAX);
@@ -704,7 +704,7 @@ static void check_recording(const char *name, const char *const *parts)
     assert_int_equal(whole.p[whole.n - 1], '}');
     for (; *parts; parts++)
         assert_contains(whole.p, *parts);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < COUNT(sizes); i++) {
         trace(&cut, buf_str(&document), (struct cut){ sizes[i], sizes[i] }, (struct str){ 0 });
         assert_true(str_eq(buf_str(&cut), buf_str(&whole)));
     }

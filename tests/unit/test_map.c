@@ -53,9 +53,9 @@ static void any_bytes_make_a_key_and_each_its_own(void **state)
 
     (void)state;
     map_init(&map, &arena);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < COUNT(keys); i++)
         assert_int_equal(map_index(&map, keys[i]), i);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT(keys); i++) {
         assert_int_equal(map_index(&map, keys[i]), i);
         assert_true(str_eq(map.entries[i].key, keys[i]));
     }

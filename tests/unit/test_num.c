@@ -59,7 +59,7 @@ static void doubles_have_the_expected_spelling(void **state)
     char text[NUM_DOUBLE_MAX + 1];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         assert_str(text_of(text, rows[i].value), rows[i].text);
 }
 
@@ -184,7 +184,7 @@ static void whole_numbers_are_written_and_read_up_to_their_limits(void **state)
     uint64_t number, ten = 1;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         text[num_put_u64(text, numbers[i])] = '\0';
         snprintf(expected, sizeof(expected), "%llu", (unsigned long long)numbers[i]);
         assert_string_equal(text, expected);
@@ -217,7 +217,7 @@ static void what_is_no_whole_number_is_refused(void **state)
     uint64_t positive = 77;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         assert_false(num_get_u64(str_of(bad[i]), &positive));
         assert_false(num_get_i64(str_of(bad[i]), &number));
     }
@@ -243,7 +243,7 @@ static void doubles_are_read_whole_and_in_any_locale(void **state)
 
     (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8");
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_double(str_of(bad[i]), &value))
             fail_msg("\"%s\" was read as %g", bad[i], value);
     assert_false(num_get_double(STR("1\0"), &value));
@@ -296,11 +296,11 @@ static void durations_add_up_and_a_bare_number_counts_seconds(void **state)
     int64_t ns = 77;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_duration_ns(str_of(bad[i]), &ns))
             fail_msg("\"%s\" was read as %lld", bad[i], (long long)ns);
     assert_int_equal(ns, 77);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         if (!num_get_duration_ns(str_of(rows[i].text), &ns))
             fail_msg("\"%s\" was not read", rows[i].text);
         assert_int_equal(ns, rows[i].ns);
@@ -343,11 +343,11 @@ static void bytes_are_exact_and_letters_are_powers_of_1024(void **state)
     uint64_t bytes = 77;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_bytes(str_of(bad[i]), &bytes))
             fail_msg("\"%s\" was read as %llu", bad[i], (unsigned long long)bytes);
     assert_int_equal(bytes, 77);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         if (!num_get_bytes(str_of(rows[i].text), &bytes))
             fail_msg("\"%s\" was not read", rows[i].text);
         assert_int_equal(bytes, rows[i].bytes);

@@ -219,7 +219,7 @@ static void a_flag_takes_one_dash_or_two_and_its_value_either_way(void **state)
         ARGS("--slurm.poll-limit", "5m"),
     };
 
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; i < COUNT(forms); i++)
         assert_int_equal(parse(*state, NO_ENV, forms[i])->poll_limit_ns, 300 * NS_PER_SEC);
 }
 
@@ -514,7 +514,7 @@ static void help_version_and_man_print_whatever_else_is_wrong(void **state)
         { "-help", "Usage: sonde exporter" },         { "--man", ".TH SONDE" },
     };
 
-    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+    for (size_t i = 0; i < COUNT(begins); i++) {
         char *text = printed(*state, ARGS(begins[i][0], "--bogus"), OPTION_EXIT_OK);
 
         if (!str_starts(str_of(text), str_of(begins[i][1])))
@@ -735,7 +735,7 @@ static void the_man_page_is_accepted_by_groff_and_shows_every_character(void **s
 
     buf_init(&out, 1 << 20);
     format_man(*state, &exporter, &out);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < COUNT(parts); i++)
         if (str_find_str(buf_str(&out), str_of(parts[i])) == out.n)
             fail_msg("the page lacks \"%s\"", parts[i]);
     buf_reset(&out);

@@ -112,7 +112,7 @@ static void a_scrape_of_fresh_sections_allocates_nothing(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+    for (size_t i = 0; i < COUNT(wishes); i++) {
         unsigned long before;
 
         for (int k = 0; k < 2; k++)

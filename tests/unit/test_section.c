@@ -92,7 +92,7 @@ static void every_kind_has_a_name(void **state)
                                          "licenses", "diag",  "shares" };
 
     (void)state;
-    assert_int_equal(sizeof(names) / sizeof(names[0]), KINDS);
+    assert_int_equal(COUNT(names), KINDS);
     for (int kind = 0; kind < KINDS; kind++)
         assert_string_equal(kind_name((enum kind)kind), names[kind]);
 }

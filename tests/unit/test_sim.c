@@ -15,8 +15,6 @@
 
 enum { HOUR = 3600, DAY = 86400 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const int64_t times[] = {
     1794225600,           /* a Monday noon */
     1794225600 + 2 * DAY, /* during the weekly maintenance */

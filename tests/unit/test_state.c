@@ -51,7 +51,7 @@ static void a_job_word_is_read_in_every_spelling(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_state by_word = job_of(rows[i].word), by_short = job_of(rows[i].short_word);
 
         if (by_word.base != rows[i].state.base || by_word.flags != rows[i].state.flags ||
@@ -67,7 +67,7 @@ static void a_word_that_is_no_job_state_changes_nothing(void **state)
     struct job_state job = job_of("RUNNING,SIGNALING");
 
     (void)state;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         assert_false(job_state_add(&job, str_of(words[i])));
         assert_int_equal(job.base, JOB_RUNNING);
         assert_int_equal(job.flags, JOB_SIGNALING);
@@ -99,7 +99,7 @@ static void the_job_word_is_the_one_that_squeue_prints(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_state job = job_of(rows[i][0]);
 
         assert_str(job_state_word(job), rows[i][1]);
@@ -229,7 +229,7 @@ static void an_unknown_part_is_told_and_the_known_ones_are_kept(void **state)
     struct node_state node;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         assert_false(node_state_parse(str_of(texts[i]), &node));
         assert_int_equal(node.base, NODE_IDLE);
         assert_int_equal(node.flags, NODE_DRAIN);
@@ -289,7 +289,7 @@ static void the_node_word_is_the_one_that_sinfo_prints(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         assert_str(node_state_word(rows[i].state), rows[i].word);
         assert_str(node_state_words[node_state_index(rows[i].state)], rows[i].word);
     }

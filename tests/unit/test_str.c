@@ -117,7 +117,7 @@ static void utf8_is_what_the_unicode_standard_allows(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         if (str_utf8_len(rows[i].bytes) != rows[i].length)
             fail_msg("row %zu: %zu", i, str_utf8_len(rows[i].bytes));
 }

@@ -35,7 +35,7 @@ static void a_tres_string_is_read_in_any_order_and_by_name_or_id(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         struct tres tres;
 
         if (!tres_parse(str_of(rows[i].text), &tres))
@@ -59,7 +59,7 @@ static void a_bad_member_is_told_and_the_others_are_kept(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         struct tres tres;
 
         if (tres_parse(str_of(texts[i]), &tres))
@@ -156,7 +156,7 @@ static void where_there_is_no_gres_there_is_no_entry(void **state)
                                          ",,", "cpu=4,mem=1G", "1=4,1001=2" };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < COUNT(texts); i++)
         assert_gres(texts[i], NULL, 0, false);
 }
 
@@ -180,7 +180,7 @@ static void an_entry_that_cannot_be_read_is_skipped_and_told(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         char list[100];
         struct expected last = { "mps", "", 5, "" };
 

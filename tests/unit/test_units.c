@@ -36,7 +36,7 @@ static void memory_is_read_exactly_and_says_per_what(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t bytes = 1;
         char per = '?';
 
@@ -80,7 +80,7 @@ static void what_is_no_memory_is_refused_and_nothing_written(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t bytes = 77;
         char per = 'x';
 
@@ -132,7 +132,7 @@ static void a_time_limit_is_in_seconds(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t seconds;
 
         if (!units_time_limit(str_of(rows[i].text), &seconds))
@@ -168,7 +168,7 @@ static void what_is_no_time_limit_is_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t seconds = 77;
 
         if (units_time_limit(str_of(texts[i]), &seconds))
@@ -218,7 +218,7 @@ static void a_timestamp_is_utc_seconds_or_iso(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         int64_t seconds;
 
         if (!units_timestamp(str_of(rows[i].text), &seconds))
@@ -252,7 +252,7 @@ static void what_is_no_timestamp_is_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         int64_t seconds = 77;
 
         if (units_timestamp(str_of(texts[i]), &seconds))
@@ -315,7 +315,7 @@ static void aiot_has_four_numbers(void **state)
     uint64_t counts[4] = { 7, 7, 7, 7 };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         assert_false(units_aiot(str_of(bad[i]), counts));
         assert_int_equal(counts[0], 7);
     }
@@ -346,7 +346,7 @@ static void array_tasks_are_counted(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t count;
 
         if (!units_array_tasks(str_of(rows[i].text), &count))
@@ -384,7 +384,7 @@ static void a_task_list_that_is_cut_short_has_no_count(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t count = 77;
 
         if (units_array_tasks(str_of(texts[i]), &count))
@@ -401,9 +401,9 @@ static void slurms_words_for_nothing_are_known(void **state)
     static const char *const present[] = { "0", "null", "(none)", "nobody", " ", "N/A " };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+    for (size_t i = 0; i < COUNT(absent); i++)
         assert_true(units_absent(str_of(absent[i])));
-    for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++)
+    for (size_t i = 0; i < COUNT(present); i++)
         assert_false(units_absent(str_of(present[i])));
 }
 

@@ -55,7 +55,7 @@ static int tear_down(void **state)
     static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "other.pem", "web.yml" };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         unlink(file_path(names[i]));
     rmdir(directory);
     certificate_free(&authority);
@@ -132,7 +132,7 @@ static void an_empty_file_changes_nothing(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+    for (size_t i = 0; i < COUNT(empty); i++) {
         struct webconfig *web = load_good(empty[i]);
 
         assert_null(web->tls);
@@ -153,7 +153,7 @@ static void an_empty_tls_section_is_not_taken_for_plain_http(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
+    for (size_t i = 0; i < COUNT(empty); i++)
         load_bad(empty[i], 1, "tls_server_config lacks cert_file: add it, or remove the section");
 }
 

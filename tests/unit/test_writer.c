@@ -21,8 +21,7 @@ static struct metric_writer writer;
 static int set_up(enum metric_format format, struct str const_labels)
 {
     buf_init(&out, 1 << 20);
-    metric_writer_init(&writer, &out, format, const_labels, families,
-                       sizeof(families) / sizeof(families[0]));
+    metric_writer_init(&writer, &out, format, const_labels, families, COUNT(families));
     return 0;
 }
 

@@ -113,7 +113,7 @@ static void nothing_is_an_empty_mapping(void **state)
                                             "\n\n",  "\xef\xbb\xbf# byte order mark\n" };
     struct fixture *fixture = *state;
 
-    for (size_t i = 0; i < sizeof(nothings) / sizeof(nothings[0]); i++) {
+    for (size_t i = 0; i < COUNT(nothings); i++) {
         read_well(fixture, str_of(nothings[i]));
         assert_int_equal(fixture->root->kind, YAML_MAPPING);
         assert_null(fixture->root->child);
@@ -282,7 +282,7 @@ static void a_megabyte_of_malice_is_answered_soon(void **state)
     struct buf text;
 
     buf_init(&text, 1 << 20);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < COUNT(units); i++) {
         int64_t begin = clock_mono(&clock_real);
 
         buf_reset(&text);
@@ -401,11 +401,11 @@ static void null_is_what_is_not_quoted_and_empty_a_tilde_or_the_word(void **stat
                                           "a: ~x", "a: []",  "a: {}",       "a: |\n  null" };
     struct fixture *fixture = *state;
 
-    for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++) {
+    for (size_t i = 0; i < COUNT(nulls); i++) {
         read_well(fixture, str_of(nulls[i]));
         assert_true(yaml_is_null(fixture->root->child));
     }
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    for (size_t i = 0; i < COUNT(others); i++) {
         read_well(fixture, str_of(others[i]));
         assert_false(yaml_is_null(fixture->root->child));
     }
@@ -421,11 +421,11 @@ static void a_truth_is_one_of_five_pairs_of_words(void **state)
     bool value;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         assert_true(yaml_get_bool(str_of(words[i]), &value));
         assert_int_equal(value, i % 2);
     }
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         assert_false(yaml_get_bool(str_of(others[i]), &value));
 }
 
