@@ -90,7 +90,8 @@ void client_close(struct client *client)
 {
     if (client->tls)
         gnutls_deinit(client->tls);
-    close(client->fd);
+    if (client->fd >= 0)
+        close(client->fd);
     *client = (struct client){ .fd = -1 };
 }
 

@@ -24,7 +24,7 @@ struct reply {
 /* address as http_address gives it; the scheme does not matter. */
 int client_connect(const char *address);
 void client_open(struct client *client, const char *address);
-void client_close(struct client *client);
+void client_close(struct client *client); /* also one that was closed before */
 
 /* Puts TLS on an open connection. Returns GnuTLS's code: 0 if the handshake was done. */
 int client_handshake(struct client *client, gnutls_certificate_credentials_t credentials,

@@ -4,6 +4,7 @@
 #ifndef SONDE_TESTS_TEST_H
 #define SONDE_TESTS_TEST_H
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 
 #define assert_str(actual, expected)                                                               \
@@ -25,6 +27,15 @@
         struct str text_ = str_of(text), part_ = str_of(part);                                     \
         if (part_.n && str_find_str(text_, part_) == text_.n)                                      \
             fail_msg("\"%.*s\" does not contain \"%.*s\"", STR_ARG(text_), STR_ARG(part_));        \
+    } while (0)
+
+/* For what another thread does in its own time, such as counting after it has answered. */
+#define wait_until_true(condition)                                                                 \
+    do {                                                                                           \
+        int64_t deadline_ = clock_mono(&clock_real) + 20 * NS_PER_SEC;                             \
+        while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
+            sched_yield();                                                                         \
+        assert_true(condition);                                                                    \
     } while (0)
 
 #define RUN_TESTS(tests) cmocka_run_group_tests(tests, NULL, NULL)

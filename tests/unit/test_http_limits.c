@@ -95,10 +95,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    if (client.fd >= 0)
-        client_close(&client);
-    if (other.fd >= 0)
-        client_close(&other);
+    client_close(&client);
+    client_close(&other);
     server = http_stop(server);
     much_body = http_body_unref(much_body);
     log_file = log_free(log_file);
@@ -113,14 +111,6 @@ static struct http_stats stats(void)
     http_stats(server, &now);
     return now;
 }
-
-#define wait_until_true(condition)                                                                 \
-    do {                                                                                           \
-        int64_t deadline_ = clock_mono(&clock_real) + 20 * NS_PER_SEC;                             \
-        while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
-            sched_yield();                                                                         \
-        assert_true(condition);                                                                    \
-    } while (0)
 
 /* After this, the server has seen the time and everything that was sent before. */
 static void go_round(void)
