@@ -334,15 +334,13 @@ static void explain(int code, const char *command, const struct spawn *spawn, in
 }
 
 /* Runs the command and reads its records. Nothing of our user's own SQUEUE_ and SINFO_ settings may
- * change what it prints. Lists of array tasks come whole up to 256 KB. */
+ * change what it prints. */
 static int run(struct cli *cli, struct command *command, const char *const *flags,
                const char *format_variable, struct reading *reading, int64_t deadline_ns,
                char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    const char *const env[] = {
-        "SQUEUE_*",      "SINFO_*", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=262144",
-        format_variable, NULL
-    };
+    const char *const env[] = { "SQUEUE_*", "SINFO_*", "SLURM_TIME_FORMAT=%s", format_variable,
+                                NULL };
     const char **argv = join_argv(command->words, flags);
     const struct spawn spawn = {
         .argv = argv,
@@ -375,10 +373,9 @@ static int run(struct cli *cli, struct command *command, const char *const *flag
 static int read_jobs(struct cli *cli, struct reading *reading, int64_t deadline_ns,
                      char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    /* Without --array-unique, tasks of one array that wait for different reasons are told as one.
-     */
-    static const char *const flags[] = { "--noheader", "--all", "--states=all", "--array-unique",
-                                         NULL };
+    /* Each task of an array that waits has a reason of its own; without --array they are told as
+     * one, with the reasons of all. */
+    static const char *const flags[] = { "--noheader", "--all", "--states=all", "--array", NULL };
     struct buf format;
     int code;
 

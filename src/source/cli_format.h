@@ -5,8 +5,7 @@
 #define SONDE_SOURCE_CLI_FORMAT_H
 
 /* JobID is the raw id, and PriorityLong the number: JobArrayID and Priority are for people
- * ("6_[1-9]", "0.00000003"). Times as SLURM_TIME_FORMAT=%s and task lists as
- * SLURM_BITSTR_LEN=262144 print them. */
+ * ("6_[1-9]", "0.00000003"). Times as SLURM_TIME_FORMAT=%s prints them. */
 #define SQUEUE_FIELDS(FIELD)                                                                       \
     FIELD(JOB_ID, "JobID")                                                                         \
     FIELD(ARRAY_JOB_ID, "ArrayJobID")                                                              \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The real exporter on a real Slurm, scraped by a real Prometheus: ./sandbox.
 
-SONDE_SUITES names the Debian releases to try, "bookworm" by default: Slurm 22.05; trixie has 24.11, sid 26.05.
+SONDE_SUITES names the Debian releases to try: bookworm has Slurm 22.05, trixie 24.11, sid 26.05. By default the two
+that do not change any more.
 """
 import collections
 import json
@@ -16,7 +17,7 @@ import urllib.parse
 import sonde
 from sonde import ROOT, Exporter, http_get, wait_until
 
-SUITES = os.environ.get("SONDE_SUITES", "bookworm").split()
+SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 
 
 def sandbox(suite, command, *arguments, **options):
