@@ -25,7 +25,8 @@ struct section *sim_section(const struct sim *sim, enum kind kind, int64_t time)
  * Given to `sink` in pieces; a negative return stops. */
 typedef int sim_sink(void *ctx, struct str piece);
 enum sim_format {
-    SIM_SQUEUE_TEXT, /* as source/cli asks squeue for it; token: the one that ends each field */
+    SIM_SQUEUE_TEXT, /* the fields of source/cli, tasks that wait together in one record; token: the
+                      * one that ends each field */
     SIM_SINFO_TEXT,
     SIM_SQUEUE_JSON_38, /* squeue --json of Slurm 22.05 */
     SIM_SQUEUE_JSON_42, /* of 24.11 */
