@@ -17,7 +17,9 @@ struct settings {
     struct str source;
     bool demo;
     int64_t poll_limit_ns, timeout_ns, stale_limit_ns;
-    struct str squeue, sinfo;
+    struct str bin_path;
+    struct str commands[KINDS];
+    bool cli_fallback;
     uint64_t max_answer;
     bool collectors[COLLECTORS_MAX];
 };
@@ -55,10 +57,20 @@ static const struct option fixed_options[] = {
       "While Slurm does not answer, the last values are shown until they are this old." },
     { "slurm.max-answer", OPTION_BYTES, offsetof(struct settings, max_answer), "BYTES", "512M",
       NULL, NULL, "Slurm", "A Slurm command that prints more is stopped." },
-    { "slurm.squeue-cli", OPTION_STRING, offsetof(struct settings, squeue), "COMMAND", "squeue",
-      NULL, NULL, "Slurm", "The squeue to run." },
-    { "slurm.sinfo-cli", OPTION_STRING, offsetof(struct settings, sinfo), "COMMAND", "sinfo", NULL,
-      NULL, "Slurm", "The sinfo to run." },
+    { "slurm.bin-path", OPTION_STRING, offsetof(struct settings, bin_path), "DIRECTORY", NULL, NULL,
+      NULL, "Slurm", "Where Slurm's commands are, if not in PATH." },
+    { "slurm.cli-fallback", OPTION_BOOL, offsetof(struct settings, cli_fallback), NULL, "true",
+      NULL, NULL, "Slurm",
+      "As in prometheus-slurm-exporter: with =false squeue and sinfo are asked for JSON. Otherwise "
+      "it has no effect; --source decides." },
+    { "slurm.squeue-cli", OPTION_STRING,
+      offsetof(struct settings, commands) + KIND_JOBS * sizeof(struct str), "COMMAND", NULL, NULL,
+      NULL, "Slurm",
+      "A command to run instead of squeue, exactly as given. It prints what squeue --json does, or "
+      "the lines of JSON that prometheus-slurm-exporter asks squeue for." },
+    { "slurm.sinfo-cli", OPTION_STRING,
+      offsetof(struct settings, commands) + KIND_NODES * sizeof(struct str), "COMMAND", NULL, NULL,
+      NULL, "Slurm", "Likewise for sinfo." },
     { "log.level", OPTION_CHOICE, offsetof(struct settings, log_level), "LEVEL", "info", "LOGLEVEL",
       "debug info warn error", "Log", "Least level of the lines written to standard error." },
 };
@@ -165,10 +177,10 @@ static struct refresh_tuning make_tuning(const struct settings *settings,
 static int make_engine(struct exporter *exporter, const struct settings *settings,
                        struct engine **ret, struct err *err)
 {
-    const struct source_settings source_settings = {
+    struct source_settings source_settings = {
         .spec = source_spec(settings),
-        .squeue = settings->squeue,
-        .sinfo = settings->sinfo,
+        .bin_path = settings->bin_path,
+        .is_json = !settings->cli_fallback,
         .max_output = settings->max_answer,
     };
     struct engine *engine = heap_alloc(sizeof(*engine));
@@ -178,7 +190,10 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
         .changed = metrics_changed,
         .ctx = exporter->metrics,
     };
-    int code = source_open(&source_settings, &clock_real, &engine->source, err);
+    int code;
+
+    memcpy(source_settings.commands, settings->commands, sizeof(settings->commands));
+    code = source_open(&source_settings, &clock_real, &engine->source, err);
 
     if (code == 0) {
         if (engine->source->simulated)
@@ -199,8 +214,11 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
 /* Whether the same source goes on; then so does what it has told, and its pauses. */
 static bool same_source(const struct settings *a, const struct settings *b)
 {
-    return str_eq(source_spec(a), source_spec(b)) && str_eq(a->squeue, b->squeue) &&
-           str_eq(a->sinfo, b->sinfo) && a->max_answer == b->max_answer;
+    for (int kind = 0; kind < KINDS; kind++)
+        if (!str_eq(a->commands[kind], b->commands[kind]))
+            return false;
+    return str_eq(source_spec(a), source_spec(b)) && str_eq(a->bin_path, b->bin_path) &&
+           a->cli_fallback == b->cli_fallback && a->max_answer == b->max_answer;
 }
 
 static bool same_list(struct option_list a, struct option_list b)

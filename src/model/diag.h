@@ -10,12 +10,21 @@ struct rpc {
     symbol name; /* message type, or user */
     uint32_t id; /* type number, or user id */
     uint64_t count, total_usec;
+    uint64_t queued, dropped; /* from 24.05 on, where slurmctld queues RPCs; else unknown */
+};
+
+/* Why a scheduling cycle ended; from 23.11 on. */
+struct cycle_exit {
+    symbol reason; /* in sdiag's words: "End of job queue" */
+    uint64_t count;
 };
 
 struct cycle {
     uint64_t count, last_usec, max_usec, total_usec;
     uint64_t last_depth, total_depth; /* jobs looked at */
     uint64_t last_queue, total_queue; /* length of the queue */
+    struct cycle_exit *exit;
+    size_t n_exits;
 };
 
 struct diag {
@@ -29,6 +38,10 @@ struct diag {
     int64_t backfill_last_time;
     struct rpc *rpc_by_type, *rpc_by_user;
     size_t n_rpc_by_type, n_rpc_by_user;
+
+    /* The same, but its counters have gone on since sonde first looked, through every reset, and
+     * its lists have whoever was ever in them. NULL: nobody keeps a history. */
+    const struct diag *running;
 };
 
 #endif

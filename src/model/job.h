@@ -33,9 +33,23 @@ struct job {
     int64_t submit_time, eligible_time, start_time, end_time; /* UTC seconds */
 };
 
+/* How long the jobs waited that have started since sonde began to look, from when they could have
+ * run until they did. */
+enum { WAIT_BOUNDS = 14 };
+extern const double wait_bounds[WAIT_BOUNDS]; /* seconds, 1 s to a week */
+
+struct wait {
+    symbol partition;
+    uint64_t buckets[WAIT_BOUNDS + 1]; /* not cumulative; the last is what exceeds all bounds */
+    double sum;
+};
+
 struct jobs {
     struct job *job;
     size_t n;
+    bool lacks_features; /* the source does not tell what nodes a job asks for */
+    struct wait *wait;   /* one for each partition in which a job was seen to start */
+    size_t n_waits;
 };
 
 #endif

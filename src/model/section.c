@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/section.h"
 
+const struct str private_data_words[PRIVATE_DATA] = {
+    [PRIVATE_ACCOUNTS] = STR_INIT("accounts"),
+    [PRIVATE_CLOUD] = STR_INIT("cloud"),
+    [PRIVATE_EVENTS] = STR_INIT("events"),
+    [PRIVATE_JOBS] = STR_INIT("jobs"),
+    [PRIVATE_NODES] = STR_INIT("nodes"),
+    [PRIVATE_PARTITIONS] = STR_INIT("partitions"),
+    [PRIVATE_RESERVATIONS] = STR_INIT("reservations"),
+    [PRIVATE_USAGE] = STR_INIT("usage"),
+    [PRIVATE_USERS] = STR_INIT("users"),
+};
+
+const double wait_bounds[WAIT_BOUNDS] = { 1,    5,    15,    30,    60,    300,    900,
+                                          1800, 3600, 14400, 43200, 86400, 259200, 604800 };
+
 struct section *section_new(enum kind kind)
 {
     struct section *section = heap_alloc(sizeof(*section));
@@ -30,8 +45,15 @@ struct section *section_unref(struct section *section)
 const char *kind_name(enum kind kind)
 {
     static const char *const names[KINDS] = {
-        [KIND_JOBS] = "jobs",         [KIND_NODES] = "nodes", [KIND_RESERVATIONS] = "reservations",
-        [KIND_LICENSES] = "licenses", [KIND_DIAG] = "diag",   [KIND_SHARES] = "shares",
+        [KIND_JOBS] = "jobs",
+        [KIND_NODES] = "nodes",
+        [KIND_RESERVATIONS] = "reservations",
+        [KIND_LICENSES] = "licenses",
+        [KIND_DIAG] = "diag",
+        [KIND_SHARES] = "shares",
+        [KIND_ASSOCIATIONS] = "associations",
+        [KIND_CONFIG] = "config",
+        [KIND_TRACES] = "traces",
     };
 
     return names[kind];

@@ -5,6 +5,8 @@
 #define SONDE_MODEL_SECTION_H
 
 #include "base/arena.h"
+#include "model/association.h"
+#include "model/config.h"
 #include "model/diag.h"
 #include "model/job.h"
 #include "model/license.h"
@@ -12,6 +14,7 @@
 #include "model/reservation.h"
 #include "model/share.h"
 #include "model/symbols.h"
+#include "model/trace.h"
 
 #include <stdatomic.h>
 
@@ -22,6 +25,9 @@ enum kind {
     KIND_LICENSES,
     KIND_DIAG,
     KIND_SHARES,
+    KIND_ASSOCIATIONS, /* with the QOS, which come from the same answer */
+    KIND_CONFIG,
+    KIND_TRACES, /* told by the jobs themselves, not by a source */
     KINDS,
 };
 
@@ -44,6 +50,9 @@ struct section {
         struct licenses licenses;
         struct diag diag;
         struct shares shares;
+        struct associations associations;
+        struct config config;
+        struct traces traces;
     };
 };
 

@@ -110,7 +110,8 @@ static void close_sim(struct source *source)
 
 static const struct source_class sim_class = {
     .name = "sim",
-    .kinds = (1u << KINDS) - 1,
+    .kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |
+             KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES),
     .read = read_sim,
     .close = close_sim,
 };

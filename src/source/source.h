@@ -39,9 +39,11 @@ struct source {
 };
 
 struct source_settings {
-    struct str spec;          /* "cli", "sim:nodes=100,jobs=1000,seed=1" */
-    struct str squeue, sinfo; /* command lines of the cli source, empty = the usual ones */
-    size_t max_output;        /* ceiling on one command's answer */
+    struct str spec;            /* "cli", "sim:nodes=100,jobs=1000,seed=1" */
+    struct str bin_path;        /* of the cli source: where Slurm's commands are; empty = in PATH */
+    struct str commands[KINDS]; /* command lines to run instead, exactly as given; empty = none */
+    bool is_json;               /* ask Slurm's commands for JSON where they have it */
+    size_t max_output;          /* ceiling on one command's answer */
 };
 
 /* What stands behind the colon of the spec. */

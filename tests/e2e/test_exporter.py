@@ -140,9 +140,9 @@ class Flags(unittest.TestCase):
         self.assertIn("--demo and --source", done.stderr)
 
     def test_a_missing_squeue_is_told_at_the_start(self):
-        with Exporter("--slurm.squeue-cli=no-such-squeue", "--slurm.sinfo-cli=sh") as exporter:
-            wait_until(lambda: "no-such-squeue is not to be found" in exporter.log(), "told")
-            self.assertIn("--slurm.squeue-cli", exporter.log())
+        with Exporter("--slurm.bin-path=/no/such/place") as exporter:
+            wait_until(lambda: "/no/such/place/squeue is not to be found" in exporter.log(), "told")
+            self.assertIn("--slurm.bin-path", exporter.log())
 
     def test_help_and_version(self):
         done = run_exporter("--help")

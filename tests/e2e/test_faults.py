@@ -45,12 +45,13 @@ class Faults(unittest.TestCase):
         self.assertEqual(answer.value(NODES_UP), 1)
 
     def test_a_missing_squeue_hides_nothing_but_the_jobs(self):
-        exporter = self.start(good_job(), "--slurm.squeue-cli=no-such-squeue")
+        exporter = self.start(good_job())
+        self.commands.remove("squeue")
         answer = exporter.metrics()
         self.assert_failed(answer, "missing")
         self.assertNotIn("slurm_job_", answer.text)
         self.assertEqual(answer.value("slurm_cpus_total"), 8)
-        wait_until(lambda: "no-such-squeue" in exporter.log(), "it is logged")
+        wait_until(lambda: "squeue" in exporter.log(), "it is logged")
 
     def test_an_exit_status_is_a_failure_and_squeue_is_quoted(self):
         exporter = self.start("echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1")

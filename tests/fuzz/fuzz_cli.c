@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What squeue and sinfo print, from the frame to the metrics. The input is an answer with "~" where
- * the token stands; its first byte says which command it is of. In whatever pieces it comes it says
+/* What Slurm's commands print, from the bytes to the metrics. The input is an answer with "~" where
+ * the token stands; its first byte says which class reads it. In whatever pieces it comes it says
  * the same, and whatever it says can be written in every format. */
-#include "source/cli.c"
+#include "source/cli.h"
 
+#include "base/clock.h"
 #include "metric/segment.h"
 #include "snapshot/publish.h"
 
@@ -14,8 +15,8 @@ enum { MOST_BYTES = 4 << 20 };
 /* What one reading of the answer came to. */
 struct outcome {
     int code;
-    size_t n, skipped;
-    uint64_t digest; /* of all that was told of jobs or nodes */
+    size_t skipped;
+    uint64_t digest; /* of all that was told */
 };
 
 static void put_answer(struct buf *to, struct str text, const char *token)
@@ -56,51 +57,41 @@ static uint64_t digest_of(struct section *section)
     return digest;
 }
 
+static const struct {
+    enum kind kind;
+    const struct answer_class *class;
+} answers[] = {
+    { KIND_JOBS, &answer_squeue },
+    { KIND_NODES, &answer_sinfo },
+};
+
 /* Feeds the answer in pieces of random size, or at once with seed 0. */
-static struct outcome read_answer(enum kind kind, struct str text, uint64_t seed)
+static struct outcome read_answer(size_t which, struct str text, uint64_t seed)
 {
-    struct reading reading = { .section = section_new(kind) };
+    struct section *section = section_new(answers[which].kind);
+    struct answer *answer = answer_new(answers[which].class, section);
+    const char *token =
+        answers[which].class->put_format ? ((struct framed *)answer)->frame.token : "~";
     struct outcome outcome = { 0 };
-    struct buf answer;
+    struct buf bytes;
     struct err err;
 
-    if (kind == KIND_JOBS)
-        frame_init(&reading.frame, SQUEUE_N_FIELDS, read_job, &reading);
-    else
-        frame_init(&reading.frame, SINFO_N_FIELDS, read_node, &reading);
-    map_init(&reading.nodes, &reading.names);
-    map_init(&reading.partitions, &reading.names);
-    buf_init(&answer, MOST_BYTES);
-    put_answer(&answer, text, reading.frame.token);
-    for (struct str rest = buf_str(&answer); rest.n && outcome.code == 0;) {
-        size_t most = seed ? 1 + fuzz_random(&seed) % 300 : FRAME_PIECE_MAX;
-        struct str piece = str_head(rest, most);
+    buf_init(&bytes, MOST_BYTES);
+    put_answer(&bytes, text, token);
+    for (struct str rest = buf_str(&bytes); rest.n && outcome.code == 0;) {
+        struct str piece = str_head(rest, seed ? 1 + fuzz_random(&seed) % 300 : FRAME_PIECE_MAX);
 
-        outcome.code = feed(&reading, piece, &err);
+        outcome.code = answer->class->feed(answer, piece, &err);
         rest = str_skip(rest, piece.n);
     }
     if (outcome.code == 0)
-        outcome.code = frame_finish(&reading.frame, &err);
-    if (kind == KIND_JOBS) {
-        outcome.n = reading.section->jobs.n;
-        arena_adopt(&reading.section->arena, reading.section->jobs.job);
-    } else {
-        outcome.n = reading.section->nodes.n;
-        if (outcome.code == 0)
-            build_membership(&reading);
-        arena_adopt(&reading.section->arena, reading.section->nodes.node);
-        arena_adopt(&reading.section->arena, reading.section->nodes.partition);
-        free(reading.pairs);
-    }
-    outcome.skipped = reading.section->skipped;
+        outcome.code = answer->class->end(answer, &err);
+    answer_free(answer);
+    outcome.skipped = section->skipped;
     if (outcome.code == 0)
-        outcome.digest = digest_of(reading.section);
-    frame_free(&reading.frame);
-    map_free(&reading.nodes);
-    map_free(&reading.partitions);
-    arena_clear(&reading.names);
-    section_unref(reading.section);
-    buf_free(&answer);
+        outcome.digest = digest_of(section);
+    section_unref(section);
+    buf_free(&bytes);
     return outcome;
 }
 
@@ -108,19 +99,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t seed = fuzz_seed(data, size) | 1;
     struct outcome whole, cut;
-    enum kind kind;
     struct str text;
+    size_t which;
 
     if (size < 1 || size > 64 * 1024)
         return 0;
-    kind = data[0] & 1 ? KIND_NODES : KIND_JOBS;
+    which = (uint8_t)(data[0] - '0') % COUNT(answers);
     text = (struct str){ (const char *)data + 1, size - 1 };
-    whole = read_answer(kind, text, 0);
-    cut = read_answer(kind, text, seed);
+    whole = read_answer(which, text, 0);
+    cut = read_answer(which, text, seed);
     FUZZ_CHECK(whole.code == cut.code, "%d %d", whole.code, cut.code);
     if (whole.code < 0)
         return 0;
-    FUZZ_CHECK(whole.n == cut.n && whole.skipped == cut.skipped);
+    FUZZ_CHECK(whole.skipped == cut.skipped);
     FUZZ_CHECK(whole.digest == cut.digest);
     return 0;
 }

@@ -88,8 +88,9 @@ static void threads_may_share_a_section(void **state)
 
 static void every_kind_has_a_name(void **state)
 {
-    static const char *const names[] = { "jobs",     "nodes", "reservations",
-                                         "licenses", "diag",  "shares" };
+    static const char *const names[] = { "jobs",         "nodes",  "reservations",
+                                         "licenses",     "diag",   "shares",
+                                         "associations", "config", "traces" };
 
     (void)state;
     assert_int_equal(COUNT(names), KINDS);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/answer.h"
+
+#include "base/num.h"
+#include "model/units.h"
+
+struct answer *answer_new(const struct answer_class *class, struct section *section)
+{
+    struct answer *answer = heap_alloc(class->size);
+
+    answer->class = class;
+    answer->section = section;
+    class->begin(answer);
+    return answer;
+}
+
+struct answer *answer_free(struct answer *answer)
+{
+    if (answer) {
+        answer->class->free(answer);
+        free(answer);
+    }
+    return NULL;
+}
+
+void answer_leave_out(struct answer *answer, struct str record)
+{
+    struct section *section = answer->section;
+
+    if (!section->skipped++)
+        section->skipped_example = arena_str(&section->arena, str_head(record, 60));
+}
+
+symbol answer_text(struct answer *answer, struct str field)
+{
+    return units_absent(field) ? 0 : symbols_put(&answer->section->symbols, field);
+}
+
+bool answer_is_nameless(struct str field)
+{
+    return !field.n || str_eq(field, STR("(null)")) || str_eq(field, STR("N/A"));
+}
+
+symbol answer_name(struct answer *answer, struct str field)
+{
+    return answer_is_nameless(field) ? 0 : symbols_put(&answer->section->symbols, field);
+}
+
+uint32_t answer_u32(struct str field, uint32_t otherwise)
+{
+    uint64_t value;
+
+    return num_get_u64(field, &value) && value < UINT32_MAX ? (uint32_t)value : otherwise;
+}
+
+uint64_t answer_u64(struct str field)
+{
+    uint64_t value;
+
+    return num_get_u64(field, &value) ? value : MODEL_UNKNOWN_U64;
+}
+
+uint32_t answer_count(struct str field)
+{
+    uint64_t value;
+
+    return units_count(field, &value) && value < UINT32_MAX ? (uint32_t)value : MODEL_UNKNOWN_U32;
+}
+
+int64_t answer_timestamp(struct str field)
+{
+    int64_t seconds;
+
+    return units_timestamp(field, &seconds) ? seconds : 0;
+}
+
+uint32_t answer_limit_minutes(struct str field)
+{
+    uint64_t seconds;
+
+    return units_time_limit(field, &seconds) && seconds != UNITS_UNLIMITED &&
+                   seconds / 60 < UINT32_MAX
+               ? (uint32_t)(seconds / 60)
+               : MODEL_UNKNOWN_U32;
+}
+
+uint64_t answer_mebibytes(struct str field)
+{
+    uint64_t bytes;
+
+    return units_memory(field, 1 << 20, &bytes, NULL) ? bytes : MODEL_UNKNOWN_U64;
+}
