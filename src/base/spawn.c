@@ -13,6 +13,8 @@
 enum {
     PIECE = 64 * 1024,
     PIECES_AT_ONCE = 16,
+    PIPE_BYTES = PIECE * PIECES_AT_ONCE,
+    GATHER_MS = 1,
     CANCEL_CHECK_MS = 100,
     DEATH_MS = 2000, /* how long what was killed may take to be gone */
 };
@@ -122,6 +124,7 @@ static int open_child(const struct spawn *spawn, struct child *ret, struct err *
                            : "are the limits on processes and memory too low?");
     }
     fcntl(child.out, F_SETFL, O_NONBLOCK);
+    fcntl(child.out, F_SETPIPE_SZ, PIPE_BYTES); /* where it is refused, 64 KB will do */
     fcntl(child.warnings, F_SETFL, O_NONBLOCK);
     /* Only wakes the poll; where the kernel lacks it, the end is noticed at the next look. */
     child.pidfd = (int)syscall(SYS_pidfd_open, child.pid, 0);
@@ -190,6 +193,21 @@ static int poll_timeout(const struct spawn *spawn, int64_t now)
     return (int)(left_ms < CANCEL_CHECK_MS ? left_ms : CANCEL_CHECK_MS);
 }
 
+/* Waits for something to do. A command that prints a little at a time is not looked at each time:
+ * what it prints within a millisecond is taken together, which saves both sides most of their
+ * switching. */
+static void wait_for_child(struct child *child, int timeout_ms)
+{
+    struct pollfd fds[] = {
+        { .fd = child->pidfd, .events = POLLIN },
+        { .fd = child->out, .events = POLLIN },
+        { .fd = child->warnings, .events = POLLIN },
+    };
+
+    if (poll(fds, COUNT(fds), timeout_ms) > 0 && fds[1].revents == POLLIN && !fds[0].revents)
+        poll(fds, 1, timeout_ms < GATHER_MS ? timeout_ms : GATHER_MS);
+}
+
 /* Follows the child until it ends (0) or has to be ended (negative); then ends its whole group. */
 static int follow(const struct spawn *spawn, struct child *child, struct str *warning,
                   struct spawn_result *result, struct err *err)
@@ -198,11 +216,6 @@ static int follow(const struct spawn *spawn, struct child *child, struct str *wa
     int code = 0;
 
     while (!code && !has_ended(child->pid)) {
-        struct pollfd fds[] = {
-            { .fd = child->pidfd, .events = POLLIN },
-            { .fd = child->out, .events = POLLIN },
-            { .fd = child->warnings, .events = POLLIN },
-        };
         int64_t now = clock_mono(&clock_real);
 
         if (spawn->cancelled && atomic_load(spawn->cancelled)) {
@@ -211,7 +224,7 @@ static int follow(const struct spawn *spawn, struct child *child, struct str *wa
             code =
                 err_set(err, ETIMEDOUT, "%s did not finish in time and was killed", spawn->argv[0]);
         } else {
-            poll(fds, 3, poll_timeout(spawn, now));
+            wait_for_child(child, poll_timeout(spawn, now));
             code = drain_output(spawn, &child->out, piece, result, err);
             drain_warnings(&child->warnings, warning, result->warning, sizeof(result->warning));
         }
