@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Credentials of munge (munge(7)): a text that proves to any host of the cluster which user made
  * it. libmunge is loaded when it is first needed, so that nothing here depends on its being
- * installed. Each call asks munged and may take milliseconds. */
+ * installed. Each call asks munged: 0.1 ms, or seconds if munged hangs. */
 #ifndef SONDE_BASE_MUNGE_H
 #define SONDE_BASE_MUNGE_H
 
@@ -10,11 +10,17 @@
 
 #include <sys/types.h>
 
-/* Seals a payload: *ret is a text to be freed. -ENOENT if libmunge or munged is not there. */
-int munge_seal(struct str payload, char **ret, struct err *err);
+/* `socket` is where munged listens, or NULL for its usual place: a slurm.conf with
+ * AuthInfo=socket=… names another. */
+
+/* Seals a payload: *ret is a text to be freed. -ENOENT if libmunge or munged is not there, -EFBIG
+ * if the payload is larger than munged takes (1 MB). */
+int munge_seal(const char *socket, struct str payload, char **ret, struct err *err);
 
 /* Opens a credential: appends its payload to `to` and tells who made it. -EACCES if it is forged,
- * damaged, expired or was opened here before; -ENOENT as above; -EFBIG if it does not fit. */
-int munge_unseal(struct str credential, struct buf *to, uid_t *ret_uid, struct err *err);
+ * damaged, expired or was opened on this host before; -ENOENT as above; -EFBIG if it does not fit.
+ */
+int munge_unseal(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
+                 struct err *err);
 
 #endif

@@ -416,6 +416,15 @@ static bool looks_like_flag(const char *arg)
     return arg[0] == '-' && arg[1] != '\0';
 }
 
+static bool ends_flags(const struct parse *parse, const char *arg)
+{
+    const char *end_flag = parse->command->end_flag;
+
+    if (strcmp(arg, "--") == 0)
+        return true;
+    return end_flag && looks_like_flag(arg) && strcmp(arg + (arg[1] == '-' ? 2 : 1), end_flag) == 0;
+}
+
 static struct flag cut_flag(const struct parse *parse, const char *arg)
 {
     struct flag flag = { .value = str_of(arg + (arg[1] == '-' ? 2 : 1)) };
@@ -456,8 +465,9 @@ static int refuse_flag(struct parse *parse, struct str name)
  * `--log.level --demo` is told apart from a level of that name. */
 static int take_next(struct parse *parse, struct flag *flag, const char *next)
 {
-    if (!next || (looks_like_flag(next) &&
-                  (cut_flag(parse, next).option || find_printer(cut_flag(parse, next).name))))
+    if (!next || ends_flags(parse, next) ||
+        (looks_like_flag(next) &&
+         (cut_flag(parse, next).option || find_printer(cut_flag(parse, next).name))))
         return err_set(parse->err, EINVAL, "flag --%s needs a value; write --%s=%s",
                        flag->option->name, flag->option->name,
                        flag->option->value ? flag->option->value : "VALUE");
@@ -523,12 +533,13 @@ static int read_argv(struct parse *parse, int argc, char **argv, enum option_out
     int taken;
 
     for (int i = 1; i < argc && *ret_outcome == OPTION_GO_ON; i += taken) {
-        if (!flags_ended && strcmp(argv[i], "--") == 0) {
+        if (!flags_ended && ends_flags(parse, argv[i])) {
             flags_ended = true;
             taken = 1;
         } else if (!flags_ended && looks_like_flag(argv[i])) {
             taken = take_flag(parse, argv + i, ret_outcome);
         } else {
+            flags_ended = flags_ended || parse->command->takes_command;
             taken = take_argument(parse, argv[i], argv[i - 1]);
         }
         if (taken < 0)

@@ -42,6 +42,10 @@ struct option_command {
     const char *summary;     /* one line, lower case, no full stop */
     const char *description; /* paragraphs for the man page, and the first for --help */
     const char *arguments;   /* "JOBID…" or NULL when it takes none */
+    bool takes_command;      /* the arguments are a command with flags of its own: ours end at the
+                              * first argument */
+    const char *end_flag;    /* another way to write "--": "cmd" for --cmd; or NULL */
+    const char *exit_status; /* for the man page, if it is not 0, 1 or 2 as usual; or NULL */
     const struct option *options;
 };
 
@@ -56,8 +60,8 @@ enum option_outcome { OPTION_GO_ON = 0, OPTION_EXIT_OK = 1 /* --help, --version,
  * list collects them). A list is replaced as a whole by whoever gives it; in the environment its
  * items are separated by commas. Keys of the file are the names, flat or nested at their dots. An
  * empty variable and a key without a value count as absent. *ret_rest gets the arguments that are
- * no flags, ended by NULL, in the arena; after "--" all are. Nothing is kept and argv is left
- * alone: call it again, with a fresh arena and struct, to read a changed file; on failure
+ * no flags, ended by NULL, in the arena; after "--" all are arguments. Nothing is kept and argv is
+ * left alone: call it again, with a fresh arena and struct, to read a changed file; on failure
  * `settings` is half-filled. Returns an option_outcome, or -EINVAL with a sentence that names the
  * flag or key, the file and line, and the nearest valid one (-EIO if standard output did not take
  * what was to be printed). */

@@ -475,11 +475,15 @@ static void put_man_files(struct buf *out, const struct option *rows)
 
 static void put_man_tail(struct buf *out, const struct option_command *command)
 {
-    buf_text(out, ".SH EXIT STATUS\n"
-                  ".TP\n\\fB0\\fP\nIt did what it was told.\n"
-                  ".TP\n\\fB1\\fP\nIt failed; a sentence on standard error says what to do.\n"
-                  ".TP\n\\fB2\\fP\nA flag, a variable or the file is wrong; nothing was done.\n"
-                  ".SH SEE ALSO\n");
+    buf_text(out, ".SH EXIT STATUS\n");
+    if (command->exit_status)
+        put_roff_paragraphs(out, str_of(command->exit_status));
+    else
+        buf_text(out, ".TP\n\\fB0\\fP\nIt did what it was told.\n"
+                      ".TP\n\\fB1\\fP\nIt failed; a sentence on standard error says what to do.\n"
+                      ".TP\n\\fB2\\fP\nA flag, a variable or the file is wrong; nothing was "
+                      "done.\n");
+    buf_text(out, ".SH SEE ALSO\n");
     if (strchr(command->name, ' '))
         buf_text(out, ".BR sonde (1),\n");
     buf_text(out, ".BR slurm (1)\n");

@@ -474,6 +474,45 @@ static void arguments_are_left_over_where_the_command_takes_them(void **state)
     assert_null(fixture->rest[0]);
 }
 
+static const struct option_command wrapper = {
+    .name = "sonde run",
+    .summary = "run a command",
+    .description = "Runs a command.",
+    .arguments = "COMMAND…",
+    .takes_command = true,
+    .end_flag = "cmd",
+    .exit_status = "That of the command.\n\n127 if there is none.",
+    .options = options,
+};
+
+static void the_flags_of_a_command_that_is_taken_are_its_own(void **state)
+{
+    const struct {
+        const char *const *args;
+        bool demo;
+        const char *rest[4];
+    } cases[] = {
+        { ARGS("--demo", "ls", "--demo", "-l"), true, { "ls", "--demo", "-l" } },
+        { ARGS("ls", "--demo"), false, { "ls", "--demo" } },
+        { ARGS("ls", "--", "--cmd"), false, { "ls", "--", "--cmd" } },
+        { ARGS("--demo", "--", "--demo", "ls"), true, { "--demo", "ls" } },
+        { ARGS("--demo", "--cmd", "ls", "--demo"), true, { "ls", "--demo" } },
+        { ARGS("-cmd", "--cmd"), false, { "--cmd" } },
+        { ARGS("--web.telemetry-path", "/x", "ls", "-l"), false, { "ls", "-l" } },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(parse_as(&wrapper, fixture, NO_ENV, cases[i].args), 0);
+        assert_int_equal(fixture->settings.demo, cases[i].demo);
+        for (size_t k = 0; cases[i].rest[k] || fixture->rest[k]; k++)
+            assert_str(str_of(fixture->rest[k]), cases[i].rest[k]);
+    }
+    assert_int_equal(parse_as(&wrapper, fixture, NO_ENV, ARGS("--log.level", "--cmd", "ls")),
+                     -EINVAL);
+    assert_contains(fixture->err.text, "--log.level needs a value");
+}
+
 static void arguments_are_refused_where_the_command_takes_none(void **state)
 {
     assert_refused(*state, NO_ENV, ARGS("--demo", "x y"),
@@ -741,6 +780,10 @@ static void the_man_page_is_accepted_by_groff_and_shows_every_character(void **s
     buf_reset(&out);
     format_man(*state, &report, &out);
     assert_contains(out.p, "sonde report [FLAG]... JOBID...\n");
+    buf_reset(&out);
+    format_man(*state, &wrapper, &out);
+    assert_contains(out.p, "That of the command.\n\n       127 if there is none.\n");
+    assert_int_equal(str_find_str(buf_str(&out), STR("what it was told")), out.n);
     buf_free(&out);
 }
 
@@ -799,6 +842,7 @@ int main(void)
         TEST(a_file_of_the_wrong_shape_says_so),
         TEST(a_missing_value_is_missed),
         TEST(arguments_are_left_over_where_the_command_takes_them),
+        TEST(the_flags_of_a_command_that_is_taken_are_its_own),
         TEST(arguments_are_refused_where_the_command_takes_none),
         TEST(help_version_and_man_print_whatever_else_is_wrong),
         TEST(help_that_cannot_be_written_is_an_error),

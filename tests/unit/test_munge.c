@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Against a munged of its own, with its own key and socket, where munge is installed. */
+#include "test.h"
+
+#include "base/munge.h"
+#include "base/thread.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static bool library_is_missing;
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return library_is_missing ? NULL : __real_dlopen(name, flags);
+}
+
+static const char munged_program[] = "/usr/sbin/munged";
+static pid_t munged;
+static char directory[] = "/tmp/sonde-munge-XXXXXX";
+static char munge_socket[64];
+
+static void write_key(const char *path)
+{
+    unsigned char key[256];
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_int_equal(getrandom(key, sizeof(key), 0), sizeof(key));
+    assert_int_equal(write(fd, key, sizeof(key)), sizeof(key));
+    close(fd);
+}
+
+static int start_munged(void **state)
+{
+    static const char *const files[] = { "key", "socket", "pid", "log", "seed" };
+    char flags[COUNT(files)][100];
+    char *argv[COUNT(files) + 3] = { (char *)munged_program, (char *)"--foreground" };
+    posix_spawn_file_actions_t actions;
+
+    (void)state;
+    if (!mkdtemp(directory) || chmod(directory, 0755) < 0)
+        return -1;
+    snprintf(munge_socket, sizeof(munge_socket), "%s/socket", directory);
+    for (size_t i = 0; i < COUNT(files); i++) {
+        snprintf(flags[i], sizeof(flags[i]), "--%s%s=%s/%s", files[i], i == 1 ? "" : "-file",
+                 directory, files[i]);
+        argv[i + 2] = flags[i];
+    }
+    write_key(strchr(flags[0], '/'));
+    if (access(munged_program, X_OK) < 0)
+        return 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (posix_spawn(&munged, munged_program, &actions, NULL, argv, environ) != 0)
+        return -1;
+    posix_spawn_file_actions_destroy(&actions);
+    wait_until_true(access(munge_socket, W_OK) == 0);
+    return 0;
+}
+
+static int stop_munged(void **state)
+{
+    static const char *const files[] = { "key", "seed" };
+    char path[100];
+
+    (void)state;
+    if (munged) {
+        kill(munged, SIGTERM);
+        waitpid(munged, NULL, 0);
+    }
+    for (size_t i = 0; i < COUNT(files); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+        unlink(path);
+    }
+    return rmdir(directory);
+}
+
+#define NEEDS_MUNGED()                                                                             \
+    do {                                                                                           \
+        if (!munged) {                                                                             \
+            print_message("munged is not installed: apt-get install munge\n");                     \
+            skip();                                                                                \
+        }                                                                                          \
+    } while (0)
+
+static char *seal(struct str payload)
+{
+    struct err err = { 0 };
+    char *credential = NULL;
+
+    if (munge_seal(munge_socket, payload, &credential, &err) < 0)
+        fail_msg("%s", err.text);
+    return credential;
+}
+
+static int unseal(struct str credential, struct buf *to, uid_t *ret_uid, struct err *err)
+{
+    return munge_unseal(munge_socket, credential, to, ret_uid, err);
+}
+
+static void *seal_once(void *arg)
+{
+    char *credential;
+    int code = munge_seal(munge_socket, STR("x"), &credential, NULL);
+
+    if (code == 0)
+        free(credential);
+    *(int *)arg = code;
+    return NULL;
+}
+
+static void several_threads_may_be_the_first(void **state)
+{
+    pthread_t threads[4];
+    int codes[COUNT(threads)];
+
+    (void)state;
+    NEEDS_MUNGED();
+    for (size_t i = 0; i < COUNT(threads); i++)
+        assert_int_equal(thread_start(&threads[i], "seal", seal_once, &codes[i], NULL), 0);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(codes[i], 0);
+    }
+}
+
+static void what_was_sealed_comes_out_with_its_maker(void **state)
+{
+    static const char payload[] = "{\"job_id\":1}\0and after a NUL";
+    struct buf out;
+    uid_t uid = (uid_t)-1;
+    struct err err;
+    char *credential;
+
+    (void)state;
+    NEEDS_MUNGED();
+    credential = seal((struct str){ payload, sizeof(payload) });
+    assert_true(str_starts(str_of(credential), STR("MUNGE:")));
+    buf_init(&out, 1000);
+    buf_text(&out, "before ");
+    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    assert_true(str_starts(buf_str(&out), STR("before {\"job_id\":1}")));
+    assert_int_equal(out.n, strlen("before ") + sizeof(payload));
+    assert_memory_equal(out.p + strlen("before "), payload, sizeof(payload));
+    assert_int_equal(uid, geteuid());
+    buf_free(&out);
+    free(credential);
+}
+
+static void a_credential_opens_once(void **state)
+{
+    struct buf out;
+    uid_t uid = 4711;
+    struct err err;
+    char *credential;
+
+    (void)state;
+    NEEDS_MUNGED();
+    credential = seal(STR("secret"));
+    buf_init(&out, 1000);
+    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    buf_reset(&out);
+    uid = 4711;
+    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EACCES);
+    assert_contains(err.text, "one use");
+    assert_int_equal(uid, 4711);
+    assert_int_equal(out.n, 0);
+    buf_free(&out);
+    free(credential);
+}
+
+static void a_changed_credential_is_refused_wherever_it_was_changed(void **state)
+{
+    struct buf out;
+    uid_t uid = 4711;
+    struct err err;
+    char *credential;
+    size_t n;
+
+    (void)state;
+    NEEDS_MUNGED();
+    credential = seal(STR("a payload that is long enough to be hit"));
+    n = strlen(credential);
+    buf_init(&out, 1000);
+    for (size_t i = 0; i < n; i++) {
+        char before = credential[i];
+
+        /* The last letter before the padding can be changed without a change of what it says. */
+        if (before == '=' || credential[i + 1] == '=' || credential[i + 1] == ':')
+            continue;
+        credential[i] = before == 'A' ? 'B' : 'A';
+        assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EACCES);
+        assert_string_not_equal(err.text, "");
+        credential[i] = before;
+    }
+    assert_int_equal(unseal(str_head(str_of(credential), n / 2), &out, &uid, &err), -EACCES);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(uid, 4711);
+    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    buf_free(&out);
+    free(credential);
+}
+
+static void rubbish_is_refused(void **state)
+{
+    static const struct str rubbish[] = {
+        STR_INIT(""),        STR_INIT("MUNGE:"),          STR_INIT("MUNGE::"),
+        STR_INIT("{\"a\"}"), STR_INIT("MUNGE:AAAA====:"), STR_INIT("\xff\xfe\x01"),
+    };
+    struct buf out;
+    uid_t uid;
+    struct err err;
+
+    (void)state;
+    NEEDS_MUNGED();
+    buf_init(&out, 1000);
+    for (size_t i = 0; i < COUNT(rubbish); i++)
+        assert_int_equal(unseal(rubbish[i], &out, &uid, &err), -EACCES);
+    buf_free(&out);
+}
+
+static void nothing_can_hide_behind_a_nul(void **state)
+{
+    struct buf out, longer;
+    uid_t uid;
+    struct err err;
+    char *credential;
+
+    (void)state;
+    NEEDS_MUNGED();
+    credential = seal(STR("x"));
+    buf_init(&out, 1000);
+    buf_init(&longer, 1000);
+    buf_text(&longer, credential);
+    buf_put(&longer, STR("\0hidden"));
+    assert_int_equal(unseal(buf_str(&longer), &out, &uid, &err), -EACCES);
+    assert_contains(err.text, "NUL");
+    buf_free(&out);
+    buf_free(&longer);
+    free(credential);
+}
+
+static void ceilings_hold_on_both_sides(void **state)
+{
+    struct buf out, large;
+    uid_t uid = 4711;
+    struct err err;
+    char *credential;
+
+    (void)state;
+    NEEDS_MUNGED();
+    credential = seal(STR("0123456789"));
+    buf_init(&out, 9);
+    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EFBIG);
+    assert_int_equal(uid, 4711);
+    free(credential);
+    buf_free(&out);
+
+    buf_init(&large, 4 << 20);
+    while (!large.over)
+        buf_text(&large, "much too much of it ");
+    assert_int_equal(munge_seal(munge_socket, buf_str(&large), &credential, &err), -EFBIG);
+    buf_free(&large);
+}
+
+static void without_munged_the_socket_is_named(void **state)
+{
+    struct err err;
+    struct buf out;
+    uid_t uid;
+    char *credential;
+
+    (void)state;
+    NEEDS_MUNGED();
+    assert_int_equal(munge_seal("/nonexistent/socket", STR("x"), &credential, &err), -ENOENT);
+    assert_contains(err.text, "/nonexistent/socket");
+    assert_contains(err.text, "is munged running");
+    buf_init(&out, 100);
+    assert_int_equal(munge_unseal("/nonexistent/socket", STR("MUNGE:AAAA:"), &out, &uid, &err),
+                     -ENOENT);
+    buf_free(&out);
+}
+
+/* In a process of its own, and before anything else, since the library is looked for once. */
+static void without_the_library_it_is_named(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0) {
+        struct err err = { 0 };
+        char *credential;
+        int code;
+
+        library_is_missing = true;
+        code = munge_seal(NULL, STR("x"), &credential, &err);
+        _exit(code == -ENOENT && strstr(err.text, "libmunge.so.2") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_the_library_it_is_named),
+        cmocka_unit_test(several_threads_may_be_the_first),
+        cmocka_unit_test(what_was_sealed_comes_out_with_its_maker),
+        cmocka_unit_test(a_credential_opens_once),
+        cmocka_unit_test(a_changed_credential_is_refused_wherever_it_was_changed),
+        cmocka_unit_test(rubbish_is_refused),
+        cmocka_unit_test(nothing_can_hide_behind_a_nul),
+        cmocka_unit_test(ceilings_hold_on_both_sides),
+        cmocka_unit_test(without_munged_the_socket_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, start_munged, stop_munged);
+}
