@@ -42,9 +42,10 @@ const char *err_reason(int code)
         int code;
         const char *reason;
     } reasons[] = {
-        { ENOENT, "missing" },  { ETIMEDOUT, "timeout" },    { EFBIG, "too_big" },
-        { EBADMSG, "garbled" }, { EREMOTEIO, "failed" },     { EACCES, "denied" },
-        { EPERM, "denied" },    { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
+        { ENOENT, "missing" },         { ETIMEDOUT, "timeout" },    { EFBIG, "too_big" },
+        { EBADMSG, "garbled" },        { EREMOTEIO, "failed" },     { EACCES, "denied" },
+        { EPERM, "denied" },           { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
+        { EOPNOTSUPP, "unsupported" },
     };
 
     for (size_t i = 0; i < COUNT(reasons); i++)

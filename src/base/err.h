@@ -24,7 +24,7 @@ int err_prefix(struct err *err, const char *format, ...) __attribute__((format(p
 const char *err_words(int code);
 
 /* A short stable word for a code, for the `reason` label of error counters:
- * missing, timeout, too_big, garbled, failed, denied, … Never user text. */
+ * missing, timeout, too_big, garbled, failed, denied, unsupported, … Never user text. */
 const char *err_reason(int code);
 
 #endif

@@ -69,6 +69,10 @@ bool log_level_parse(struct str name, enum log_level *ret)
             return true;
         }
     }
+    if (str_eq_nocase(name, STR("warning"))) {
+        *ret = LOG_WARN;
+        return true;
+    }
     return false;
 }
 

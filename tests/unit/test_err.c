@@ -62,7 +62,7 @@ static void each_code_has_a_reason_fit_for_a_label(void **state)
         { ENOENT, "missing" },  { ETIMEDOUT, "timeout" },    { EFBIG, "too_big" },
         { EBADMSG, "garbled" }, { EREMOTEIO, "failed" },     { EACCES, "denied" },
         { EPERM, "denied" },    { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
-        { EINVAL, "other" },    { 123456, "other" },
+        { EINVAL, "other" },    { 123456, "other" },         { EOPNOTSUPP, "unsupported" },
     };
 
     (void)state;
