@@ -17,12 +17,16 @@ enum limit_kind {
     LIMIT_TRES_RUN_SECONDS, /* TRES time that running jobs may still use (GrpTRESRunMins) */
     LIMIT_USER_JOBS,        /* of one user: an association's MaxJobs, a QOS's MaxJobsPU */
     LIMIT_USER_SUBMITTED,   /* MaxSubmitJobs, MaxSubmitJobsPU */
+    LIMIT_USER_TRES,        /* of a QOS only: MaxTRESPU */
     LIMITS,
 };
 
+/* What is used under the limits of one user: of a user's association his own, of an account's
+ * unknown, as it only hands the limit down; of a QOS what the one who uses most of it has. A QOS
+ * does not tell these limits until somebody has used it. */
 struct limit {
     uint8_t kind;         /* enum limit_kind */
-    symbol tres;          /* "cpu", "mem", "gres/gpu:a100" of the three on TRES, else 0 */
+    symbol tres;          /* "cpu", "mem", "gres/gpu:a100" of the four on TRES, else 0 */
     uint64_t limit, used; /* used: MODEL_UNKNOWN_U64 when it is not told */
 };
 

@@ -6,10 +6,10 @@
 
 #include "model/job.h"
 
-/* What PrivateData can hide from somebody who is neither operator nor administrator. */
+/* What PrivateData can hide from somebody who is neither operator nor administrator. Its word
+ * "cloud" hides nothing: it shows nodes that are powered down. */
 enum private_data {
     PRIVATE_ACCOUNTS,
-    PRIVATE_CLOUD,
     PRIVATE_EVENTS,
     PRIVATE_JOBS,
     PRIVATE_NODES,
@@ -22,7 +22,9 @@ enum private_data {
 
 struct config {
     symbol cluster, version;
-    unsigned hidden; /* 1 << private_data of what is hidden from us */
+    uint32_t user_id; /* as whom we ask Slurm */
+    symbol user;      /* his name; told only where it decides what is hidden */
+    unsigned hidden;  /* 1 << private_data of what is hidden from him */
 };
 
 extern const struct str private_data_words[PRIVATE_DATA];

@@ -33,6 +33,7 @@ struct nodes {
     size_t n_partitions;
     uint32_t *membership; /* indexes of partition, for each node in turn */
     size_t n_membership;
+    bool lacks_settings; /* the source tells nothing of a partition but its name */
 };
 
 #endif

@@ -3,7 +3,6 @@
 
 const struct str private_data_words[PRIVATE_DATA] = {
     [PRIVATE_ACCOUNTS] = STR_INIT("accounts"),
-    [PRIVATE_CLOUD] = STR_INIT("cloud"),
     [PRIVATE_EVENTS] = STR_INIT("events"),
     [PRIVATE_JOBS] = STR_INIT("jobs"),
     [PRIVATE_NODES] = STR_INIT("nodes"),

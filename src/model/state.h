@@ -104,6 +104,7 @@ enum node_flag {
     NODE_BLOCKED = 1 << 22,
     NODE_EXTERNAL = 1 << 23,
 };
+enum { NODE_FLAGS = 24 };
 
 struct node_state {
     uint8_t base; /* enum node_base */

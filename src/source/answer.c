@@ -90,3 +90,16 @@ uint64_t answer_mebibytes(struct str field)
 
     return units_memory(field, 1 << 20, &bytes, NULL) ? bytes : MODEL_UNKNOWN_U64;
 }
+
+void answer_cpus(struct str field, struct node *node)
+{
+    uint64_t aiot[4];
+
+    node->cpus = node->cpus_alloc = node->cpus_idle = node->cpus_other = MODEL_UNKNOWN_U32;
+    if (units_aiot(field, aiot) && aiot[3] < UINT32_MAX) {
+        node->cpus_alloc = (uint32_t)aiot[0];
+        node->cpus_idle = (uint32_t)aiot[1];
+        node->cpus_other = (uint32_t)aiot[2];
+        node->cpus = (uint32_t)aiot[3];
+    }
+}

@@ -51,5 +51,6 @@ uint32_t answer_count(struct str field);
 int64_t answer_timestamp(struct str field);
 uint32_t answer_limit_minutes(struct str field);
 uint64_t answer_mebibytes(struct str field);
+void answer_cpus(struct str field, struct node *node); /* sinfo's A/I/O/T */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The fields that sonde asks squeue -O and sinfo -O for, in order: squeue(1) and sinfo(1),
- * --Format. Every name has meant the same from Slurm 20.11 to 26.05. Free text stands last. */
+/* The fields that sonde asks for, in order: squeue(1) and sinfo(1), --Format; sshare(1), --format.
+ * Every name has meant the same from Slurm 20.11 to 26.05. Free text stands last. */
 #ifndef SONDE_SOURCE_CLI_FORMAT_H
 #define SONDE_SOURCE_CLI_FORMAT_H
 
@@ -56,18 +56,34 @@
     FIELD(REASON_USER, "User")                                                                     \
     FIELD(REASON, "Reason")
 
+#define SSHARE_FIELDS(FIELD)                                                                       \
+    FIELD(ACCOUNT, "Account")                                                                      \
+    FIELD(USER, "User")                                                                            \
+    FIELD(PARTITION, "Partition")                                                                  \
+    FIELD(RAW_SHARES, "RawShares")                                                                 \
+    FIELD(NORM_SHARES, "NormShares")                                                               \
+    FIELD(RAW_USAGE, "RawUsage")                                                                   \
+    FIELD(NORM_USAGE, "NormUsage")                                                                 \
+    FIELD(EFFECTIVE_USAGE, "EffectvUsage")                                                         \
+    FIELD(FACTOR, "FairShare")                                                                     \
+    FIELD(LEVEL, "LevelFS")
+
 #define SQUEUE_FIELD_ENUM(name, text) SQUEUE_##name,
 #define SINFO_FIELD_ENUM(name, text)  SINFO_##name,
+#define SSHARE_FIELD_ENUM(name, text) SSHARE_##name,
 #define FIELD_TEXT(name, text)        text,
 
 enum squeue_field { SQUEUE_FIELDS(SQUEUE_FIELD_ENUM) SQUEUE_N_FIELDS };
 enum sinfo_field { SINFO_FIELDS(SINFO_FIELD_ENUM) SINFO_N_FIELDS };
+enum sshare_field { SSHARE_FIELDS(SSHARE_FIELD_ENUM) SSHARE_N_FIELDS };
 
 static const char *const squeue_fields[SQUEUE_N_FIELDS] = { SQUEUE_FIELDS(FIELD_TEXT) };
 static const char *const sinfo_fields[SINFO_N_FIELDS] = { SINFO_FIELDS(FIELD_TEXT) };
+static const char *const sshare_fields[SSHARE_N_FIELDS] = { SSHARE_FIELDS(FIELD_TEXT) };
 
 #undef SQUEUE_FIELD_ENUM
 #undef SINFO_FIELD_ENUM
+#undef SSHARE_FIELD_ENUM
 #undef FIELD_TEXT
 
 #endif

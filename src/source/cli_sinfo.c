@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nodes and partitions from sinfo(1) -N with the fields of cli_format.h, framed by source/frame. */
 #include "base/num.h"
-#include "model/units.h"
 #include "source/cli.h"
 #include "source/cli_format.h"
 #include "source/node_list.h"
@@ -15,24 +14,11 @@ struct sinfo {
     struct node_list list;
 };
 
-static void read_cpus(struct node *node, struct str field)
-{
-    uint64_t aiot[4];
-
-    node->cpus = node->cpus_alloc = node->cpus_idle = node->cpus_other = MODEL_UNKNOWN_U32;
-    if (units_aiot(field, aiot) && aiot[3] < UINT32_MAX) {
-        node->cpus_alloc = (uint32_t)aiot[0];
-        node->cpus_idle = (uint32_t)aiot[1];
-        node->cpus_other = (uint32_t)aiot[2];
-        node->cpus = (uint32_t)aiot[3];
-    }
-}
-
 static void read_node(struct answer *answer, struct node *node, const struct str *fields)
 {
     /* A flag that a newer Slurm has thought of is left out, and the node is there. */
     node_state_parse(fields[SINFO_STATE], &node->state);
-    read_cpus(node, fields[SINFO_CPUS]);
+    answer_cpus(fields[SINFO_CPUS], node);
     if (!num_get_double(fields[SINFO_CPU_LOAD], &node->cpu_load))
         node->cpu_load = NAN;
     node->memory_bytes = answer_mebibytes(fields[SINFO_MEMORY]);

@@ -58,6 +58,26 @@ void node_list_join(struct node_list *list, const struct node *node,
                                                        (uint32_t)(partition - nodes->partition) };
 }
 
+/* What was told twice counts once. */
+static void leave_out_repeats(struct nodes *nodes)
+{
+    uint32_t *seen = heap_alloc(nodes->n_partitions * sizeof(*seen)); /* last node in each, + 1 */
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        struct node *node = &nodes->node[i];
+        uint32_t *run = &nodes->membership[node->first_partition], kept = 0;
+
+        for (uint32_t k = 0; k < node->n_partitions; k++) {
+            if (seen[run[k]] == i + 1)
+                continue;
+            seen[run[k]] = (uint32_t)i + 1;
+            run[kept++] = run[k];
+        }
+        node->n_partitions = kept;
+    }
+    free(seen);
+}
+
 /* Turns the pairs into a run of partitions for each node (a counting sort). */
 void node_list_finish(struct node_list *list)
 {
@@ -78,4 +98,5 @@ void node_list_finish(struct node_list *list)
 
         nodes->membership[node->first_partition + node->n_partitions++] = list->pairs[i].partition;
     }
+    leave_out_repeats(nodes);
 }

@@ -76,6 +76,8 @@ struct section *sim_section(const struct sim *sim, enum kind kind, int64_t time)
         [KIND_LICENSES] = sim_fill_licenses,
         [KIND_DIAG] = sim_fill_diag,
         [KIND_SHARES] = sim_fill_shares,
+        [KIND_ASSOCIATIONS] = sim_fill_associations,
+        [KIND_CONFIG] = sim_fill_config,
     };
     struct section *section = section_new(kind);
     struct sim_cluster cluster;
@@ -111,7 +113,8 @@ static void close_sim(struct source *source)
 static const struct source_class sim_class = {
     .name = "sim",
     .kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |
-             KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES),
+             KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES) |
+             KIND_BIT(KIND_ASSOCIATIONS) | KIND_BIT(KIND_CONFIG),
     .read = read_sim,
     .close = close_sim,
 };

@@ -32,6 +32,8 @@ enum sim_format {
     SIM_SQUEUE_JSON_42, /* of 24.11 */
     SIM_NODES_JSON_38,  /* sinfo --json of 22.05 */
     SIM_NODES_JSON_42,  /* scontrol --json show nodes of 24.11 */
+    SIM_SQUEUE_LINES,   /* squeue -r -o and sinfo -o as prometheus-slurm-exporter asks them: the */
+    SIM_SINFO_LINES,    /* formats of source/foreign.h */
 };
 int sim_print(const struct sim *sim, enum sim_format format, struct str token, int64_t time,
               sim_sink *sink, void *ctx);

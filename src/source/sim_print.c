@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The simulated cluster as squeue -O and sinfo -N -O print it, with the fields of cli_format.h and
- * the spellings of squeue(1) and sinfo(1) in Slurm 22.05 and 24.11. */
+/* The simulated cluster as squeue -O and sinfo -N -O print it, with the fields of cli_format.h, and
+ * as squeue -o and sinfo -o print it, with the formats of foreign.h; in the spellings of squeue(1)
+ * and sinfo(1) in Slurm 22.05 and 24.11. */
 #include "source/sim_print.h"
 
 #include "source/cli_format.h"
+#include "source/foreign.h"
 
 #include <math.h>
 
@@ -159,6 +161,8 @@ static void view_words(const struct sim_cluster *cluster, const struct sim_job *
     begin = buf->n;
     sim_put_reason(buf, cluster, job);
     view->reason = since(buf, begin);
+    if (!str_eq(view->reason, view->reason_word))
+        view->description = view->reason;
     begin = buf->n;
     if (job->license_count)
         sim_put_licenses(buf, job);
@@ -468,6 +472,195 @@ static void put_sinfo_lines(struct sim_out *out, const struct sim_node_view *vie
     }
 }
 
+/* Local time, as Slurm prints it: UTC here. */
+static void put_date(struct buf *buf, int64_t time)
+{
+    time_t seconds = time;
+    char text[32];
+    struct tm parts;
+
+    gmtime_r(&seconds, &parts);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    buf_text(buf, text);
+}
+
+/* As convert_num_unit() does it: 1536 is 1.50K, 1500 stays. */
+static void put_count(struct buf *buf, int64_t count)
+{
+    if (count < 1024 || count % 512)
+        buf_i64(buf, count);
+    else
+        buf_printf(buf, count % 1024 ? "%lld.50K" : "%lldK", (long long)count / 1024);
+}
+
+/* Nodes, or why there are none; also why some jobs have ended. */
+static void put_nodes_or_reason(struct buf *buf, const struct sim_job_view *view)
+{
+    const unsigned told = 1 << JOB_PENDING | 1 << JOB_TIMEOUT | 1 << JOB_OUT_OF_MEMORY |
+                          1 << JOB_DEADLINE | 1 << JOB_FAILED;
+    struct job_state state = view->job->state;
+
+    if (state.flags & JOB_COMPLETING || !(told >> state.base & 1))
+        buf_put(buf, view->nodes);
+    else
+        buf_printf(buf, "(%.*s)", STR_ARG(view->reason.n ? view->reason : STR("None")));
+}
+
+/* Either sort of record, one field of it by its letter in squeue -o or sinfo -o. */
+struct lettered {
+    const struct sim_job_view *job;
+    int64_t task;
+    const struct sim_node_view *node;
+    const struct partition *partition;
+};
+
+static void put_squeue_letter(struct buf *buf, const struct lettered *from, char letter)
+{
+    const struct sim_job_view *view = from->job;
+
+    switch (letter) {
+    case 'a':
+        buf_put(buf, view->account);
+        break;
+    case 'A':
+        buf_i64(buf, view->id);
+        break;
+    case 'e':
+        if (view->end)
+            put_date(buf, view->end);
+        else
+            buf_text(buf, view->start && view->limit_minutes == SIM_INFINITE ? "NONE" : "N/A");
+        break;
+    case 'u':
+        buf_put(buf, view->user);
+        break;
+    case 'T':
+        buf_put(buf, view->state);
+        break;
+    case 'P':
+        buf_put(buf, view->partition);
+        break;
+    case 'C':
+        put_count(buf, view->cpus);
+        break;
+    case 'm':
+        buf_put(buf, view->memory);
+        break;
+    case 'K':
+        if (from->task == SIM_ABSENT)
+            buf_text(buf, "N/A");
+        else
+            buf_i64(buf, from->task);
+        break;
+    case 'R':
+        put_nodes_or_reason(buf, view);
+        break;
+    }
+}
+
+/* The word, and the suffixes of node_state_string(): the first that applies. */
+static void put_long_state(struct buf *buf, struct node_state state)
+{
+    static const struct {
+        uint32_t flag, bases; /* 0: any */
+        char suffix;
+    } suffixes[] = {
+        { NODE_POWERING_DOWN, 0, '%' },
+        { NODE_POWERED_DOWN, 0, '~' },
+        { NODE_POWERING_UP, 0, '#' },
+        { NODE_NOT_RESPONDING, 0, '*' },
+        { NODE_REBOOT_ISSUED, 0, '^' },
+        { NODE_MAINTENANCE, 1 << NODE_ALLOCATED | 1 << NODE_MIXED | 1 << NODE_DOWN, '$' },
+        { NODE_PLANNED, 1 << NODE_MIXED, '-' },
+    };
+
+    buf_put(buf, node_state_word(state));
+    for (size_t i = 0; i < COUNT(suffixes); i++) {
+        if (state.flags & suffixes[i].flag &&
+            (!suffixes[i].bases || suffixes[i].bases >> state.base & 1)) {
+            buf_byte(buf, suffixes[i].suffix);
+            return;
+        }
+    }
+}
+
+static void put_sinfo_letter(struct buf *buf, const struct lettered *from, char letter)
+{
+    const struct sim_node_view *view = from->node;
+
+    switch (letter) {
+    case 'T':
+        put_long_state(buf, view->node->state);
+        break;
+    case 'm':
+        buf_i64(buf, view->memory_mib);
+        break;
+    case 'n':
+        buf_put(buf, view->name);
+        break;
+    case 'O':
+        put_sinfo_field(buf, view, from->partition, SINFO_CPU_LOAD);
+        break;
+    case 'R':
+        buf_put(buf, section_text(view->section, from->partition->name));
+        break;
+    case 'e':
+        put_text_field(buf, view, &sinfo_row[SINFO_FREE_MEMORY]);
+        break;
+    case 'C':
+        put_sinfo_field(buf, view, from->partition, SINFO_CPUS);
+        break;
+    case 'w':
+        buf_i64(buf, view->weight);
+        break;
+    }
+}
+
+static void put_line(struct buf *buf, struct str format, const struct lettered *from,
+                     void (*put)(struct buf *, const struct lettered *, char))
+{
+    for (;;) {
+        size_t at = str_find(format, '%');
+
+        buf_put(buf, str_head(format, at));
+        if (at == format.n)
+            break;
+        put(buf, from, format.p[at + 1]);
+        format = str_skip(format, at + sizeof("%a") - 1);
+    }
+    buf_byte(buf, '\n');
+}
+
+/* A line for each task, as squeue -r has it. */
+static void put_task_lines(struct sim_out *out, const struct sim_cluster *cluster,
+                           const struct sim_job_view *view, void *ctx)
+{
+    struct lettered from = { .job = view, .task = view->task };
+    uint32_t tasks = view->task_list.n ? view->job->tasks : 1;
+
+    (void)cluster;
+    (void)ctx;
+    for (uint32_t i = 0; i < tasks; i++) {
+        if (view->task_list.n)
+            from.task = view->job->first_task + i;
+        put_line(&out->buf, STR(FOREIGN_SQUEUE), &from, put_squeue_letter);
+        sim_out_pass(out);
+    }
+}
+
+static void put_partition_lines(struct sim_out *out, const struct sim_node_view *view, void *ctx)
+{
+    const struct nodes *nodes = &view->section->nodes;
+
+    (void)ctx;
+    for (uint32_t k = 0; k < view->node->n_partitions; k++) {
+        uint32_t partition = nodes->membership[view->node->first_partition + k];
+        struct lettered from = { .node = view, .partition = &nodes->partition[partition] };
+
+        put_line(&out->buf, STR(FOREIGN_SINFO), &from, put_sinfo_letter);
+    }
+}
+
 static void print(struct sim_out *out, const struct sim_cluster *cluster, enum sim_format format,
                   struct str token, int64_t time)
 {
@@ -485,6 +678,12 @@ static void print(struct sim_out *out, const struct sim_cluster *cluster, enum s
     case SIM_NODES_JSON_38:
     case SIM_NODES_JSON_42:
         sim_json_nodes(out, cluster, time, format == SIM_NODES_JSON_42);
+        break;
+    case SIM_SQUEUE_LINES:
+        sim_view_jobs(out, cluster, time, put_task_lines, NULL);
+        break;
+    case SIM_SINFO_LINES:
+        sim_view_nodes(out, cluster, time, put_partition_lines, NULL);
         break;
     }
 }

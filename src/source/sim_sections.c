@@ -359,7 +359,7 @@ static void fill_constants(struct node_filler *filler)
 {
     struct symbols *symbols = &filler->section->symbols;
 
-    filler->version = symbols_put(symbols, STR("24.11.5"));
+    filler->version = symbols_put(symbols, STR(SIM_VERSION));
     filler->old_version = symbols_put(symbols, STR("24.11.4"));
     for (unsigned kind = 0; kind < SIM_KINDS; kind++) {
         filler->features[kind] = symbols_put(symbols, sim_kinds[kind].features);

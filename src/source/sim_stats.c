@@ -99,6 +99,10 @@ static void fill_rpc_types(const struct sim_cluster *cluster, double hours, stru
             .id = row->id,
             .count = (uint64_t)count,
             .total_usec = (uint64_t)count * row->mean_usec,
+            .queued = MODEL_UNKNOWN_U64, /* its slurmctld has no queue of RPCs */
+            .dropped = MODEL_UNKNOWN_U64,
+            .last_cycle = MODEL_UNKNOWN_U64,
+            .max_cycle = MODEL_UNKNOWN_U64,
         };
     }
 }
@@ -114,6 +118,11 @@ static void fill_rpc_users(const struct sim_cluster *cluster, struct section *se
 
     diag->n_rpc_by_user = people + 1;
     diag->rpc_by_user = ARENA_ARRAY(&section->arena, struct rpc, people + 1);
+    for (uint32_t i = 0; i <= people; i++)
+        diag->rpc_by_user[i] = (struct rpc){ .queued = MODEL_UNKNOWN_U64,
+                                             .dropped = MODEL_UNKNOWN_U64,
+                                             .last_cycle = MODEL_UNKNOWN_U64,
+                                             .max_cycle = MODEL_UNKNOWN_U64 };
     root = &diag->rpc_by_user[0];
     root->name = symbols_put(&section->symbols, STR("root"));
     for (size_t i = 0; i < RPC_TYPES; i++) {
@@ -145,11 +154,25 @@ static void fill_cycle(struct cycle *cycle, uint64_t count, uint64_t usec, uint6
     cycle->count = count;
     cycle->last_usec = (usec + usec_per_job * queue) * (80 + noise % 40) / 100;
     cycle->max_usec = usual * 4;
+    cycle->mean_usec = usual;
     cycle->total_usec = count * usual;
     cycle->last_queue = queue;
+    cycle->mean_queue = usual_queue;
     cycle->total_queue = count * usual_queue;
     cycle->last_depth = queue < deepest ? queue : deepest;
-    cycle->total_depth = count * (usual_queue < deepest ? usual_queue : deepest);
+    cycle->mean_depth = usual_queue < deepest ? usual_queue : deepest;
+    cycle->total_depth = count * cycle->mean_depth;
+}
+
+/* One cycle in eleven ends before it has seen the whole queue. */
+static void fill_exits(struct section *section, struct cycle *cycle, struct str early)
+{
+    cycle->n_exits = 2;
+    cycle->exit = ARENA_ARRAY(&section->arena, struct cycle_exit, cycle->n_exits);
+    cycle->exit[1].reason = symbols_put(&section->symbols, early);
+    cycle->exit[1].count = cycle->count / 11;
+    cycle->exit[0].reason = symbols_put(&section->symbols, STR("End of job queue"));
+    cycle->exit[0].count = cycle->count - cycle->exit[1].count;
 }
 
 static void fill_cycles(const struct sim_cluster *cluster, const struct queue *queue,
@@ -160,6 +183,7 @@ static void fill_cycles(const struct sim_cluster *cluster, const struct queue *q
     uint64_t noise = sim_hash(cluster->key ^ SIM_SALT_DIAG, (uint64_t)diag->time / 3);
 
     diag->server_threads = 1 + noise % 4;
+    diag->clock_usec = 20 + noise / 64 % 15;
     diag->agent_count = noise / 4 % 3;
     diag->agent_threads = diag->agent_count * 3;
     diag->agent_queue = noise / 16 % 8 == 0 ? noise / 128 % 10 : 0;
@@ -167,12 +191,15 @@ static void fill_cycles(const struct sim_cluster *cluster, const struct queue *q
     fill_cycle(&diag->main, since * 2 / 5, 180, 3, queue->pending_records, usual, 100, noise >> 20);
     fill_cycle(&diag->backfill, since / 30, 20000, 60, queue->pending_records, usual, 1000,
                noise >> 30);
-    diag->backfilled_jobs_last_cycle = started * 2 / 5;
-    diag->backfilled_jobs = diag->backfilled_jobs_last_cycle + 100 * cluster->sim.jobs;
+    diag->backfilled_jobs_since_reset = started * 2 / 5;
+    diag->backfilled_jobs = diag->backfilled_jobs_since_reset + 100 * cluster->sim.jobs;
     diag->backfilled_het_components = started / 200 * 2;
     diag->backfill_last_depth_tried = diag->backfill.last_depth / 3;
-    diag->backfill_total_depth_tried = diag->backfill.total_depth / 3;
+    diag->backfill_mean_depth_tried = diag->backfill.mean_depth / 3;
+    diag->backfill_total_depth_tried = diag->backfill.count * diag->backfill_mean_depth_tried;
     diag->backfill_last_table = 1 + diag->backfill.last_depth / 8;
+    diag->backfill_mean_table = 1 + diag->backfill.mean_depth / 8;
+    diag->backfill_total_table = diag->backfill.count * diag->backfill_mean_table;
     diag->backfill_last_time = diag->time - (int64_t)(since % 30);
 }
 
@@ -194,9 +221,12 @@ void sim_fill_diag(const struct sim_cluster *cluster, int64_t time, struct secti
     diag->jobs_canceled = ended * 4 / 100;
     diag->jobs_failed = ended * 7 / 100;
     diag->jobs_completed = ended - diag->jobs_canceled - diag->jobs_failed;
+    diag->jobs_time = time;
     diag->jobs_pending = queue.pending;
     diag->jobs_running = queue.running;
     fill_cycles(cluster, &queue, diag->jobs_started, diag);
+    fill_exits(section, &diag->main, STR("Hit default_queue_depth"));
+    fill_exits(section, &diag->backfill, STR("Hit bf_max_job_test"));
     fill_rpc_types(cluster, (double)(time - diag->reset_time) / HOUR, section);
     fill_rpc_users(cluster, section);
 }

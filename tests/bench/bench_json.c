@@ -1,277 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How fast squeue's JSON becomes jobs, in the shapes of Slurm 22.05 (v0.0.38: plain numbers) and
- * 24.11 (v0.0.42: {set, infinite, number}). Also an example of a reader that is fed in pieces. */
-#include "base/buf.h"
+ * 24.11 (v0.0.42: {set, infinite, number}). */
 #include "base/json.h"
-#include "model/section.h"
+#include "source/foreign.h"
 
 #include "bench.h"
 
 #include <malloc.h>
 
 enum { PIECE = 65536, DOCUMENT_BYTES = 64 << 20, ROUNDS = 5 };
-
-/* A reader of jobs. JSON_MORE can come between any two events, so where it is stands in `state`,
- * and each event is handed to that state's function. */
-enum state { AT_TOP, AT_JOBS, IN_JOBS, IN_JOB, AT_MEMBER, IN_NUMBER, IN_LIST };
-
-enum part { PART_OTHER, PART_SET, PART_INFINITE, PART_NUMBER };
-
-enum member_kind { NUMBER_32, NUMBER_64, TIME, MEBIBYTES, SYMBOL, STATE };
-
-struct member {
-    struct str key;
-    enum member_kind kind;
-    size_t offset;
-};
-
-static const struct member members[] = {
-#define MEMBER(key, kind, field)                                                                   \
-    {                                                                                              \
-        STR_INIT(key), kind, offsetof(struct job, field)                                           \
-    }
-    MEMBER("job_id", NUMBER_32, id),
-    MEMBER("array_job_id", NUMBER_32, array_job_id),
-    MEMBER("array_task_id", NUMBER_32, array_task_id),
-    MEMBER("het_job_id", NUMBER_32, het_job_id),
-    MEMBER("het_job_offset", NUMBER_32, het_offset),
-    MEMBER("user_id", NUMBER_32, user_id),
-    MEMBER("restart_cnt", NUMBER_32, restarts),
-    MEMBER("job_state", STATE, state),
-    MEMBER("user_name", SYMBOL, user),
-    MEMBER("account", SYMBOL, account),
-    MEMBER("qos", SYMBOL, qos),
-    MEMBER("name", SYMBOL, name),
-    MEMBER("resv_name", SYMBOL, reservation),
-    MEMBER("licenses", SYMBOL, licenses),
-    MEMBER("features", SYMBOL, features),
-    MEMBER("partition", SYMBOL, partition),
-    MEMBER("state_reason", SYMBOL, reason),
-    MEMBER("nodes", SYMBOL, nodes),
-    MEMBER("tres_alloc_str", SYMBOL, tres),
-    MEMBER("cpus", NUMBER_32, cpus),
-    MEMBER("node_count", NUMBER_32, node_count),
-    MEMBER("memory_per_node", MEBIBYTES, memory_bytes),
-    MEMBER("time_limit", NUMBER_32, time_limit_minutes),
-    MEMBER("priority", NUMBER_64, priority),
-    MEMBER("submit_time", TIME, submit_time),
-    MEMBER("eligible_time", TIME, eligible_time),
-    MEMBER("start_time", TIME, start_time),
-    MEMBER("end_time", TIME, end_time),
-#undef MEMBER
-};
-
-enum { N_MEMBERS = COUNT(members), SLOTS = 256 };
-
-struct reader {
-    struct json *json;
-    struct section *section;
-    size_t cap;
-    enum state state;
-    struct job job;              /* the one being read, */
-    const struct member *member; /* its member whose value is at hand, */
-    enum part part;              /* and in { set, infinite, number } which of these */
-    bool set, infinite;
-    uint64_t number;
-    unsigned char slots[SLOTS]; /* index + 1 in members, by slot_of its key */
-};
-
-/* The members are few and known: three bytes and the length tell nearly all keys apart. */
-static size_t slot_of(struct str key)
-{
-    if (!key.n)
-        return 0;
-    return (key.n * 37 + (unsigned char)key.p[0] * 5 + (unsigned char)key.p[key.n / 2] * 11 +
-            (unsigned char)key.p[key.n - 1]) %
-           SLOTS;
-}
-
-static void fill_slots(struct reader *reader)
-{
-    for (size_t i = 0; i < N_MEMBERS; i++) {
-        size_t slot = slot_of(members[i].key);
-
-        while (reader->slots[slot])
-            slot = (slot + 1) % SLOTS;
-        reader->slots[slot] = (unsigned char)(i + 1);
-    }
-}
-
-static const struct member *find_member(const struct reader *reader, struct str key)
-{
-    for (size_t slot = slot_of(key); reader->slots[slot]; slot = (slot + 1) % SLOTS) {
-        const struct member *member = &members[reader->slots[slot] - 1];
-
-        if (str_eq(member->key, key))
-            return member;
-    }
-    return NULL;
-}
-
-static void set_number(struct reader *reader, uint64_t value)
-{
-    void *field = (char *)&reader->job + reader->member->offset;
-
-    switch (reader->member->kind) {
-    case NUMBER_32:
-        *(uint32_t *)field = value < UINT32_MAX ? (uint32_t)value : MODEL_UNKNOWN_U32;
-        break;
-    case NUMBER_64:
-        *(uint64_t *)field = value;
-        break;
-    case MEBIBYTES:
-        *(uint64_t *)field = value << 20;
-        break;
-    case TIME:
-        *(int64_t *)field = (int64_t)value;
-        break;
-    case SYMBOL:
-    case STATE:
-        break;
-    }
-}
-
-static void set_text(struct reader *reader, struct str text)
-{
-    void *field = (char *)&reader->job + reader->member->offset;
-
-    if (reader->member->kind == SYMBOL)
-        *(symbol *)field = symbols_put(&reader->section->symbols, text);
-    else if (reader->member->kind == STATE)
-        job_state_add(&reader->job.state, text);
-}
-
-static void add_job(struct reader *reader)
-{
-    struct jobs *jobs = &reader->section->jobs;
-
-    if (jobs->n == reader->cap) {
-        reader->cap = reader->cap ? reader->cap * 2 : 1024;
-        jobs->job = heap_resize(jobs->job, reader->cap, sizeof(*jobs->job));
-    }
-    jobs->job[jobs->n++] = reader->job;
-}
-
-static void take_at_top(struct reader *reader, enum json_event event)
-{
-    if (event != JSON_KEY)
-        return;
-    if (str_eq(json_text(reader->json), STR("jobs")))
-        reader->state = AT_JOBS;
-    else
-        json_skip(reader->json);
-}
-
-static void take_at_jobs(struct reader *reader, enum json_event event)
-{
-    reader->state = event == JSON_ARRAY ? IN_JOBS : AT_TOP;
-    if (event != JSON_ARRAY)
-        json_skip(reader->json);
-}
-
-static void take_in_jobs(struct reader *reader, enum json_event event)
-{
-    if (event == JSON_OBJECT) {
-        reader->job = (struct job){ .tasks = 1, .state = JOB_STATE_NONE };
-        reader->state = IN_JOB;
-    } else if (event == JSON_ARRAY_END) {
-        reader->state = AT_TOP;
-    } else {
-        json_skip(reader->json);
-    }
-}
-
-static void take_in_job(struct reader *reader, enum json_event event)
-{
-    if (event == JSON_OBJECT_END) {
-        add_job(reader);
-        reader->state = IN_JOBS;
-        return;
-    }
-    reader->member = find_member(reader, json_text(reader->json));
-    if (reader->member)
-        reader->state = AT_MEMBER;
-    else
-        json_skip(reader->json);
-}
-
-static void take_at_member(struct reader *reader, enum json_event event)
-{
-    uint64_t value;
-
-    reader->state = IN_JOB;
-    if (event == JSON_OBJECT) {
-        reader->set = reader->infinite = false;
-        reader->state = IN_NUMBER;
-    } else if (event == JSON_ARRAY) {
-        reader->state = IN_LIST;
-    } else if (event == JSON_STRING) {
-        set_text(reader, json_text(reader->json));
-    } else if (json_u64(reader->json, &value)) {
-        set_number(reader, value);
-    }
-}
-
-static enum part part_of(struct str key)
-{
-    static const struct str parts[] = {
-        [PART_SET] = STR_INIT("set"),
-        [PART_INFINITE] = STR_INIT("infinite"),
-        [PART_NUMBER] = STR_INIT("number"),
-    };
-
-    for (enum part part = PART_SET; part <= PART_NUMBER; part++)
-        if (str_eq(parts[part], key))
-            return part;
-    return PART_OTHER;
-}
-
-static void take_in_number(struct reader *reader, enum json_event event)
-{
-    if (event == JSON_OBJECT_END) {
-        if (reader->set)
-            set_number(reader, reader->infinite ? UINT64_MAX : reader->number);
-        reader->state = IN_JOB;
-    } else if (event == JSON_KEY) {
-        reader->part = part_of(json_text(reader->json));
-    } else if (reader->part == PART_SET) {
-        reader->set = event == JSON_TRUE;
-    } else if (reader->part == PART_INFINITE) {
-        reader->infinite = event == JSON_TRUE;
-    } else if (reader->part == PART_NUMBER) {
-        reader->set &= json_u64(reader->json, &reader->number);
-    }
-    if (event == JSON_OBJECT || event == JSON_ARRAY)
-        json_skip(reader->json);
-}
-
-static void take_in_list(struct reader *reader, enum json_event event)
-{
-    if (event == JSON_STRING)
-        set_text(reader, json_text(reader->json));
-    else if (event == JSON_ARRAY_END)
-        reader->state = IN_JOB;
-    else
-        json_skip(reader->json);
-}
-
-static int feed_reader(struct reader *reader, struct str piece, struct err *err)
-{
-    static void (*const take[])(struct reader *, enum json_event) = {
-        [AT_TOP] = take_at_top,   [AT_JOBS] = take_at_jobs,     [IN_JOBS] = take_in_jobs,
-        [IN_JOB] = take_in_job,   [AT_MEMBER] = take_at_member, [IN_NUMBER] = take_in_number,
-        [IN_LIST] = take_in_list,
-    };
-    enum json_event event;
-
-    if (piece.n)
-        json_feed(reader->json, piece);
-    else
-        json_finish(reader->json);
-    while ((event = json_next(reader->json)) > JSON_END)
-        take[reader->state](reader, event);
-    return event == JSON_ERROR ? json_error(reader->json, err) : 0;
-}
 
 /* A document and what must come out of it. */
 struct input {
@@ -343,25 +80,24 @@ static void run_scanner(void *ctx)
 static void run_reader(void *ctx)
 {
     struct input *input = ctx;
-    struct reader reader = { .json = json_new(), .section = section_new(KIND_JOBS) };
+    struct section *section = section_new(KIND_JOBS);
+    struct answer *answer = answer_new(&answer_json_jobs, section);
     struct str rest = buf_str(&input->document);
     uint64_t ids = 0;
     struct err err;
 
-    fill_slots(&reader);
     for (; rest.n; rest = str_skip(rest, PIECE))
-        if (feed_reader(&reader, str_head(rest, PIECE), &err) < 0)
+        if (answer->class->feed(answer, str_head(rest, PIECE), &err) < 0)
             bench_give_up("%s: %s", input->recording, err.text);
-    if (feed_reader(&reader, STR(""), &err) < 0)
+    if (answer->class->end(answer, &err) < 0)
         bench_give_up("%s: %s", input->recording, err.text);
-    for (size_t i = 0; i < reader.section->jobs.n; i++)
-        ids += reader.section->jobs.job[i].id;
-    if (reader.section->jobs.n != input->jobs || ids != input->jobs * (input->jobs - 1) / 2)
-        bench_give_up("%s: %zu jobs were read instead of %zu", input->recording,
-                      reader.section->jobs.n, input->jobs);
-    free(reader.section->jobs.job);
-    section_unref(reader.section);
-    json_free(reader.json);
+    answer_free(answer);
+    for (size_t i = 0; i < section->jobs.n; i++)
+        ids += section->jobs.job[i].id;
+    if (section->jobs.n != input->jobs || ids != input->jobs * (input->jobs + 1) / 2)
+        bench_give_up("%s: %zu jobs were read instead of %zu", input->recording, section->jobs.n,
+                      input->jobs);
+    section_unref(section);
 }
 
 static struct buf read_recording(const char *name)
@@ -434,7 +170,7 @@ static void generate(struct input *input)
         for (struct str rest = jobs; rest.p;) {
             struct str line = str_cut(&rest, '\n');
 
-            put_line(out, line, input->jobs);
+            put_line(out, line, input->jobs + 1);
             input->jobs += str_eq(line, STR("    },")) || str_eq(line, STR("    }"));
             buf_text(out, rest.p ? "\n" : "");
         }

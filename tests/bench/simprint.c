@@ -11,6 +11,7 @@ static const struct {
     { "squeue", SIM_SQUEUE_TEXT },        { "sinfo", SIM_SINFO_TEXT },
     { "squeue-v38", SIM_SQUEUE_JSON_38 }, { "squeue-v42", SIM_SQUEUE_JSON_42 },
     { "nodes-v38", SIM_NODES_JSON_38 },   { "nodes-v42", SIM_NODES_JSON_42 },
+    { "squeue-lines", SIM_SQUEUE_LINES }, { "sinfo-lines", SIM_SINFO_LINES },
 };
 
 static int write_piece(void *ctx, struct str piece)
@@ -31,7 +32,8 @@ static int print(const struct sim *sim, const char *name, struct str token, int6
         if (strcmp(name, formats[i].name) == 0)
             return sim_print(sim, formats[i].format, token, time, write_piece, NULL) < 0 ||
                    fflush(stdout) != 0;
-    return fail("the formats are squeue, sinfo, squeue-v38, squeue-v42, nodes-v38 and nodes-v42");
+    return fail("the formats are squeue, sinfo, squeue-v38, squeue-v42, nodes-v38, nodes-v42, "
+                "squeue-lines and sinfo-lines");
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@
 
 enum { HOUR = 3600, DAY = 86400 };
 
-enum { SIM_KINDS = KIND_SHARES + 1 }; /* the simulation tells of the first ones */
+enum { SIM_KINDS = KIND_CONFIG + 1 }; /* the simulation tells of the first ones */
 
 static const int64_t times[] = {
     1794225600,           /* a Monday noon */
@@ -116,7 +116,7 @@ static struct buf printed(const char *settings, enum sim_format format, int64_t 
 static void the_same_seed_and_time_give_the_same_bytes(void **state)
 {
     (void)state;
-    for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_NODES_JSON_42; format++) {
+    for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_SINFO_LINES; format++) {
         struct buf first = printed("nodes=40,jobs=200,seed=5", format, times[0]);
         struct buf again = printed("nodes=40,jobs=200,seed=5", format, times[0]);
         struct buf other = printed("nodes=40,jobs=200,seed=6", format, times[0]);
@@ -738,6 +738,8 @@ static void statistics_count_what_the_queue_shows_and_grow_until_midnight(void *
         assert_true(diag->diag.jobs_completed >= before.jobs_completed);
         assert_true(diag->diag.main.total_usec >= before.main.total_usec);
         assert_true(diag->diag.backfill.count >= before.backfill.count);
+        assert_int_equal(diag->diag.main.exit[0].count + diag->diag.main.exit[1].count,
+                         diag->diag.main.count);
         before = diag->diag;
         section_unref(diag);
     }
@@ -764,6 +766,71 @@ static void more_is_submitted_by_day_than_by_night_or_on_sunday(void **state)
     assert_true(day > 2 * night);
     assert_true(day > on_sunday * 5 / 4);
     assert_true(on_sunday > night);
+}
+
+/* What is used under a limit, of the limits of one kind and TRES in a run; all of them are there.
+ */
+static uint64_t used_of(const struct section *section, uint32_t first, uint32_t n,
+                        enum limit_kind kind, const char *tres)
+{
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct limit *limit = &section->associations.limit[i];
+
+        if (limit->kind == kind && str_eq(section_text(section, limit->tres), str_of(tres)))
+            return limit->used;
+    }
+    fail_msg("there is no limit %u on %s", kind, tres);
+    return 0;
+}
+
+static void limits_are_used_by_the_jobs_that_can_be_seen(void **state)
+{
+    struct section *limits = section_of("nodes=500", KIND_ASSOCIATIONS, times[0]);
+    struct section *jobs = section_of("nodes=500", KIND_JOBS, times[0]);
+    const struct associations *all = &limits->associations;
+    uint64_t used = 0, held = 0, held_in_long = 0;
+    size_t users = 0;
+
+    (void)state;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct association *of = &all->association[i];
+
+        users += of->user != 0;
+        assert_true(of->first_limit + of->n_limits <= all->n_limits);
+        if (!of->user && of->n_limits)
+            used += used_of(limits, of->first_limit, of->n_limits, LIMIT_TRES, "cpu");
+    }
+    for (size_t i = 0; i < jobs->jobs.n; i++) {
+        const struct job *job = &jobs->jobs.job[i];
+
+        if (!job_holds_resources(job->state))
+            continue;
+        held += job->cpus;
+        if (str_eq(section_text(jobs, job->qos), STR("long")))
+            held_in_long += job->cpus;
+    }
+    assert_true(users > 100);
+    assert_true(held > 1000);
+    assert_int_equal(used, held);
+    for (size_t i = 0; i < all->n_qos; i++)
+        if (str_eq(section_text(limits, all->qos[i].name), STR("long")))
+            assert_int_equal(
+                used_of(limits, all->qos[i].first_limit, all->qos[i].n_limits, LIMIT_TRES, "cpu"),
+                held_in_long);
+    assert_true(held_in_long > 0);
+    section_unref(limits);
+    section_unref(jobs);
+}
+
+static void the_simulated_cluster_hides_nothing(void **state)
+{
+    struct section *section = section_of("", KIND_CONFIG, times[0]);
+
+    (void)state;
+    assert_str(section_text(section, section->config.cluster), "simulated");
+    assert_str(section_text(section, section->config.version), "24.11.5");
+    assert_int_equal(section->config.hidden, 0);
+    section_unref(section);
 }
 
 static void the_share_tree_adds_up(void **state)
@@ -1071,7 +1138,7 @@ static void printing_stops_when_the_sink_wants_no_more_and_gives_small_pieces(vo
     struct sim sim = parsed("nodes=700,jobs=3000");
 
     (void)state;
-    for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_NODES_JSON_42; format++) {
+    for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_SINFO_LINES; format++) {
         struct stopping_sink all = { .stop_after = SIZE_MAX }, one = { .stop_after = 1 };
 
         assert_int_equal(sim_print(&sim, format, STR("|"), times[0], stop_after, &all), 0);
@@ -1150,6 +1217,8 @@ int main(void)
         cmocka_unit_test(reservations_come_before_they_begin_and_mark_their_nodes),
         cmocka_unit_test(statistics_count_what_the_queue_shows_and_grow_until_midnight),
         cmocka_unit_test(more_is_submitted_by_day_than_by_night_or_on_sunday),
+        cmocka_unit_test(limits_are_used_by_the_jobs_that_can_be_seen),
+        cmocka_unit_test(the_simulated_cluster_hides_nothing),
         cmocka_unit_test(the_share_tree_adds_up),
         cmocka_unit_test(users_have_names_of_their_own_and_some_are_not_ascii),
         cmocka_unit_test(squeue_text_tells_what_the_section_does),

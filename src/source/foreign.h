@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Answers of commands that are not ours: a site's own, whose format is found out from the first
+ * bytes, and Slurm's when they are asked for JSON. Shared by the foreign_*.c and json_*.c files. */
+#ifndef SONDE_SOURCE_FOREIGN_H
+#define SONDE_SOURCE_FOREIGN_H
+
+#include "source/answer.h"
+
+/* What prometheus-slurm-exporter asks squeue -r and sinfo for: objects by string formatting, so
+ * that nothing in them is escaped. Newer ones ask sinfo for padded columns, in the same order. */
+#define FOREIGN_SQUEUE                                                                             \
+    "{\"a\": \"%a\", \"id\": %A, \"end_time\": \"%e\", \"u\": \"%u\", \"state\": \"%T\", "         \
+    "\"p\": \"%P\", \"cpu\": %C, \"mem\": \"%m\", \"array_id\": \"%K\", \"r\": \"%R\"}"
+#define FOREIGN_SINFO                                                                              \
+    "{\"s\": \"%T\", \"mem\": %m, \"n\": \"%n\", \"l\": \"%O\", \"p\": \"%R\", \"fmem\": \"%e\", " \
+    "\"cstate\": \"%C\", \"w\": %w}"
+
+/* An answer in one of two formats: what has come is held until it is known which, and goes to an
+ * answer of that class from then on. */
+struct foreign {
+    struct answer answer;
+    const struct answer_class *lines, *document;
+    struct buf head;
+    struct answer *inner;
+};
+
+void foreign_begin(struct answer *answer, const struct answer_class *lines,
+                   const struct answer_class *document);
+int foreign_feed(struct answer *answer, struct str piece, struct err *err);
+int foreign_end(struct answer *answer, struct err *err);
+void foreign_free(struct answer *answer);
+
+/* A class of such answers. */
+#define FOREIGN_CLASS(begin_function)                                                              \
+    {                                                                                              \
+        .size = sizeof(struct foreign), .begin = begin_function, .feed = foreign_feed,             \
+        .end = foreign_end, .free = foreign_free                                                   \
+    }
+
+/* The end of a lined answer (cli.h) that may lack a newline at its end. *n_read is what was made of
+ * its lines: -EBADMSG with the first of them if none could be read. */
+int foreign_lines_end(struct answer *answer, const size_t *n_read, struct err *err);
+
+/* Documents of Slurm's own. */
+extern const struct answer_class answer_json_jobs;
+extern const struct answer_class answer_json_nodes;
+extern const struct answer_class answer_json_diag;
+extern const struct answer_class answer_json_licenses;
+
+#endif

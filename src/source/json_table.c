@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The shapes that Slurm's data_parser plugins, v0.0.37 to v0.0.45 with and without +complex, give
+ * to numbers and lists: their parsers.c. */
+#include "source/json_table.h"
+
+#include "base/num.h"
+#include "base/quote.h"
+
+#include <assert.h>
+
+/* Slurm's words for "not set" and "infinite" in plain numbers are the two largest ones. */
+#define NO_VAL32 (UINT32_MAX - 1)
+#define NO_VAL64 (UINT64_MAX - 1)
+
+/* Where in the document the next event stands. */
+enum state { AT_TOP, IN_OBJECT, AT_VALUE, IN_NUMBER, IN_WORDS, IN_LIST, STATES };
+
+enum part { PART_OTHER, PART_SET, PART_INFINITE, PART_NUMBER };
+
+/* The members are few and known: three bytes and the length tell nearly all keys apart. */
+static size_t slot_of(struct str key)
+{
+    if (!key.n)
+        return 0;
+    return (key.n * 37 + (unsigned char)key.p[0] * 5 + (unsigned char)key.p[key.n / 2] * 11 +
+            (unsigned char)key.p[key.n - 1]) %
+           JSON_SLOTS;
+}
+
+static const struct json_index *find_index(struct json_answer *json, const struct json_table *table)
+{
+    for (size_t i = 0; i < json->n_indexes; i++)
+        if (json->indexes[i].table == table)
+            return &json->indexes[i];
+    return NULL;
+}
+
+static void add_index(struct json_answer *json, const struct json_table *table)
+{
+    struct json_index *index = &json->indexes[json->n_indexes];
+
+    assert(json->n_indexes < JSON_TABLES && table->n < JSON_SLOTS / 2);
+    json->n_indexes++;
+    index->table = table;
+    for (size_t i = 0; i < table->n; i++) {
+        size_t slot = slot_of(table->members[i].key);
+
+        while (index->slots[slot])
+            slot = (slot + 1) % JSON_SLOTS;
+        index->slots[slot] = (unsigned char)(i + 1);
+        if (table->members[i].table && !find_index(json, table->members[i].table))
+            add_index(json, table->members[i].table);
+    }
+}
+
+static const struct json_member *find_member(const struct json_index *index, struct str key)
+{
+    for (size_t slot = slot_of(key); index->slots[slot]; slot = (slot + 1) % JSON_SLOTS) {
+        const struct json_member *member = &index->table->members[index->slots[slot] - 1];
+
+        if (str_eq(member->key, key))
+            return member;
+    }
+    return NULL;
+}
+
+static struct json_frame *frame_of(struct json_answer *json)
+{
+    return &json->frames[json->n_frames - 1];
+}
+
+static void *field_of(struct json_answer *json)
+{
+    return (char *)frame_of(json)->record + json->member->offset;
+}
+
+static void set_number(struct json_answer *json, uint64_t value)
+{
+    void *field = field_of(json);
+
+    switch (json->member->shape) {
+    case SHAPE_U32:
+        *(uint32_t *)field = value < NO_VAL32 ? (uint32_t)value : MODEL_UNKNOWN_U32;
+        break;
+    case SHAPE_U64:
+        *(uint64_t *)field = value < NO_VAL64 ? value : MODEL_UNKNOWN_U64;
+        break;
+    case SHAPE_MEBIBYTES:
+        *(uint64_t *)field = value < NO_VAL64 >> 20 ? value << 20 : MODEL_UNKNOWN_U64;
+        break;
+    case SHAPE_TIME:
+        *(int64_t *)field = value < NO_VAL32 ? (int64_t)value : 0;
+        break;
+    case SHAPE_HUNDREDTHS:
+        if (value < NO_VAL32)
+            *(double *)field = (double)value / 100;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Some numbers are texts. */
+static void set_number_text(struct json_answer *json, struct str text)
+{
+    uint64_t value;
+
+    if (str_eq_nocase(text, STR("Infinity")) || str_eq_nocase(text, STR("INFINITE")) ||
+        str_eq_nocase(text, STR("UNLIMITED")))
+        set_number(json, UINT64_MAX);
+    else if (num_get_u64(text, &value))
+        set_number(json, value);
+}
+
+static void set_text(struct json_answer *json, struct str text)
+{
+    const struct json_frame *frame = frame_of(json);
+    symbol *field = field_of(json);
+
+    switch (json->member->shape) {
+    case SHAPE_TEXT:
+        *field = answer_text(&json->answer, text);
+        break;
+    case SHAPE_NAME:
+        *field = answer_name(&json->answer, text);
+        break;
+    case SHAPE_AS_IS:
+        *field = symbols_put(&json->answer.section->symbols, text);
+        break;
+    case SHAPE_WORDS:
+        frame->index->table->word(&json->answer, frame->record, json->member, text);
+        break;
+    default:
+        set_number_text(json, text);
+        break;
+    }
+}
+
+/* The NUMBER at hand. Whole ones may be written with a fraction: 4.0. */
+static bool get_number(const struct json_answer *json, uint64_t *ret)
+{
+    double value;
+
+    if (json_u64(json->json, ret))
+        return true;
+    if (!json_double(json->json, &value) || !(value >= 0 && value < 0x1p53) ||
+        value != (double)(uint64_t)value)
+        return false;
+    *ret = (uint64_t)value;
+    return true;
+}
+
+static void open_object(struct json_answer *json, const struct json_table *table, void *field)
+{
+    if (json->n_frames == JSON_FRAMES) {
+        json_skip(json->json);
+        return;
+    }
+    json->has_records |= table == json->indexes[0].table->members[0].table;
+    json->frames[json->n_frames++] = (struct json_frame){
+        .index = find_index(json, table),
+        .record = table->begin ? table->begin(&json->answer) : field,
+    };
+    json->state = IN_OBJECT;
+}
+
+static void close_object(struct json_answer *json)
+{
+    const struct json_frame *frame = frame_of(json);
+    const struct json_table *table = frame->index->table;
+
+    if (table->end)
+        table->end(&json->answer, frame->record);
+    json->n_frames--;
+    json->state = !json->n_frames ? AT_TOP : frame_of(json)->list ? IN_LIST : IN_OBJECT;
+}
+
+static void take_at_top(struct json_answer *json, enum json_event event)
+{
+    if (event == JSON_OBJECT)
+        open_object(json, json->indexes[0].table, json);
+    else
+        json_skip(json->json);
+}
+
+static void take_in_object(struct json_answer *json, enum json_event event)
+{
+    if (event == JSON_OBJECT_END) {
+        close_object(json);
+        return;
+    }
+    json->member = find_member(frame_of(json)->index, json_text(json->json));
+    if (json->member)
+        json->state = AT_VALUE;
+    else
+        json_skip(json->json);
+}
+
+static void begin_list(struct json_answer *json)
+{
+    frame_of(json)->list = json->member;
+    json->state = IN_LIST;
+}
+
+static void begin_number(struct json_answer *json)
+{
+    json->is_set = json->is_infinite = json->has_number = false;
+    json->state = IN_NUMBER;
+}
+
+static bool is_number(enum json_shape shape)
+{
+    return shape <= SHAPE_HUNDREDTHS;
+}
+
+static void take_at_value(struct json_answer *json, enum json_event event)
+{
+    const struct json_member *member = json->member;
+    uint64_t value;
+
+    json->state = IN_OBJECT;
+    if (member == json->indexes[0].table->members)
+        json->has_content |= event == JSON_OBJECT || event == JSON_ARRAY;
+    if (event == JSON_OBJECT && member->shape == SHAPE_OBJECT)
+        open_object(json, member->table, field_of(json));
+    else if (event == JSON_ARRAY && member->shape == SHAPE_LIST)
+        begin_list(json);
+    else if (event == JSON_OBJECT && is_number(member->shape))
+        begin_number(json);
+    else if (event == JSON_ARRAY && member->shape == SHAPE_WORDS)
+        json->state = IN_WORDS;
+    else if (event == JSON_STRING)
+        set_text(json, json_text(json->json));
+    else if (event == JSON_NUMBER && get_number(json, &value))
+        set_number(json, value);
+    else if (member->shape == SHAPE_TRUTH && (event == JSON_TRUE || event == JSON_FALSE))
+        *(bool *)field_of(json) = event == JSON_TRUE;
+    else
+        json_skip(json->json);
+}
+
+static enum part part_of(struct str key)
+{
+    static const struct str parts[] = {
+        [PART_SET] = STR_INIT("set"),
+        [PART_INFINITE] = STR_INIT("infinite"),
+        [PART_NUMBER] = STR_INIT("number"),
+    };
+
+    for (enum part part = PART_SET; part <= PART_NUMBER; part++)
+        if (str_eq(parts[part], key))
+            return part;
+    return PART_OTHER;
+}
+
+static void end_number(struct json_answer *json)
+{
+    if (json->is_infinite)
+        set_number(json, UINT64_MAX);
+    else if (json->is_set && json->has_number)
+        set_number(json, json->number);
+    json->state = IN_OBJECT;
+}
+
+static void take_in_number(struct json_answer *json, enum json_event event)
+{
+    if (event == JSON_OBJECT_END)
+        end_number(json);
+    else if (event == JSON_KEY)
+        json->part = part_of(json_text(json->json));
+    else if (json->part == PART_SET)
+        json->is_set = event == JSON_TRUE;
+    else if (json->part == PART_INFINITE)
+        json->is_infinite = event == JSON_TRUE;
+    else if (json->part == PART_NUMBER)
+        json->has_number = event == JSON_NUMBER && get_number(json, &json->number);
+    if (event == JSON_OBJECT || event == JSON_ARRAY)
+        json_skip(json->json);
+}
+
+static void take_in_words(struct json_answer *json, enum json_event event)
+{
+    if (event == JSON_STRING)
+        set_text(json, json_text(json->json));
+    else if (event == JSON_ARRAY_END)
+        json->state = IN_OBJECT;
+    else
+        json_skip(json->json);
+}
+
+static void take_in_list(struct json_answer *json, enum json_event event)
+{
+    struct json_frame *frame = frame_of(json);
+
+    if (event == JSON_OBJECT) {
+        open_object(json, frame->list->table, frame->record);
+    } else if (event == JSON_ARRAY_END) {
+        frame->list = NULL;
+        json->state = IN_OBJECT;
+    } else {
+        json_skip(json->json);
+    }
+}
+
+static int take_all(struct json_answer *json, struct err *err)
+{
+    static void (*const take[STATES])(struct json_answer *, enum json_event) = {
+        [AT_TOP] = take_at_top,       [IN_OBJECT] = take_in_object, [AT_VALUE] = take_at_value,
+        [IN_NUMBER] = take_in_number, [IN_WORDS] = take_in_words,   [IN_LIST] = take_in_list,
+    };
+    enum json_event event;
+
+    while ((event = json_next(json->json)) > JSON_END)
+        take[json->state](json, event);
+    return event == JSON_ERROR ? json_error(json->json, err) : 0;
+}
+
+void json_answer_begin(struct answer *answer, const struct json_table *document)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+
+    json->json = json_new();
+    add_index(json, document);
+}
+
+int json_answer_feed(struct answer *answer, struct str piece, struct err *err)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+
+    json_feed(json->json, piece);
+    return take_all(json, err);
+}
+
+int json_answer_end(struct answer *answer, struct err *err)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+    int code;
+
+    json_finish(json->json);
+    code = take_all(json, err);
+    if (code < 0)
+        return code;
+    if (json->refusal && !json->has_records)
+        return err_set(err, EBADMSG, "Slurm says in it: %s",
+                       quote(section_text(answer->section, json->refusal)).text);
+    if (!json->has_content)
+        return err_set(err, EBADMSG, "the document has no \"%s\"",
+                       json->indexes[0].table->members[0].key.p);
+    return 0;
+}
+
+void json_answer_free(struct answer *answer)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+
+    json_free(json->json);
+}
+
+static void *begin_error(struct answer *answer)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+
+    json->error = (struct json_error){ 0 };
+    return &json->error;
+}
+
+static void end_error(struct answer *answer, void *record)
+{
+    struct json_answer *json = (struct json_answer *)answer;
+    const struct json_error *error = record;
+
+    if (!json->refusal)
+        json->refusal = error->description ? error->description : error->words;
+}
+
+static const struct json_member error_members[] = {
+    MEMBER(struct json_error, "description", SHAPE_TEXT, description),
+    MEMBER(struct json_error, "error", SHAPE_TEXT, words),
+};
+
+const struct json_table json_errors = {
+    .members = error_members,
+    .n = COUNT(error_members),
+    .begin = begin_error,
+    .end = end_error,
+};

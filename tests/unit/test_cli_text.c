@@ -1,0 +1,1182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What sdiag, sshare and scontrol print, read: excerpts of real answers with numbers of their own,
+ * and whole ones, as tests/golden/record has recorded them from a seeded sandbox. */
+#include "test.h"
+
+#include "source/cli.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UNKNOWN MODEL_UNKNOWN_U64
+
+static const char *const versions[] = { "22.05", "24.11", "26.05" };
+
+/* Reads `text` in pieces of that many bytes. NULL with the sentence in *err if it is refused. */
+static struct section *read_pieces(enum kind kind, const struct answer_class *class,
+                                   struct str text, size_t piece, struct err *err)
+{
+    struct section *section = section_new(kind);
+    struct answer *answer = answer_new(class, section);
+    int code = 0;
+
+    for (struct str rest = text; rest.n && code == 0; rest = str_skip(rest, piece))
+        code = class->feed(answer, str_head(rest, piece), err);
+    if (code == 0)
+        code = class->end(answer, err);
+    answer_free(answer);
+    return code == 0 ? section : section_unref(section);
+}
+
+static struct section *read_text(enum kind kind, const struct answer_class *class, const char *text)
+{
+    struct err err = { 0 };
+    struct section *section = read_pieces(kind, class, str_of(text), 7, &err);
+
+    if (!section)
+        fail_msg("%s", err.text);
+    return section;
+}
+
+static void assert_refused(enum kind kind, const struct answer_class *class, const char *text,
+                           const char *because)
+{
+    struct err err = { 0 };
+    struct section *section = read_pieces(kind, class, str_of(text), 4096, &err);
+
+    if (section)
+        fail_msg("\"%s\" has been read", text);
+    assert_int_equal(err.code, EBADMSG);
+    assert_contains(err.text, because);
+}
+
+static struct section *read_recording(enum kind kind, const struct answer_class *class,
+                                      const char *version, const char *name)
+{
+    struct err err = { 0 };
+    struct section *section;
+    struct buf path, text;
+    FILE *file;
+    size_t n;
+
+    buf_init(&path, 4096);
+    buf_init(&text, 1 << 20);
+    buf_printf(&path, "%s/../golden/slurm-%s/%s.txt", getenv("TEST_DATA"), version, name);
+    file = fopen(path.p, "r");
+    if (!file)
+        fail_msg("%s cannot be read", path.p);
+    while ((n = fread(buf_room(&text, 4096), 1, 4096, file)) > 0)
+        text.n += n;
+    fclose(file);
+    section = read_pieces(kind, class, buf_str(&text), 1000, &err);
+    if (!section)
+        fail_msg("%s: %s", path.p, err.text);
+    assert_int_equal(section->skipped, 0);
+    buf_free(&path);
+    buf_free(&text);
+    return section;
+}
+
+static const char sdiag_text[] =
+    "*******************************************************\n"
+    "sdiag output at Mon Nov 16 00:05:54 2026 (1794787554)\n"
+    "Data since      Mon Nov 16 00:02:53 2026 (1794787373)\n"
+    "*******************************************************\n"
+    "Server thread count:  3\n"
+    "RPC queue enabled:    1\n"
+    "Agent queue size:     4\n"
+    "Agent count:          5\n"
+    "Agent thread count:   6\n"
+    "DBD Agent queue size: 7\n"
+    "\n"
+    "Jobs submitted: 120\n"
+    "Jobs started:   29\n"
+    "Jobs completed: 12\n"
+    "Jobs canceled:  2\n"
+    "Jobs failed:    1\n"
+    "\n"
+    "Job states ts:  Mon Nov 16 00:05:53 2026 (1794787553)\n"
+    "Jobs pending:   91\n"
+    "Jobs running:   13\n"
+    "\n"
+    "Main schedule statistics (microseconds):\n"
+    "\tLast cycle:   196\n"
+    "\tMax cycle:    1873\n"
+    "\tTotal cycles: 105\n"
+    "\tMean cycle:   202\n"
+    "\tMean depth cycle:  8\n"
+    "\tCycles per minute: 35\n"
+    "\tLast queue length: 9\n"
+    "\n"
+    "Main scheduler exit:\n"
+    "\tEnd of job queue:103\n"
+    "\tTimeout (max_sched_time): 2\n"
+    "\n"
+    "Backfilling stats (WARNING: data obtained in the middle of backfilling execution.)\n"
+    "\tTotal backfilled jobs (since last slurm start): 4000000000\n"
+    "\tTotal backfilled jobs (since last stats cycle start): 14\n"
+    "\tTotal backfilled heterogeneous job components: 15\n"
+    "\tTotal cycles: 90\n"
+    "\tLast cycle when: Mon Nov 16 00:05:52 2026 (1794787552)\n"
+    "\tLast cycle: 295\n"
+    "\tMax cycle:  2301\n"
+    "\tMean cycle: 334\n"
+    "\tLast depth cycle: 16\n"
+    "\tLast depth cycle (try sched): 17\n"
+    "\tDepth Mean: 18\n"
+    "\tDepth Mean (try depth): 19\n"
+    "\tLast queue length: 20\n"
+    "\tQueue length mean: 21\n"
+    "\tLast table size: 22\n"
+    "\tMean table size: 23\n"
+    "\n"
+    "Backfill exit\n"
+    "\tEnd of job queue:90\n"
+    "\tHit table size limit (bf_node_space_size): 0\n"
+    "\n"
+    "Latency for 1000 calls to gettimeofday(): 24 microseconds\n"
+    "\n"
+    "Remote Procedure Call statistics by message type\n"
+    "\tREQUEST_PARTITION_INFO                  ( 2009) count:61     ave_time:75     "
+    "total_time:4597         queued:1      cycle_last:2      cycle_max:3      dropped:4\n"
+    "\tACCOUNTING_UPDATE_MSG                   (10001) count:17     ave_time:636    "
+    "total_time:10828\n"
+    "\n"
+    "Remote Procedure Call statistics by user\n"
+    "\troot            (       0) count:258    ave_time:167    total_time:43185\n"
+    "\tEXAMPLE\\an (odd) name(   70001) count:2      ave_time:895    total_time:1790\n"
+    "\n"
+    "Pending RPC statistics\n"
+    "\tREQUEST_NODE_REGISTRATION_STATUS        ( 1001) count:25    \n"
+    "\n"
+    "Pending RPCs\n"
+    "\t 1: REQUEST_NODE_REGISTRATION_STATUS     n[1-25]\n";
+
+static void each_number_of_sdiag_has_its_place(void **state)
+{
+    static const struct {
+        size_t offset;
+        uint64_t value;
+    } rows[] = {
+        { offsetof(struct diag, time), 1794787554 },
+        { offsetof(struct diag, reset_time), 1794787373 },
+        { offsetof(struct diag, server_threads), 3 },
+        { offsetof(struct diag, agent_queue), 4 },
+        { offsetof(struct diag, agent_count), 5 },
+        { offsetof(struct diag, agent_threads), 6 },
+        { offsetof(struct diag, dbd_agent_queue), 7 },
+        { offsetof(struct diag, clock_usec), 24 },
+        { offsetof(struct diag, jobs_submitted), 120 },
+        { offsetof(struct diag, jobs_started), 29 },
+        { offsetof(struct diag, jobs_completed), 12 },
+        { offsetof(struct diag, jobs_canceled), 2 },
+        { offsetof(struct diag, jobs_failed), 1 },
+        { offsetof(struct diag, jobs_time), 1794787553 },
+        { offsetof(struct diag, jobs_pending), 91 },
+        { offsetof(struct diag, jobs_running), 13 },
+        { offsetof(struct diag, main.last_usec), 196 },
+        { offsetof(struct diag, main.max_usec), 1873 },
+        { offsetof(struct diag, main.count), 105 },
+        { offsetof(struct diag, main.mean_usec), 202 },
+        { offsetof(struct diag, main.total_usec), UNKNOWN },
+        { offsetof(struct diag, main.last_depth), UNKNOWN },
+        { offsetof(struct diag, main.mean_depth), 8 },
+        { offsetof(struct diag, main.total_depth), UNKNOWN },
+        { offsetof(struct diag, main.last_queue), 9 },
+        { offsetof(struct diag, main.mean_queue), UNKNOWN },
+        { offsetof(struct diag, main.total_queue), UNKNOWN },
+        { offsetof(struct diag, backfilled_jobs), 4000000000 },
+        { offsetof(struct diag, backfilled_jobs_since_reset), 14 },
+        { offsetof(struct diag, backfilled_het_components), 15 },
+        { offsetof(struct diag, backfill.count), 90 },
+        { offsetof(struct diag, backfill_last_time), 1794787552 },
+        { offsetof(struct diag, backfill.last_usec), 295 },
+        { offsetof(struct diag, backfill.max_usec), 2301 },
+        { offsetof(struct diag, backfill.mean_usec), 334 },
+        { offsetof(struct diag, backfill.total_usec), UNKNOWN },
+        { offsetof(struct diag, backfill.last_depth), 16 },
+        { offsetof(struct diag, backfill_last_depth_tried), 17 },
+        { offsetof(struct diag, backfill.mean_depth), 18 },
+        { offsetof(struct diag, backfill_mean_depth_tried), 19 },
+        { offsetof(struct diag, backfill_total_depth_tried), UNKNOWN },
+        { offsetof(struct diag, backfill.last_queue), 20 },
+        { offsetof(struct diag, backfill.mean_queue), 21 },
+        { offsetof(struct diag, backfill.total_queue), UNKNOWN },
+        { offsetof(struct diag, backfill_last_table), 22 },
+        { offsetof(struct diag, backfill_mean_table), 23 },
+        { offsetof(struct diag, backfill_total_table), UNKNOWN },
+    };
+    struct section *section = read_text(KIND_DIAG, &answer_sdiag, sdiag_text);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        uint64_t value = *(uint64_t *)((char *)&section->diag + rows[i].offset);
+
+        if (value != rows[i].value)
+            fail_msg("row %zu: got %llu, expected %llu", i, (unsigned long long)value,
+                     (unsigned long long)rows[i].value);
+    }
+    assert_true(section->diag.backfill_is_active);
+    assert_int_equal(section->skipped, 0);
+    section_unref(section);
+}
+
+static void the_lists_of_sdiag_are_read_row_by_row(void **state)
+{
+    struct section *section = read_text(KIND_DIAG, &answer_sdiag, sdiag_text);
+    const struct diag *diag = &section->diag;
+    const struct rpc *rpc = diag->rpc_by_type;
+
+    (void)state;
+    assert_int_equal(diag->main.n_exits, 2);
+    assert_str(section_text(section, diag->main.exit[0].reason), "End of job queue");
+    assert_int_equal(diag->main.exit[0].count, 103);
+    assert_str(section_text(section, diag->main.exit[1].reason), "Timeout (max_sched_time)");
+    assert_int_equal(diag->main.exit[1].count, 2);
+    assert_int_equal(diag->backfill.n_exits, 2);
+    assert_int_equal(diag->backfill.exit[1].count, 0);
+
+    assert_int_equal(diag->n_rpc_by_type, 2);
+    assert_str(section_text(section, rpc[0].name), "REQUEST_PARTITION_INFO");
+    assert_int_equal(rpc[0].id, 2009);
+    assert_int_equal(rpc[0].count, 61);
+    assert_int_equal(rpc[0].total_usec, 4597);
+    assert_int_equal(rpc[0].queued, 1);
+    assert_int_equal(rpc[0].last_cycle, 2);
+    assert_int_equal(rpc[0].max_cycle, 3);
+    assert_int_equal(rpc[0].dropped, 4);
+    assert_int_equal(rpc[1].id, 10001);
+    assert_int_equal(rpc[1].total_usec, 10828);
+    assert_true(rpc[1].queued == UNKNOWN && rpc[1].dropped == UNKNOWN);
+
+    assert_int_equal(diag->n_rpc_by_user, 2);
+    assert_str(section_text(section, diag->rpc_by_user[0].name), "root");
+    assert_int_equal(diag->rpc_by_user[0].id, 0);
+    assert_str(section_text(section, diag->rpc_by_user[1].name), "EXAMPLE\\an (odd) name");
+    assert_int_equal(diag->rpc_by_user[1].id, 70001);
+    assert_int_equal(diag->rpc_by_user[1].count, 2);
+
+    assert_int_equal(diag->n_rpc_pending, 1);
+    assert_str(section_text(section, diag->rpc_pending[0].name),
+               "REQUEST_NODE_REGISTRATION_STATUS");
+    assert_int_equal(diag->rpc_pending[0].id, 1001);
+    assert_int_equal(diag->rpc_pending[0].count, 25);
+    section_unref(section);
+}
+
+/* Right after slurmctld has started, and of a release that nobody has seen yet. */
+static void what_sdiag_does_not_tell_is_unknown(void **state)
+{
+    struct section *section = read_text(KIND_DIAG, &answer_sdiag,
+                                        "sdiag output at Sun Nov 15 23:32:41 2026 (1794785561)\n"
+                                        "Server thread count:  -1\n"
+                                        "Agent count:  99999999999999999999999\n"
+                                        "Main schedule statistics (microseconds):\n"
+                                        "\tLast cycle:   \n"
+                                        "\tTotal cycles: 0\n"
+                                        "Statistics of a third scheduler\n"
+                                        "\tTotal cycles: 77\n"
+                                        "\tEnd of job queue:77\n"
+                                        "Backfilling stats\n"
+                                        "\tLast cycle when: N/A\n"
+                                        "Remote Procedure Call statistics by message type\n"
+                                        "\tNo RPCs recorded yet.\n"
+                                        "\tREQUEST_PING ( 1008) count:\n"
+                                        "\tREQUEST_PING\n"
+                                        "Pending RPC statistics\n"
+                                        "\tNo pending RPCs\n");
+    const struct diag *diag = &section->diag;
+
+    (void)state;
+    assert_true(diag->server_threads == UNKNOWN && diag->agent_count == UNKNOWN);
+    assert_true(diag->jobs_submitted == UNKNOWN && diag->clock_usec == UNKNOWN);
+    assert_true(diag->main.last_usec == UNKNOWN && diag->main.mean_usec == UNKNOWN);
+    assert_int_equal(diag->main.count, 0);
+    assert_true(diag->backfill.count == UNKNOWN);
+    assert_int_equal(diag->backfill_last_time, 0);
+    assert_false(diag->backfill_is_active);
+    assert_int_equal(diag->main.n_exits + diag->backfill.n_exits, 0);
+    assert_int_equal(diag->n_rpc_by_type, 1);
+    assert_true(diag->rpc_by_type[0].count == UNKNOWN);
+    assert_int_equal(diag->n_rpc_pending, 0);
+    assert_int_equal(section->skipped, 1);
+    assert_str(section->skipped_example, "REQUEST_PING");
+    section_unref(section);
+}
+
+static void the_first_of_two_numbers_with_one_label_counts(void **state)
+{
+    struct section *section = read_text(KIND_DIAG, &answer_sdiag,
+                                        "sdiag output at now (1794785561)\n"
+                                        "sdiag output at later (1794785999)\n"
+                                        "Jobs submitted: 5\n"
+                                        "Jobs submitted: 6\n");
+
+    (void)state;
+    assert_int_equal(section->diag.time, 1794785561);
+    assert_int_equal(section->diag.jobs_submitted, 5);
+    section_unref(section);
+}
+
+static void recorded_statistics_are_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section = read_recording(KIND_DIAG, &answer_sdiag, versions[i], "sdiag");
+        const struct diag *diag = &section->diag;
+        uint64_t by_type = 0, by_user = 0, exits = 0;
+
+        assert_true(diag->time > diag->reset_time && diag->reset_time > 1700000000);
+        assert_int_equal(diag->jobs_submitted, 120);
+        assert_true(diag->jobs_running > 0 && diag->jobs_running < 100);
+        assert_true(diag->main.mean_usec > 0 && diag->main.mean_usec <= diag->main.max_usec);
+        assert_true(diag->backfill.mean_usec > 0 && diag->backfill.mean_usec < UNKNOWN);
+        assert_true(diag->backfill_mean_table > 0 && diag->backfill_mean_table < UNKNOWN);
+        for (size_t k = 0; k < diag->n_rpc_by_type; k++)
+            by_type += diag->rpc_by_type[k].count;
+        for (size_t k = 0; k < diag->n_rpc_by_user; k++)
+            by_user += diag->rpc_by_user[k].count;
+        assert_true(by_type > 500 && by_type == by_user);
+        for (size_t k = 0; k < diag->main.n_exits; k++)
+            exits += diag->main.exit[k].count;
+        assert_int_equal(exits, i == 0 ? 0 : diag->main.count);
+        section_unref(section);
+    }
+}
+
+static void licences_are_read_with_or_without_what_newer_releases_tell(void **state)
+{
+    struct section *section =
+        read_text(KIND_LICENSES, &answer_licenses,
+                  "LicenseName=ansys Total=4 Used=3 Free=1 Reserved=2 Remote=no\n"
+                  "LicenseName=comsol@flex Total=18446744073709551614 Used=0 Free=4 Reserved=0 "
+                  "Remote=yes LastConsumed=5 LastDeficit=6 LastUpdate=1794787249 Nodes=(null)\n");
+    const struct license *license = section->licenses.license;
+
+    (void)state;
+    assert_int_equal(section->licenses.n, 2);
+    assert_str(section_text(section, license[0].name), "ansys");
+    assert_int_equal(license[0].total, 4);
+    assert_int_equal(license[0].used, 3);
+    assert_int_equal(license[0].free, 1);
+    assert_int_equal(license[0].reserved, 2);
+    assert_false(license[0].is_remote);
+    assert_true(license[0].last_consumed == UNKNOWN && license[0].last_deficit == UNKNOWN);
+    assert_str(section_text(section, license[1].name), "comsol@flex");
+    assert_true(license[1].total == UINT64_MAX - 1);
+    assert_true(license[1].is_remote);
+    assert_int_equal(license[1].last_consumed, 5);
+    assert_int_equal(license[1].last_deficit, 6);
+    section_unref(section);
+}
+
+static void a_forged_licence_changes_no_other(void **state)
+{
+    struct section *section =
+        read_text(KIND_LICENSES, &answer_licenses,
+                  "LicenseName=evil LicenseName=ansys Total=999 Total=4 Used=x Free=-1 Remote=no\n"
+                  "LicenseName=ansys Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
+                  "LicenseName= Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
+                  "LicenseName=half\n"
+                  "\n"
+                  "something else\n");
+
+    (void)state;
+    assert_int_equal(section->licenses.n, 2);
+    assert_str(section_text(section, section->licenses.license[0].name), "evil LicenseName=ansys");
+    assert_true(section->licenses.license[0].used == UNKNOWN);
+    assert_true(section->licenses.license[0].free == UNKNOWN);
+    assert_str(section_text(section, section->licenses.license[1].name), "ansys");
+    assert_int_equal(section->licenses.license[1].total, 4);
+    assert_int_equal(section->skipped, 3);
+    section_unref(section);
+}
+
+static void recorded_licences_add_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section =
+            read_recording(KIND_LICENSES, &answer_licenses, versions[i], "licenses");
+        const struct license *license = section->licenses.license;
+
+        assert_int_equal(section->licenses.n, 3);
+        for (size_t k = 0; k < section->licenses.n; k++)
+            assert_int_equal(license[k].used + license[k].free, license[k].total);
+        assert_str(section_text(section, license[2].name), "matlab");
+        assert_int_equal(license[2].total, 10);
+        assert_int_equal(license[2].used, 4);
+        assert_true(license[1].is_remote && !license[2].is_remote);
+        assert_int_equal(license[1].last_consumed == UNKNOWN, i == 0);
+        section_unref(section);
+    }
+}
+
+#define RESERVATION_END                                                                            \
+    " Features=(null) PartitionName=cpu Flags=IGNORE_JOBS,SPEC_NODES   NodeName=c1 CoreIDs=0-1 "   \
+    "TRES=cpu=2 Users=alice,bob Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE "     \
+    "BurstBuffer=(null) MaxStartDelay=(null)"
+
+static void a_reservation_is_read_whatever_its_name(void **state)
+{
+    struct section *section =
+        read_text(KIND_RESERVATIONS, &answer_reservations,
+                  "ReservationName=my course x=1 State=ACTIVE StartTime=1794808877 "
+                  "EndTime=1794809477 Duration=00:10:00 Nodes=c[1-2] NodeCnt=2 "
+                  "CoreCnt=8" RESERVATION_END "\n");
+    const struct reservation *reservation = section->reservations.reservation;
+
+    (void)state;
+    assert_int_equal(section->reservations.n, 1);
+    assert_str(section_text(section, reservation->name), "my course x=1 State=ACTIVE");
+    assert_str(section_text(section, reservation->nodes), "c[1-2]");
+    assert_str(section_text(section, reservation->users), "alice,bob");
+    assert_str(section_text(section, reservation->accounts), "");
+    assert_str(section_text(section, reservation->partition), "cpu");
+    assert_str(section_text(section, reservation->flags), "IGNORE_JOBS,SPEC_NODES");
+    assert_str(section_text(section, reservation->tres), "cpu=2");
+    assert_int_equal(reservation->node_count, 2);
+    assert_int_equal(reservation->core_count, 8);
+    assert_int_equal(reservation->start_time, 1794808877);
+    assert_int_equal(reservation->end_time, 1794809477);
+    assert_false(reservation->is_active);
+    section_unref(section);
+}
+
+static void a_reservations_comment_forges_nothing(void **state)
+{
+    struct section *section = read_text(
+        KIND_RESERVATIONS, &answer_reservations,
+        "ReservationName=a StartTime=1 EndTime=2 Duration=00:10:00 Nodes=c1 NodeCnt=1 "
+        "CoreCnt=4" RESERVATION_END " Comment=evil State=ACTIVE NodeCnt=999\n"
+        "ReservationName=forged StartTime=1 EndTime=2 State=ACTIVE\n"
+        "third line\n"
+        "ReservationName=b StartTime=3 EndTime=4 Duration=00:10:00 Nodes=c1 NodeCnt=4294967296 "
+        "CoreCnt=-4" RESERVATION_END "\n");
+    const struct reservation *reservation = section->reservations.reservation;
+
+    (void)state;
+    assert_int_equal(section->reservations.n, 2);
+    assert_false(reservation[0].is_active);
+    assert_int_equal(reservation[0].node_count, 1);
+    assert_str(section_text(section, reservation[1].name), "b");
+    assert_int_equal(reservation[1].node_count, MODEL_UNKNOWN_U32);
+    assert_int_equal(reservation[1].core_count, MODEL_UNKNOWN_U32);
+    assert_int_equal(section->skipped, 2);
+    assert_str(section->skipped_example,
+               "ReservationName=forged StartTime=1 EndTime=2 State=ACTIVE");
+    section_unref(section);
+}
+
+static void recorded_reservations_are_those_of_the_seed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section =
+            read_recording(KIND_RESERVATIONS, &answer_reservations, versions[i], "reservations");
+        const struct reservation *reservation = section->reservations.reservation;
+
+        assert_int_equal(section->reservations.n, 2);
+        assert_str(section_text(section, reservation[0].name), "maint1");
+        assert_str(section_text(section, reservation[0].users), "root");
+        assert_str(section_text(section, reservation[0].flags), "MAINT,IGNORE_JOBS,SPEC_NODES");
+        assert_int_equal(reservation[0].end_time - reservation[0].start_time, 3600);
+        assert_false(reservation[0].is_active);
+        assert_str(section_text(section, reservation[1].name), "course");
+        assert_str(section_text(section, reservation[1].accounts), "bio");
+        assert_str(section_text(section, reservation[1].nodes), "c3");
+        assert_true(reservation[1].is_active);
+        assert_int_equal(reservation[1].core_count, 4);
+        section_unref(section);
+    }
+}
+
+static void a_cluster_without_any_says_so(void **state)
+{
+    struct section *section =
+        read_text(KIND_LICENSES, &answer_licenses, "No licenses configured in Slurm.\n");
+
+    (void)state;
+    assert_int_equal(section->licenses.n + section->skipped, 0);
+    section_unref(section);
+    section = read_text(KIND_RESERVATIONS, &answer_reservations, "No reservations in the system\n");
+    assert_int_equal(section->reservations.n + section->skipped, 0);
+    section_unref(section);
+    section = read_text(KIND_ASSOCIATIONS, &answer_associations,
+                        "Current Association Manager state\n\n"
+                        "No associations currently cached in Slurm.\n\n"
+                        "No QOS currently cached in Slurm.\n\n");
+    assert_int_equal(section->associations.n + section->associations.n_qos + section->skipped, 0);
+    section_unref(section);
+    section = read_text(KIND_SHARES, &answer_sshare, "");
+    assert_int_equal(section->shares.n, 0);
+    section_unref(section);
+}
+
+static void an_answer_that_is_cut_off_or_none_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(KIND_LICENSES, &answer_licenses, "LicenseName=ansys Total=4 Used=3 Free=1",
+                   "in the middle of a line");
+    assert_refused(KIND_RESERVATIONS, &answer_reservations, "ReservationName=a StartTime=1",
+                   "in the middle of a line");
+    assert_refused(KIND_SHARES, &answer_sshare, "root||||0.000000|6419||1.0", "middle of a line");
+    assert_refused(KIND_DIAG, &answer_sdiag, "sdiag output at now (1794785561)\nJobs submitted: 1",
+                   "in the middle of a line");
+    assert_refused(KIND_DIAG, &answer_sdiag, "", "no statistics");
+    assert_refused(KIND_DIAG, &answer_sdiag, "No data available\n", "no statistics");
+    assert_refused(KIND_ASSOCIATIONS, &answer_associations, "", "no associations");
+    assert_refused(KIND_CONFIG, &answer_config, "", "no configuration");
+    assert_refused(KIND_CONFIG, &answer_config, "SLURM_VERSION = 22.0", "middle of a line");
+}
+
+static void a_share_is_a_row_of_fields(void **state)
+{
+    struct section *section =
+        read_text(KIND_SHARES, &answer_sshare,
+                  "root||||0.000000|6419||1.000000||\n"
+                  " ops|||20|0.196078|1069|0.166570|0.166570||1.177156\n"
+                  "  ops|dave|debug|2|0.166667|18446744073709551615|0.5|0.25|0.888889|inf\n");
+    const struct share *share = section->shares.share;
+
+    (void)state;
+    assert_int_equal(section->shares.n, 3);
+    assert_str(section_text(section, share[0].account), "root");
+    assert_true(share[0].raw_shares == UNKNOWN && !share[0].is_parent);
+    assert_true(share[0].normalised_shares == 0 && share[0].raw_usage == 6419);
+    assert_true(isnan(share[0].normalised_usage) && share[0].effective_usage == 1);
+    assert_true(isnan(share[0].factor) && isnan(share[0].level));
+    assert_int_equal(share[1].user, 0);
+    assert_int_equal(share[1].raw_shares, 20);
+    assert_true(share[1].level == 1.177156 && isnan(share[1].factor));
+    assert_str(section_text(section, share[2].user), "dave");
+    assert_str(section_text(section, share[2].partition), "debug");
+    assert_true(share[2].normalised_usage == 0.5 && share[2].effective_usage == 0.25);
+    assert_true(share[2].factor == 0.888889 && isinf(share[2].level));
+    section_unref(section);
+}
+
+static void the_tree_of_shares_is_told_by_blanks(void **state)
+{
+    static const char *const parents[] = { "", "root", "root", "a", "a", "b", "b", "root", "c" };
+    struct section *section = read_text(KIND_SHARES, &answer_sshare,
+                                        "root||||0|0|0|0|0|0\n"
+                                        " root|root||1|0|0|0|0|0|0\n"
+                                        " a|||1|0|0|0|0|0|0\n"
+                                        "  a|alice||1|0|0|0|0|0|0\n"
+                                        "  b|||1|0|0|0|0|0|0\n"
+                                        "   b|bob||1|0|0|0|0|0|0\n"
+                                        "   b|alice||parent|0|0|0|0|0|\n"
+                                        " c|||1|0|0|0|0|0|0\n"
+                                        "  d|||1|0|0|0|0|0|0\n");
+
+    (void)state;
+    assert_int_equal(section->shares.n, COUNT(parents));
+    for (size_t i = 0; i < COUNT(parents); i++)
+        assert_str(section_text(section, section->shares.share[i].parent), parents[i]);
+    assert_true(section->shares.share[6].is_parent);
+    assert_true(section->shares.share[6].raw_shares == UNKNOWN);
+    assert_true(isnan(section->shares.share[6].level));
+    section_unref(section);
+}
+
+/* With PrivateData=usage sshare tells nobody but ourselves, and no tree. */
+static void users_without_their_accounts_still_have_a_parent(void **state)
+{
+    struct section *section =
+        read_text(KIND_SHARES, &answer_sshare, "bio|alice||1|0.008170|0||0.000000|1.000000|0.5\n");
+
+    (void)state;
+    assert_str(section_text(section, section->shares.share[0].parent), "bio");
+    section_unref(section);
+}
+
+/* With PriorityFlags=NO_FAIR_TREE, and before the first calculation, it is 0 for everybody. */
+static void a_level_that_was_not_computed_is_unknown(void **state)
+{
+    struct section *section = read_text(KIND_SHARES, &answer_sshare,
+                                        "root||||1.000000|7||1.000000|0.500000|0.000000\n"
+                                        " a|||0|0.000000|2||0.000000||0.000000\n"
+                                        " b|||1|0.009804|2||0.000000||0.000000\n");
+
+    (void)state;
+    assert_true(isnan(section->shares.share[0].level));
+    assert_true(section->shares.share[1].level == 0); /* has no shares */
+    assert_true(isnan(section->shares.share[2].level));
+    section_unref(section);
+}
+
+static void odd_rows_of_shares_are_left_out(void **state)
+{
+    struct buf text;
+    struct section *section;
+
+    (void)state;
+    buf_init(&text, 1 << 16);
+    buf_text(&text, "root||||0|0|0|0|0|0\n"
+                    "too|few|fields\n"
+                    "one|too||1|0|0|0|0|0|0|many\n"
+                    "|alice||1|0|0|0|0|0|0\n");
+    for (int i = 0; i < 1000; i++)
+        buf_byte(&text, ' ');
+    buf_text(&text, "deep|||1|0|0|0|0|0|0\n"
+                    "huge|||99999999999999999999|1e999|x|nan|-|0|0\n");
+    section = read_text(KIND_SHARES, &answer_sshare, text.p);
+    assert_int_equal(section->shares.n, 2);
+    assert_int_equal(section->skipped, 4);
+    assert_true(section->shares.share[1].raw_shares == UNKNOWN);
+    assert_true(isnan(section->shares.share[1].raw_usage));
+    section_unref(section);
+    buf_free(&text);
+}
+
+static void recorded_shares_are_a_tree_that_adds_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section =
+            read_recording(KIND_SHARES, &answer_sshare, versions[i], "sshare");
+        const struct shares *shares = &section->shares;
+        double users = 0, of_top = 0;
+
+        assert_int_equal(shares->n, 15);
+        for (size_t k = 0; k < shares->n; k++) {
+            const struct share *share = &shares->share[k];
+
+            users += share->user ? share->raw_usage : 0;
+            if (k && str_eq(section_text(section, share->parent), STR("root")))
+                of_top += share->normalised_shares;
+            assert_int_equal(share->is_parent,
+                             str_eq(section_text(section, share->user), STR("erin")));
+            assert_true(share->user == 0 || (share->factor > 0 && share->factor <= 1));
+        }
+        assert_true(fabs(users - shares->share[0].raw_usage) < (double)shares->n);
+        assert_true(fabs(of_top - 1) < 1e-5);
+        section_unref(section);
+    }
+}
+
+static const char associations_text[] =
+    "Current Association Manager state\n"
+    "\n"
+    "Association Records\n"
+    "\n"
+    "ClusterName=sandbox Account=guests UserName= Partition= Priority=0 ID=5\n"
+    "    SharesRaw/Norm/Level/Factor=1/0.01/102/0.00\n"
+    "    UsageRaw/Norm/Efctv=176.15/0.03/0.03\n"
+    "    ParentAccount=root(1) Lft=10 DefAssoc=No\n"
+    "    GrpJobs=30(1) GrpJobsAccrue=N(0)\n"
+    "    GrpSubmitJobs=500(21) GrpWall=60000(2.87)\n"
+    "    GrpTRES=cpu=64(2),mem=64000(100),node=N(1),gres/gpu:a100=0(0)\n"
+    "    GrpTRESMins=cpu=100000(3),mem=10000000(286),node=N(2)\n"
+    "    GrpTRESRunMins=cpu=50000(57),mem=N(5713)\n"
+    "    MaxJobs=20(1) MaxJobsAccrue= MaxSubmitJobs=400(21) MaxWallPJ=\n"
+    "    MaxTRESPJ=\n"
+    "    MaxTRESPN=\n"
+    "    MaxTRESMinsPJ=\n"
+    "    MinPrioThresh=\n"
+    "    Comment=evil GrpJobs=1(1)\n"
+    "    GrpWall=1(1)\n"
+    "ClusterName=sandbox Account=guests UserName=mallory(2006) Partition=debug Priority=0 ID=15\n"
+    "    GrpJobs=N(1) GrpJobsAccrue=N(0)\n"
+    "    GrpTRES=\n"
+    "    MaxJobs=20(1) MaxJobsAccrue= MaxSubmitJobs=400(21) MaxWallPJ=\n"
+    "\n"
+    "QOS Records\n"
+    "\n"
+    "QOS=normal(1)\n"
+    "    UsageRaw=5204.976610\n"
+    "    GrpJobs=N(13) GrpJobsAccrue=N(12) GrpSubmitJobs=N(100) GrpWall=N(2.00)\n"
+    "QOS=gpu(4)\n"
+    "    GrpJobs=7(3) GrpJobsAccrue=N(1) GrpSubmitJobs=N(2) GrpWall=N(0.12)\n"
+    "    GrpTRES=cpu=N(2),mem=N(500)\n"
+    "    PreemptMode=OFF\n"
+    "    Priority=500\n"
+    "    Account Limits\n"
+    "      bio\n"
+    "        MaxJobsPA=9(1) MaxJobsAccruePA=N(1) MaxSubmitJobsPA=N(2)\n"
+    "        MaxTRESPA=cpu=5(2),mem=N(500)\n"
+    "    User Limits\n"
+    "      2003\n"
+    "        MaxJobsPU=20(1) MaxJobsAccruePU=N(1) MaxSubmitJobsPU=50(9)\n"
+    "        MaxTRESPU=cpu=N(2),mem=2048(500),gres/gpu=4(2)\n"
+    "      bob(2002)\n"
+    "        MaxJobsPU=20(3) MaxJobsAccruePU=N(1) MaxSubmitJobsPU=50(2)\n"
+    "        MaxTRESPU=cpu=N(2),mem=2048(100),gres/gpu=4(3)\n";
+
+struct expected_limit {
+    enum limit_kind kind;
+    const char *tres;
+    uint64_t limit, used;
+};
+
+static void assert_limits(const struct section *section, uint32_t first, uint32_t n,
+                          const struct expected_limit *expected, size_t n_expected)
+{
+    assert_int_equal(n, n_expected);
+    for (size_t i = 0; i < n; i++) {
+        const struct limit *limit = &section->associations.limit[first + i];
+
+        assert_int_equal(limit->kind, expected[i].kind);
+        assert_str(section_text(section, limit->tres), expected[i].tres);
+        assert_int_equal(limit->limit, expected[i].limit);
+        assert_int_equal(limit->used, expected[i].used);
+    }
+}
+
+static void limits_come_in_base_units_with_what_is_used(void **state)
+{
+    static const struct expected_limit of_account[] = {
+        { LIMIT_JOBS, "", 30, 1 },
+        { LIMIT_SUBMITTED, "", 500, 21 },
+        { LIMIT_WALL_SECONDS, "", 3600000, 172 },
+        { LIMIT_TRES, "cpu", 64, 2 },
+        { LIMIT_TRES, "mem", 64000ull << 20, 100 << 20 },
+        { LIMIT_TRES, "gres/gpu:a100", 0, 0 },
+        { LIMIT_TRES_SECONDS, "cpu", 6000000, 180 },
+        { LIMIT_TRES_SECONDS, "mem", (600000000ull << 20), 17160ull << 20 },
+        { LIMIT_TRES_RUN_SECONDS, "cpu", 3000000, 3420 },
+        { LIMIT_USER_JOBS, "", 20, UNKNOWN }, /* handed down to its users */
+        { LIMIT_USER_SUBMITTED, "", 400, UNKNOWN },
+    };
+    static const struct expected_limit of_user[] = {
+        { LIMIT_USER_JOBS, "", 20, 1 },
+        { LIMIT_USER_SUBMITTED, "", 400, 21 },
+    };
+    struct section *section = read_text(KIND_ASSOCIATIONS, &answer_associations, associations_text);
+    const struct association *association = section->associations.association;
+
+    (void)state;
+    assert_int_equal(section->associations.n, 2);
+    assert_str(section_text(section, association[0].account), "guests");
+    assert_int_equal(association[0].user, 0);
+    assert_int_equal(association[0].partition, 0);
+    assert_limits(section, association[0].first_limit, association[0].n_limits, of_account,
+                  COUNT(of_account));
+    assert_str(section_text(section, association[1].user), "mallory");
+    assert_str(section_text(section, association[1].partition), "debug");
+    assert_limits(section, association[1].first_limit, association[1].n_limits, of_user,
+                  COUNT(of_user));
+    assert_int_equal(section->skipped, 0);
+    section_unref(section);
+}
+
+static void of_a_qos_the_user_who_uses_most_is_told(void **state)
+{
+    static const struct expected_limit of_gpu[] = {
+        { LIMIT_JOBS, "", 7, 3 },
+        { LIMIT_USER_JOBS, "", 20, 3 },
+        { LIMIT_USER_SUBMITTED, "", 50, 9 },
+        { LIMIT_USER_TRES, "mem", 2048ull << 20, 500 << 20 },
+        { LIMIT_USER_TRES, "gres/gpu", 4, 3 },
+    };
+    struct section *section = read_text(KIND_ASSOCIATIONS, &answer_associations, associations_text);
+    const struct qos *qos = section->associations.qos;
+
+    (void)state;
+    assert_int_equal(section->associations.n_qos, 2);
+    assert_str(section_text(section, qos[0].name), "normal");
+    assert_int_equal(qos[0].n_limits, 0);
+    assert_str(section_text(section, qos[1].name), "gpu");
+    assert_limits(section, qos[1].first_limit, qos[1].n_limits, of_gpu, COUNT(of_gpu));
+    section_unref(section);
+}
+
+static void limits_that_cannot_be_read_are_none(void **state)
+{
+    static const struct expected_limit expected[] = {
+        { LIMIT_SUBMITTED, "", 18446744073709551614ull, UNKNOWN },
+        { LIMIT_TRES, "gres/gpu", 3, UNKNOWN },
+    };
+    struct section *section =
+        read_text(KIND_ASSOCIATIONS, &answer_associations,
+                  "Current Association Manager state\n"
+                  "    GrpJobs=1(1)\n"
+                  "ClusterName=x Account= UserName= Partition=\n"
+                  "    GrpJobs=1(1)\n"
+                  "ClusterName=x UserName=nobody\n"
+                  "QOS=\n"
+                  "    GrpJobs=1(1)\n"
+                  "ClusterName=x Account=a UserName= Partition=\n"
+                  "    GrpJobs=-1(1) GrpSubmitJobs=18446744073709551614(x) GrpWall=)(\n"
+                  "    GrpTRES=cpu=(1),mem=18446744073709551614(1),=4(1),gres/gpu=3,,billing\n"
+                  "    GrpTRESMins=cpu=999999999999999999(0)\n"
+                  "    MaxJobsPU=4(1)\n");
+    const struct associations *all = &section->associations;
+
+    (void)state;
+    assert_int_equal(all->n, 1);
+    assert_limits(section, all->association[0].first_limit, all->association[0].n_limits, expected,
+                  COUNT(expected));
+    assert_int_equal(all->n_limits, COUNT(expected));
+    assert_int_equal(section->skipped, 3);
+    section_unref(section);
+}
+
+/* There are not so many resources; and each is compared with those before it. */
+static void an_endless_list_of_limits_is_cut(void **state)
+{
+    struct section *section;
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, 1 << 20);
+    buf_text(&text, "Current Association Manager state\nQOS=q(1)\n        MaxTRESPU=");
+    for (unsigned i = 0; i < 1500; i++)
+        buf_printf(&text, "gres/x%u=1(0),", i);
+    buf_text(&text, "\n");
+    section = read_text(KIND_ASSOCIATIONS, &answer_associations, text.p);
+    assert_int_equal(section->associations.qos[0].n_limits, 1000);
+    assert_int_equal(section->skipped, 500);
+    assert_str(section->skipped_example, "gres/x1000");
+    section_unref(section);
+    buf_free(&text);
+}
+
+static const struct limit *find_limit(const struct section *section, uint32_t first, uint32_t n,
+                                      enum limit_kind kind, const char *tres)
+{
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct limit *limit = &section->associations.limit[i];
+
+        if (limit->kind == kind && str_eq(section_text(section, limit->tres), str_of(tres)))
+            return limit;
+    }
+    fail_msg("no limit %d on \"%s\"", kind, tres);
+    return NULL;
+}
+
+static void recorded_limits_are_those_of_the_seed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section =
+            read_recording(KIND_ASSOCIATIONS, &answer_associations, versions[i], "associations");
+        const struct associations *all = &section->associations;
+        size_t limited = 0;
+
+        assert_int_equal(all->n, 15);
+        assert_int_equal(all->n_qos, 4);
+        for (size_t k = 0; k < all->n; k++) {
+            const struct association *of = &all->association[k];
+
+            limited += of->n_limits > 0;
+            if (of->user || !str_eq(section_text(section, of->account), STR("physics")))
+                continue;
+            assert_int_equal(of->n_limits, 1);
+            assert_int_equal(all->limit[of->first_limit].limit, 12);
+            assert_true(all->limit[of->first_limit].used > 0);
+            assert_true(all->limit[of->first_limit].used <= 12);
+        }
+        assert_int_equal(limited, 5); /* guests, mallory, dave in debug, erin, physics */
+        assert_str(section_text(section, all->qos[3].name), "gpu");
+        assert_int_equal(find_limit(section, all->qos[3].first_limit, all->qos[3].n_limits,
+                                    LIMIT_USER_TRES, "gres/gpu")
+                             ->used,
+                         2);
+        section_unref(section);
+    }
+}
+
+static const char config_text[] = "Configuration data as of 1794787554\n"
+                                  "AccountingStorageType   = accounting_storage/slurmdbd\n"
+                                  "ClusterName             = sandbox\n"
+                                  "PrivateData             = cloud,jobs,Usage,something\n"
+                                  "SlurmUser               = slurm(64030)\n"
+                                  "SLURM_VERSION           = 22.05.8\n"
+                                  "\n"
+                                  "Cgroup Support Configuration:\n"
+                                  "ClusterName             = other\n"
+                                  "PrivateData             = none\n"
+                                  "\n"
+                                  "Slurmctld(primary) at sonde is UP\n";
+
+enum { BOTH = 1 << PRIVATE_JOBS | 1 << PRIVATE_USAGE };
+
+/* As that user would have read it. */
+static struct section *read_config(const char *text, uint32_t user_id)
+{
+    struct section *section = section_new(KIND_CONFIG);
+    struct answer *answer = answer_new(&answer_config, section);
+    struct err err;
+
+    assert_int_equal(section->config.user_id, geteuid());
+    section->config.user_id = user_id;
+    assert_int_equal(answer_config.feed(answer, str_of(text), &err), 0);
+    assert_int_equal(answer_config.end(answer, &err), 0);
+    answer_free(answer);
+    return section;
+}
+
+static void private_data_hides_from_all_but_root_and_slurm(void **state)
+{
+    static const struct {
+        uint32_t user_id;
+        unsigned hidden;
+    } rows[] = { { 0, 0 }, { 64030, 0 }, { 2001, BOTH } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct section *section = read_config(config_text, rows[i].user_id);
+
+        assert_str(section_text(section, section->config.cluster), "sandbox");
+        assert_str(section_text(section, section->config.version), "22.05.8");
+        assert_int_equal(section->config.hidden, rows[i].hidden);
+        section_unref(section);
+    }
+}
+
+static void recorded_configurations_hide_nothing(void **state)
+{
+    static const char *const full[] = { "22.05.8", "24.11.5", "26.05.5" };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        struct section *section =
+            read_recording(KIND_CONFIG, &answer_config, versions[i], "config");
+
+        assert_str(section_text(section, section->config.cluster), "sandbox");
+        assert_str(section_text(section, section->config.version), full[i]);
+        assert_int_equal(section->config.hidden, 0);
+        section_unref(section);
+    }
+}
+
+static void tell_users(struct section *section, const char *text)
+{
+    struct answer *answer = answer_new(&answer_config_user, section);
+    struct err err;
+
+    assert_int_equal(answer_config_user.feed(answer, str_of(text), &err), 0);
+    assert_int_equal(answer_config_user.end(answer, &err), 0);
+    answer_free(answer);
+}
+
+static void operators_and_administrators_see_all(void **state)
+{
+    static const char users[] =
+        "Current Association Manager state\n\nUser Records\n\n"
+        "UserName=dave(2004) DefAccount=ops DefWckey= AdminLevel=Operator\n"
+        "UserName=an (odd) one(2005) DefAccount=bio DefWckey= AdminLevel=Administrator\n"
+        "UserName=alice(2001) DefAccount=physics DefWckey= AdminLevel=Not Set\n"
+        "UserName=alice(2001) DefAccount=physics DefWckey= AdminLevel=Operator\n"
+        "UserName=Operator(12001) DefAccount=physics DefWckey= AdminLevel=None\n";
+    static const struct {
+        uint32_t user_id;
+        unsigned hidden;
+        const char *name;
+    } rows[] = {
+        { 2004, 0, "dave" },         { 2005, 0, "an (odd) one" }, { 2001, BOTH, "alice" },
+        { 12001, BOTH, "Operator" }, { 2010, BOTH, "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct section *section = read_config(config_text, rows[i].user_id);
+
+        tell_users(section, users);
+        assert_int_equal(section->config.hidden, rows[i].hidden);
+        assert_str(section_text(section, section->config.user), rows[i].name);
+        section_unref(section);
+    }
+}
+
+static void what_is_hidden_is_said_with_what_to_do(void **state)
+{
+    struct section *section = read_config(config_text, 2001);
+    char warning[SOURCE_WARNING] = "as it was";
+    struct err err = { .text = "scontrol: Invalid user id" };
+
+    (void)state;
+    config_warn(section, &err, warning);
+    assert_contains(warning, "PrivateData hides jobs, usage of others from user id 2001");
+    assert_contains(warning, "sacctmgr add user");
+    assert_contains(warning, "Invalid user id");
+    tell_users(section, "UserName=alice(2001) DefAccount=a DefWckey= AdminLevel=Not Set\n");
+    config_warn(section, NULL, warning);
+    assert_contains(warning, "from user alice: ");
+    assert_contains(warning, "sacctmgr modify user alice set adminlevel=operator");
+    section->config.hidden = (1 << PRIVATE_DATA) - 1;
+    config_warn(section, NULL, warning);
+    assert_contains(warning, "adminlevel=operator"); /* the longest is not cut */
+    section->config.hidden = 0;
+    snprintf(warning, sizeof(warning), "as it was");
+    config_warn(section, NULL, warning);
+    assert_string_equal(warning, "as it was");
+    section_unref(section);
+}
+
+enum { NOBODY = 65534 };
+
+/* Commands of its own in a directory, run as somebody who is not root. */
+struct fake {
+    char directory[32];
+    struct source *source;
+};
+
+static void put_script(const struct fake *fake, const char *name, const char *script)
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", fake->directory, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", script);
+    fclose(file);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static void fake_open(struct fake *fake, const char *scontrol, const char *sshare)
+{
+    struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
+    struct err err;
+
+    snprintf(fake->directory, sizeof(fake->directory), "/tmp/sonde-test-XXXXXX");
+    assert_non_null(mkdtemp(fake->directory));
+    assert_int_equal(chmod(fake->directory, 0755), 0);
+    put_script(fake, "scontrol", scontrol);
+    put_script(fake, "sshare", sshare);
+    settings.bin_path = str_of(fake->directory);
+    if (source_open(&settings, &clock_real, &fake->source, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void fake_close(struct fake *fake)
+{
+    static const char *const names[] = { "scontrol", "sshare" };
+    char path[64];
+
+    source_close(fake->source);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", fake->directory, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(fake->directory), 0);
+}
+
+static int fake_read(struct fake *fake, enum kind kind, struct section **ret,
+                     char warning[SOURCE_WARNING], struct err *err)
+{
+    int64_t deadline = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    uid_t user = geteuid();
+    int code;
+
+    if (user == 0)
+        assert_int_equal(seteuid(NOBODY), 0);
+    code = fake->source->class->read(fake->source, kind, deadline, ret, warning, err);
+    assert_int_equal(seteuid(user), 0);
+    return code;
+}
+
+static void a_failing_second_question_loses_no_configuration(void **state)
+{
+    char warning[SOURCE_WARNING] = "";
+    struct section *section;
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    fake_open(&fake,
+              "case \"$*\" in\n"
+              "'show config') printf 'ClusterName = c\\nPrivateData = jobs\\n' ;;\n"
+              "*) echo 'slurm_load_assoc_mgr_info error: Invalid user id' >&2; exit 1 ;;\n"
+              "esac",
+              ":");
+    assert_int_equal(fake_read(&fake, KIND_CONFIG, &section, warning, &err), 0);
+    assert_str(section_text(section, section->config.cluster), "c");
+    assert_int_equal(section->config.hidden, 1 << PRIVATE_JOBS);
+    assert_contains(warning, "PrivateData hides jobs of others");
+    assert_contains(warning, "Invalid user id");
+    section_unref(section);
+    fake_close(&fake);
+}
+
+static void an_operator_is_found_by_the_second_question(void **state)
+{
+    char warning[SOURCE_WARNING] = "", script[512];
+    uid_t user = geteuid() == 0 ? NOBODY : geteuid();
+    struct section *section;
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    snprintf(script, sizeof(script),
+             "case \"$*\" in\n"
+             "'show config') printf 'ClusterName = c\\nPrivateData = jobs\\n' ;;\n"
+             "'show assoc_mgr flags=users') echo 'UserName=me(%u) DefAccount=a "
+             "AdminLevel=Operator' ;;\n"
+             "esac",
+             (unsigned)user);
+    fake_open(&fake, script, ":");
+    assert_int_equal(fake_read(&fake, KIND_CONFIG, &section, warning, &err), 0);
+    assert_int_equal(section->config.hidden, 0);
+    assert_string_equal(warning, "");
+    assert_true(section->bytes_read > 60); /* of both */
+    section_unref(section);
+    fake_close(&fake);
+}
+
+static void a_cluster_without_slurmdbd_is_told_how_to_do_without(void **state)
+{
+    char warning[SOURCE_WARNING] = "";
+    struct section *section;
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    fake_open(&fake, "echo 'Invalid user id' >&2; exit 1",
+              "echo 'You are not running a supported accounting_storage plugin' >&2; exit 1");
+    assert_int_equal(fake_read(&fake, KIND_SHARES, &section, warning, &err), -EOPNOTSUPP);
+    assert_contains(err.text, "keeps no associations");
+    assert_contains(err.text, "--no-collector.fairshare");
+    assert_int_equal(fake_read(&fake, KIND_ASSOCIATIONS, &section, warning, &err), -EREMOTEIO);
+    assert_contains(err.text, "sacctmgr add user");
+    assert_contains(err.text, "Invalid user id");
+    put_script(&fake, "sshare", ":");
+    assert_int_equal(fake_read(&fake, KIND_SHARES, &section, warning, &err), 0);
+    assert_int_equal(section->shares.n, 0);
+    assert_contains(warning, "tells of no association");
+    section_unref(section);
+    fake_close(&fake);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_number_of_sdiag_has_its_place),
+        cmocka_unit_test(the_lists_of_sdiag_are_read_row_by_row),
+        cmocka_unit_test(what_sdiag_does_not_tell_is_unknown),
+        cmocka_unit_test(the_first_of_two_numbers_with_one_label_counts),
+        cmocka_unit_test(recorded_statistics_are_complete),
+        cmocka_unit_test(licences_are_read_with_or_without_what_newer_releases_tell),
+        cmocka_unit_test(a_forged_licence_changes_no_other),
+        cmocka_unit_test(recorded_licences_add_up),
+        cmocka_unit_test(a_reservation_is_read_whatever_its_name),
+        cmocka_unit_test(a_reservations_comment_forges_nothing),
+        cmocka_unit_test(recorded_reservations_are_those_of_the_seed),
+        cmocka_unit_test(a_cluster_without_any_says_so),
+        cmocka_unit_test(an_answer_that_is_cut_off_or_none_is_refused),
+        cmocka_unit_test(a_share_is_a_row_of_fields),
+        cmocka_unit_test(the_tree_of_shares_is_told_by_blanks),
+        cmocka_unit_test(users_without_their_accounts_still_have_a_parent),
+        cmocka_unit_test(a_level_that_was_not_computed_is_unknown),
+        cmocka_unit_test(odd_rows_of_shares_are_left_out),
+        cmocka_unit_test(recorded_shares_are_a_tree_that_adds_up),
+        cmocka_unit_test(limits_come_in_base_units_with_what_is_used),
+        cmocka_unit_test(of_a_qos_the_user_who_uses_most_is_told),
+        cmocka_unit_test(limits_that_cannot_be_read_are_none),
+        cmocka_unit_test(an_endless_list_of_limits_is_cut),
+        cmocka_unit_test(recorded_limits_are_those_of_the_seed),
+        cmocka_unit_test(private_data_hides_from_all_but_root_and_slurm),
+        cmocka_unit_test(recorded_configurations_hide_nothing),
+        cmocka_unit_test(operators_and_administrators_see_all),
+        cmocka_unit_test(what_is_hidden_is_said_with_what_to_do),
+        cmocka_unit_test(a_failing_second_question_loses_no_configuration),
+        cmocka_unit_test(an_operator_is_found_by_the_second_question),
+        cmocka_unit_test(a_cluster_without_slurmdbd_is_told_how_to_do_without),
+    };
+
+    return RUN_TESTS(tests);
+}
