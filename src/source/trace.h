@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What jobs say of their own processes (POST /trace), kept while it is fresh. Safe to use from
- * several threads. docs/trace.md has the schema of a post. */
+ * several threads. docs/trace.md has the schema of a post and the rules. */
 #ifndef SONDE_SOURCE_TRACE_H
 #define SONDE_SOURCE_TRACE_H
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/users.h"
 #include "model/section.h"
 
 enum {
     TRACE_BODY_MAX = 64 * 1024,
-    TRACE_ANYBODY = UINT32_MAX, /* a sender who need not prove who he is */
+
+    /* Limits that suit an exporter; a sender is a process that posts. */
+    TRACE_SENDERS = 65536,
+    TRACE_SENDERS_PER_USER = 32768,
+    TRACE_SENDERS_PER_JOB = 16384,
+    TRACE_POSTS_PER_SECOND = 4000,
+    TRACE_POSTS_PER_SECOND_PER_USER = 2000,
 };
 
 struct trace_config {
     int64_t life_ns; /* a post lives this long, or 2.5 times its sender's period if that is more */
-    size_t max_senders;         /* of all jobs: hosts and tasks that post */
-    size_t max_senders_per_job;
-    unsigned max_posts_per_second; /* of all senders together */
+    size_t max_senders;
+    size_t max_senders_per_user, max_senders_per_job;
+    unsigned max_posts_per_second; /* on average over 10 s, as the next one */
+    unsigned max_posts_per_second_per_user;
+    struct users *users; /* where the jobs do not tell their owners' numbers; or NULL */
     const struct clock *clock;
 };
 
@@ -27,20 +36,49 @@ struct trace *trace_new(const struct trace_config *config);
 struct trace *trace_free(struct trace *trace); /* returns NULL */
 void trace_tune(struct trace *trace, const struct trace_config *config);
 
-/* Takes a post, which is JSON, from the user with that number. `jobs` is the newest section of jobs
- * or NULL. 0; 1 when it is kept but not shown yet, because the job is not known to be in the queue;
- * -EBADMSG (not what a post must be), -EACCES (somebody else's job), -EBUSY (too often: come back
- * later), -ENOSPC (too many senders). */
-int trace_post(struct trace *trace, struct str body, uint32_t uid, const struct section *jobs,
-               struct err *err);
+/* The user who sends a post, as far as he has proved who he is. */
+struct trace_identity {
+    enum {
+        TRACE_ANYBODY, /* is taken at his word */
+        TRACE_UID,     /* that of root may speak for every job */
+        TRACE_NAME,
+    } proof;
+    uint32_t uid;
+    struct str name;
+};
 
-/* What is fresh of the jobs that are in the queue, as a KIND_TRACES section. */
+/* Takes a post, which is JSON. `jobs` is the newest section of jobs or NULL. 0: it is shown; 1: it
+ * is kept, but not shown before the job is known to be in the queue and the sender's. -EBADMSG (not
+ * what a post must be), -EFBIG, -EACCES (somebody else's job), -EBUSY (too often: come back in a
+ * second), -ENOSPC (too many senders). */
+int trace_post(struct trace *trace, struct str body, const struct trace_identity *who,
+               const struct section *jobs, struct err *err);
+
+/* What is fresh of the jobs that are in the queue, as a KIND_TRACES section: by job, its hosts by
+ * name. */
 struct section *trace_section(struct trace *trace, const struct section *jobs);
 
-struct trace_stats {
-    size_t senders;
-    uint64_t posts, refused;
+/* Why a post was not taken. */
+enum trace_refusal {
+    TRACE_GARBLED,
+    TRACE_UNPROVED, /* no proof of who sent it, or none that could be checked */
+    TRACE_DENIED,   /* the job is another's, or the proof is forged or was used before */
+    TRACE_TOO_OFTEN,
+    TRACE_TOO_MANY,
+    TRACE_REFUSALS,
 };
+extern const char *const trace_refusal_words[TRACE_REFUSALS]; /* for the `reason` label */
+
+/* Counts a post that was refused before it came here. */
+void trace_refuse(struct trace *trace, enum trace_refusal why);
+
+struct trace_stats {
+    size_t senders;     /* fresh ones, also of jobs that are not shown */
+    uint64_t posts;     /* taken */
+    uint64_t displaced; /* fresh senders dropped to make room for another user's */
+    uint64_t refused[TRACE_REFUSALS];
+};
+/* Never waits. */
 void trace_stats(struct trace *trace, struct trace_stats *ret);
 
 #endif
