@@ -4,17 +4,13 @@
 #define SONDE_COLLECTOR_NODE_SUMS_H
 
 #include "collector/collector.h"
-
-struct known_sum {
-    uint64_t total;
-    size_t n;     /* how many told their part */
-    bool is_over; /* it is more than 64 bits hold: some node tells nonsense */
-};
+#include "collector/known.h"
 
 struct node_sums {
     size_t n_nodes;
     struct known_sum cpus, cpus_idle, load_hundredths, weight;
     struct known_sum memory_bytes, memory_free_bytes, memory_alloc_bytes;
+    uint32_t weight_min, weight_max; /* where weight.n is not 0 */
     struct node_state_sums {
         size_t n_nodes;
         struct known_sum cpus, cpus_alloc, memory_alloc_bytes;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The cluster as a whole: CPUs, memory, load and nodes, each node counted once. Names as
- * prometheus-slurm-exporter has them. */
+ * prometheus-slurm-exporter has them; and the nodes as Slurm itself knows them, by base state and
+ * by flag, since sinfo's one word hides that a drained node is idle or down. */
+#include "collector/groups.h"
 #include "collector/node_sums.h"
+#include "collector/top.h"
 
 enum {
     CPUS_TOTAL,
@@ -12,7 +15,12 @@ enum {
     MEM_REAL,
     MEM_FREE,
     MEM_ALLOC,
+    NODES,
+    NODES_FLAGGED,
+    FEATURE_NODES,
 };
+
+enum { MOST_FEATURES = 200 };
 
 static const struct family families[] = {
     [CPUS_TOTAL] = { "slurm_cpus_total",
@@ -47,6 +55,20 @@ static const struct family families[] = {
                     METRIC_GAUGE,
                     "Memory that Slurm has allocated to jobs, in bytes.",
                     { NULL } },
+    [NODES] = { "slurm_nodes",
+                METRIC_GAUGE,
+                "Nodes by base state, whatever their flags: each counts in one.",
+                { "state" } },
+    [NODES_FLAGGED] = { "slurm_nodes_flagged",
+                        METRIC_GAUGE,
+                        "Nodes that have a flag beside their base state: each counts in all that "
+                        "it has.",
+                        { "flag" } },
+    [FEATURE_NODES] = { "slurm_feature_nodes",
+                        METRIC_GAUGE,
+                        "Nodes that have a feature: each counts in all that it has. Past the 200 "
+                        "most frequent ones the rest is called other.",
+                        { "feature" } },
 };
 
 static const struct node_sums_row totals[] = {
@@ -71,6 +93,52 @@ static void collect_states(const struct node_sums *sums, struct metric_writer *w
         metric_u64(writer, &node_state_words[i], sums->by_state[i].n_nodes);
 }
 
+static void collect_bases(const struct nodes *nodes, struct metric_writer *writer)
+{
+    uint64_t bases[NODE_BASES] = { 0 }, flags[NODE_FLAGS] = { 0 };
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        struct node_state state = nodes->node[i].state;
+
+        bases[state.base]++;
+        for (unsigned bit = 0; state.flags >> bit && bit < NODE_FLAGS; bit++)
+            flags[bit] += state.flags >> bit & 1;
+    }
+    metric_begin(writer, NODES);
+    for (unsigned base = 0; base < NODE_BASES; base++)
+        metric_u64(writer, METRIC_VALUES(node_base_word(base)), bases[base]);
+    metric_begin(writer, NODES_FLAGGED);
+    for (unsigned bit = 0; bit < NODE_FLAGS; bit++)
+        metric_u64(writer, METRIC_VALUES(node_flag_word(1u << bit)), flags[bit]);
+}
+
+static void collect_features(const struct section *section, struct metric_writer *writer)
+{
+    const struct nodes *nodes = &section->nodes;
+    struct groups features;
+    struct top_row *rows;
+
+    groups_init(&features, section, groups_cut_at_commas);
+    for (size_t i = 0; i < nodes->n; i++)
+        if (nodes->node[i].features)
+            groups_of(&features, nodes->node[i].features);
+    rows = heap_alloc((features.names.n + 1) * sizeof(*rows));
+    for (size_t i = 0; i < features.names.n; i++)
+        rows[i].name = groups_name(&features, i);
+    for (size_t i = 0; i < nodes->n; i++) {
+        struct group_list list = { .n = 0 };
+
+        if (nodes->node[i].features)
+            list = groups_of(&features, nodes->node[i].features);
+        for (size_t k = 0; k < list.n; k++)
+            rows[list.group[k]].amount++;
+    }
+    metric_begin(writer, FEATURE_NODES);
+    top_write(writer, rows, features.names.n, MOST_FEATURES);
+    groups_free(&features);
+    free(rows);
+}
+
 static void collect(const struct section *section, struct metric_writer *writer)
 {
     struct arena arena = { 0 };
@@ -84,12 +152,14 @@ static void collect(const struct section *section, struct metric_writer *writer)
         node_sums_write(writer, &totals[i], &sums, NULL);
     }
     collect_states(&sums, writer);
+    collect_bases(&section->nodes, writer);
+    collect_features(section, writer);
     arena_clear(&arena);
 }
 
 const struct collector collector_nodes = {
     .name = "nodes",
-    .help = "CPUs, memory, load and nodes of the whole cluster, and by node state",
+    .help = "CPUs, memory and load of the whole cluster, nodes by state, flag and feature",
     .kind = KIND_NODES,
     .families = families,
     .n_families = COUNT(families),

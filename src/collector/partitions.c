@@ -10,6 +10,10 @@ enum {
     REAL_MEM,
     FREE_MEM,
     WEIGHT,
+    WEIGHT_MIN,
+    WEIGHT_MAX,
+    UP,
+    TIME_LIMIT,
     ALLOC_CPUS,
     ALLOC_MEM,
     NODE_COUNT,
@@ -38,10 +42,26 @@ static const struct family families[] = {
                    { "partition" } },
     [WEIGHT] = { "slurm_partition_weight",
                  METRIC_GAUGE,
-                 "Sum of the weights of a partition's nodes. Slurm fills nodes of low weight "
-                 "first; "
-                 "the sum itself has no meaning but is what dashboards know.",
+                 "Sum of the weights of a partition's nodes. A weight is a number that slurm.conf "
+                 "gives a node; Slurm fills nodes of low weight first. The sum itself has no "
+                 "meaning but is what dashboards know.",
                  { "partition" } },
+    [WEIGHT_MIN] = { "slurm_partition_weight_min",
+                     METRIC_GAUGE,
+                     "Smallest weight of a partition's nodes: that of those filled first.",
+                     { "partition" } },
+    [WEIGHT_MAX] = { "slurm_partition_weight_max",
+                     METRIC_GAUGE,
+                     "Largest weight of a partition's nodes: that of those filled last.",
+                     { "partition" } },
+    [UP] = { "slurm_partition_up",
+             METRIC_GAUGE,
+             "1 if a partition is up; 0 if its state is DOWN, DRAIN or INACTIVE.",
+             { "partition" } },
+    [TIME_LIMIT] = { "slurm_partition_time_limit_seconds",
+                     METRIC_GAUGE,
+                     "Longest time that a job may run in a partition; absent where unlimited.",
+                     { "partition" } },
     [ALLOC_CPUS] = { "slurm_partition_alloc_cpus",
                      METRIC_GAUGE,
                      "CPUs allocated to jobs on a partition's nodes, by node state.",
@@ -101,6 +121,33 @@ static void write_states(const struct table *table, struct metric_writer *writer
     }
 }
 
+static void write_weights(const struct table *table, struct metric_writer *writer, size_t family)
+{
+    metric_begin(writer, family);
+    for (size_t i = 0; i < table->section->nodes.n_partitions; i++)
+        if (table->sums[i].weight.n)
+            metric_u64(writer, METRIC_VALUES(partition_name(table, i)),
+                       family == WEIGHT_MIN ? table->sums[i].weight_min
+                                            : table->sums[i].weight_max);
+}
+
+/* What a partition is, whatever its nodes are. */
+static void write_settings(const struct table *table, struct metric_writer *writer)
+{
+    const struct nodes *nodes = &table->section->nodes;
+
+    if (nodes->lacks_settings)
+        return;
+    metric_begin(writer, UP);
+    for (size_t i = 0; i < nodes->n_partitions; i++)
+        metric_u64(writer, METRIC_VALUES(partition_name(table, i)), nodes->partition[i].is_up);
+    metric_begin(writer, TIME_LIMIT);
+    for (size_t i = 0; i < nodes->n_partitions; i++)
+        if (nodes->partition[i].time_limit_minutes != MODEL_UNKNOWN_U32)
+            metric_u64(writer, METRIC_VALUES(partition_name(table, i)),
+                       UINT64_C(60) * nodes->partition[i].time_limit_minutes);
+}
+
 static void write_table(const struct table *table, struct metric_writer *writer)
 {
     for (size_t k = 0; k < COUNT(totals); k++) {
@@ -109,6 +156,9 @@ static void write_table(const struct table *table, struct metric_writer *writer)
             node_sums_write(writer, &totals[k], &table->sums[i],
                             METRIC_VALUES(partition_name(table, i)));
     }
+    write_weights(table, writer, WEIGHT_MIN);
+    write_weights(table, writer, WEIGHT_MAX);
+    write_settings(table, writer);
     for (size_t k = 0; k < COUNT(by_state); k++) {
         metric_begin(writer, by_state[k].family);
         write_states(table, writer, &by_state[k]);
@@ -142,7 +192,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
 const struct collector collector_partitions = {
     .name = "partitions",
-    .help = "CPUs, memory, load and nodes of each partition",
+    .help = "CPUs, memory, load, nodes and settings of each partition",
     .kind = KIND_NODES,
     .families = families,
     .n_families = COUNT(families),

@@ -10,6 +10,16 @@ enum {
     SOURCE_WARNINGS,
     SOURCE_BYTES,
     SOURCE_SKIPPED,
+    JOB_SCRAPE_DURATION,
+    JOB_SCRAPE_ERRORS,
+    JOB_SCRAPE_ERROR,
+    NODE_SCRAPE_DURATION,
+    NODE_SCRAPE_ERROR,
+    DIAG_SCRAPE_DURATION,
+    DIAG_SCRAPE_ERROR,
+    LICENSE_SCRAPE_ERROR,
+    LIMIT_SCRAPE_DURATION,
+    LIMIT_SCRAPE_ERROR,
     COLLECTOR_DURATION,
     COLLECTOR_SUCCESS,
     COLLECTOR_SAMPLES,
@@ -18,6 +28,12 @@ enum {
     HTTP_REQUESTS,
     HTTP_CONNECTIONS,
     HTTP_REFUSED,
+    PROMHTTP_IN_FLIGHT,
+    PROMHTTP_REQUESTS,
+    TRACE_SENDERS_NOW,
+    TRACE_POSTS,
+    TRACE_REFUSED,
+    TRACE_DISPLACED,
     PROCESS_CPU,
     PROCESS_RESIDENT,
     PROCESS_VIRTUAL,
@@ -62,6 +78,50 @@ const struct family self_families[] = {
                          METRIC_COUNTER,
                          "Records of Slurm's answers that could not be read and were left out.",
                          { "source", "kind" } },
+    [JOB_SCRAPE_DURATION] = { "slurm_job_scrape_duration",
+                              METRIC_GAUGE,
+                              "Milliseconds that the last look at the jobs took.",
+                              { NULL } },
+    [JOB_SCRAPE_ERRORS] = { "job_scrape_errors",
+                            METRIC_COUNTER,
+                            "Looks at the jobs that failed, and jobs that could not be read.",
+                            { NULL } },
+    [JOB_SCRAPE_ERROR] = { "slurm_job_scrape_error",
+                           METRIC_COUNTER,
+                           "The same as job_scrape_errors, under the name that the manual of "
+                           "prometheus-slurm-exporter has.",
+                           { NULL } },
+    [NODE_SCRAPE_DURATION] = { "slurm_node_scrape_duration",
+                               METRIC_GAUGE,
+                               "Milliseconds that the last look at the nodes took.",
+                               { NULL } },
+    [NODE_SCRAPE_ERROR] = { "slurm_node_scrape_error",
+                            METRIC_COUNTER,
+                            "Looks at the nodes that failed, and nodes that could not be read.",
+                            { NULL } },
+    [DIAG_SCRAPE_DURATION] = { "slurm_diag_scrape_duration",
+                               METRIC_GAUGE,
+                               "Milliseconds that the last look at the scheduler's statistics "
+                               "took.",
+                               { NULL } },
+    [DIAG_SCRAPE_ERROR] = { "slurm_diag_scrape_error",
+                            METRIC_COUNTER,
+                            "Looks at the scheduler's statistics that failed.",
+                            { NULL } },
+    [LICENSE_SCRAPE_ERROR] = { "slurm_lic_scrape_error",
+                               METRIC_COUNTER,
+                               "Looks at the licences that failed, and licences that could not be "
+                               "read.",
+                               { NULL } },
+    [LIMIT_SCRAPE_DURATION] = { "slurm_limit_scrape_duration",
+                                METRIC_GAUGE,
+                                "Milliseconds that the last look at the limits took.",
+                                { NULL } },
+    [LIMIT_SCRAPE_ERROR] = { "slurm_account_collect_error",
+                             METRIC_COUNTER,
+                             "Looks at the limits that failed, and associations that could not be "
+                             "read.",
+                             { NULL } },
     [COLLECTOR_DURATION] = { "sonde_collector_duration_seconds",
                              METRIC_GAUGE,
                              "How long the collector took to render its families the last time.",
@@ -102,6 +162,32 @@ const struct family self_families[] = {
                        "unauthorized, timeout (request or answer took too long), evicted (closed "
                        "idle to make room).",
                        { "reason" } },
+    [PROMHTTP_IN_FLIGHT] = { "promhttp_metric_handler_requests_in_flight",
+                             METRIC_GAUGE,
+                             "Current number of scrapes being served.",
+                             { NULL } },
+    [PROMHTTP_REQUESTS] = { "promhttp_metric_handler_requests_total",
+                            METRIC_COUNTER,
+                            "Total number of scrapes by HTTP status code.",
+                            { "code" } },
+    [TRACE_SENDERS_NOW] = { "sonde_trace_senders",
+                            METRIC_GAUGE,
+                            "Processes that have posted what their job uses and are still fresh.",
+                            { NULL } },
+    [TRACE_POSTS] = { "sonde_trace_posts_total",
+                      METRIC_COUNTER,
+                      "Posts of traced jobs that were taken.",
+                      { NULL } },
+    [TRACE_REFUSED] = { "sonde_trace_refused_total",
+                        METRIC_COUNTER,
+                        "Posts of traced jobs that were refused, by reason.",
+                        { "reason" } },
+    [TRACE_DISPLACED] = { "sonde_trace_displaced_total",
+                          METRIC_COUNTER,
+                          "Senders dropped while they were fresh, to make room for those of "
+                          "another "
+                          "user.",
+                          { NULL } },
     [PROCESS_CPU] = { "process_cpu_seconds_total",
                       METRIC_COUNTER,
                       "Total user and system CPU time spent in seconds.",
@@ -148,7 +234,7 @@ static void source_sample(const struct self *self, struct metric_writer *writer,
             metric_double(writer, values, stats->age_seconds);
         break;
     case SOURCE_DURATION:
-        metric_histogram(writer, values, &stats->durations);
+        metric_histogram(writer, values, histogram_view(&stats->durations));
         break;
     case SOURCE_ERRORS:
         for (size_t i = 0; i < REFRESH_REASONS && stats->errors[i].reason; i++)
@@ -175,6 +261,42 @@ static void collect_source(const struct self *self, struct metric_writer *writer
             if (self->stats->kinds[kind].asked)
                 source_sample(self, writer, family,
                               METRIC_VALUES(str_of(self->source), str_of(kind_name(kind))), kind);
+    }
+}
+
+/* What prometheus-slurm-exporter says of its looks at each kind. */
+static const struct {
+    size_t family;
+    enum kind kind;
+    bool is_duration; /* else errors */
+} scrape_rows[] = {
+    { JOB_SCRAPE_DURATION, KIND_JOBS, true },
+    { JOB_SCRAPE_ERRORS, KIND_JOBS, false },
+    { JOB_SCRAPE_ERROR, KIND_JOBS, false },
+    { NODE_SCRAPE_DURATION, KIND_NODES, true },
+    { NODE_SCRAPE_ERROR, KIND_NODES, false },
+    { DIAG_SCRAPE_DURATION, KIND_DIAG, true },
+    { DIAG_SCRAPE_ERROR, KIND_DIAG, false },
+    { LICENSE_SCRAPE_ERROR, KIND_LICENSES, false },
+    { LIMIT_SCRAPE_DURATION, KIND_ASSOCIATIONS, true },
+    { LIMIT_SCRAPE_ERROR, KIND_ASSOCIATIONS, false },
+};
+
+static void collect_scrapes(const struct self *self, struct metric_writer *writer)
+{
+    for (size_t i = 0; i < COUNT(scrape_rows); i++) {
+        const typeof(self->stats->kinds[0]) *stats = &self->stats->kinds[scrape_rows[i].kind];
+        uint64_t errors = stats->skipped;
+
+        if (!stats->asked)
+            continue;
+        for (size_t k = 0; k < REFRESH_REASONS && stats->errors[k].reason; k++)
+            errors += stats->errors[k].count;
+        metric_begin(writer, scrape_rows[i].family);
+        if (scrape_rows[i].is_duration)
+            metric_double(writer, NULL, stats->last_seconds * 1000);
+        else
+            metric_u64(writer, NULL, errors);
     }
 }
 
@@ -229,6 +351,26 @@ static void collect_http(const struct self *self, struct metric_writer *writer)
     metric_u64(writer, METRIC_VALUES(STR("unauthorized")), self->http_unauthorized);
     metric_u64(writer, METRIC_VALUES(STR("timeout")), self->http_timed_out);
     metric_u64(writer, METRIC_VALUES(STR("evicted")), self->http_evicted);
+    metric_begin(writer, PROMHTTP_IN_FLIGHT);
+    metric_u64(writer, NULL, self->scrapes_in_flight);
+    metric_begin(writer, PROMHTTP_REQUESTS);
+    metric_u64(writer, METRIC_VALUES(STR("200")), self->scrapes_answered);
+    metric_u64(writer, METRIC_VALUES(STR("400")), self->scrapes_refused);
+    metric_u64(writer, METRIC_VALUES(STR("500")), 0);
+    metric_u64(writer, METRIC_VALUES(STR("503")), 0);
+}
+
+static void collect_traces(const struct trace_stats *traces, struct metric_writer *writer)
+{
+    metric_begin(writer, TRACE_SENDERS_NOW);
+    metric_u64(writer, NULL, traces->senders);
+    metric_begin(writer, TRACE_POSTS);
+    metric_u64(writer, NULL, traces->posts);
+    metric_begin(writer, TRACE_REFUSED);
+    for (size_t i = 0; i < TRACE_REFUSALS; i++)
+        metric_u64(writer, METRIC_VALUES(str_of(trace_refusal_words[i])), traces->refused[i]);
+    metric_begin(writer, TRACE_DISPLACED);
+    metric_u64(writer, NULL, traces->displaced);
 }
 
 static void collect_process(const struct process *process, struct metric_writer *writer)
@@ -255,7 +397,10 @@ void self_collect(const struct self *self, struct metric_writer *writer)
     metric_begin(writer, BUILD_INFO);
     metric_u64(writer, METRIC_VALUES(STR(SONDE_VERSION)), 1);
     collect_source(self, writer);
+    collect_scrapes(self, writer);
     collect_collectors(self, writer);
     collect_http(self, writer);
+    if (self->traces)
+        collect_traces(self->traces, writer);
     collect_process(&self->process, writer);
 }

@@ -1,57 +1,123 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/tally.h"
 
-void tally_init(struct tally *tally, const struct symbols *symbols, size_t n_columns)
+void tally_init(struct tally *tally, size_t n_columns)
 {
-    *tally = (struct tally){ .n_columns = n_columns };
-    tally->row_of = heap_alloc(symbols_count(symbols) * sizeof(*tally->row_of));
+    *tally = (struct tally){
+        .n_columns = n_columns,
+        .columns = heap_alloc(n_columns * sizeof(*tally->columns)),
+    };
 }
 
 void tally_free(struct tally *tally)
 {
-    free(tally->row_of);
-    free(tally->symbols);
-    free(tally->cells);
+    for (size_t i = 0; i < tally->n_columns; i++)
+        free(tally->columns[i].cells);
+    free(tally->columns);
 }
 
-static void add_row(struct tally *tally, symbol name)
+struct tally_cell *tally_make(struct tally *tally, size_t row, size_t column)
 {
-    size_t cells_room = tally->rows_room;
+    struct tally_column *of = &tally->columns[column];
 
-    tally->symbols =
-        heap_grow(tally->symbols, tally->n_rows, &tally->rows_room, sizeof(*tally->symbols));
-    tally->cells = heap_grow(tally->cells, tally->n_rows, &cells_room,
-                             tally->n_columns * sizeof(*tally->cells));
-    tally->symbols[tally->n_rows] = name;
-    memset(tally->cells + tally->n_rows * tally->n_columns, 0,
-           tally->n_columns * sizeof(*tally->cells));
-    tally->row_of[name] = (uint32_t)++tally->n_rows;
+    while (of->n <= row) {
+        of->cells = heap_grow(of->cells, of->n, &of->room, sizeof(*of->cells));
+        of->cells[of->n++] = (struct tally_cell){ .jobs = 0 };
+    }
+    return &of->cells[row];
 }
 
-struct tally_cell *tally_at(struct tally *tally, symbol row, size_t column)
+const struct tally_cell *tally_get(const struct tally *tally, size_t row, size_t column)
 {
-    if (!tally->row_of[row])
-        add_row(tally, row);
-    return &tally->cells[(tally->row_of[row] - 1) * tally->n_columns + column];
+    static const struct tally_cell none = { .jobs = 0 };
+    const struct tally_column *of = &tally->columns[column];
+
+    return row < of->n ? &of->cells[row] : &none;
 }
 
-static void add(struct tally_sum *sum, uint64_t amount, uint32_t tasks)
+static void add(struct known_sum *sum, uint64_t amount, uint32_t tasks)
 {
-    uint64_t all;
-
     if (amount == MODEL_UNKNOWN_U64)
         return;
-    sum->is_known = true;
-    sum->is_over |= __builtin_mul_overflow(amount, tasks, &all) ||
-                    __builtin_add_overflow(sum->total, all, &sum->total);
+    sum->n++;
+    sum->is_over |= __builtin_mul_overflow(amount, tasks, &amount) ||
+                    __builtin_add_overflow(sum->total, amount, &sum->total);
 }
 
-void tally_add(struct tally *tally, symbol row, size_t column, const struct job *job)
+void tally_add(struct tally_cell *cell, const struct job *job)
 {
-    struct tally_cell *cell = tally_at(tally, row, column);
-    uint64_t cpus = job->cpus == MODEL_UNKNOWN_U32 ? MODEL_UNKNOWN_U64 : job->cpus;
-
-    cell->count += job->tasks;
-    add(&cell->cpus, cpus, job->tasks);
+    cell->jobs += job->tasks;
+    add(&cell->cpus, known_u32(job->cpus), job->tasks);
     add(&cell->memory_bytes, job->memory_bytes, job->tasks);
+}
+
+static void fold(struct known_sum *into, const struct known_sum *sum)
+{
+    into->n += sum->n;
+    into->is_over |= sum->is_over || __builtin_add_overflow(into->total, sum->total, &into->total);
+}
+
+void tally_fold(struct tally *tally, size_t row, size_t into)
+{
+    for (size_t i = 0; i < tally->n_columns; i++) {
+        struct tally_cell *to = tally_at(tally, into, i);
+        const struct tally_cell *from = tally_get(tally, row, i);
+
+        to->jobs += from->jobs;
+        fold(&to->cpus, &from->cpus);
+        fold(&to->memory_bytes, &from->memory_bytes);
+    }
+}
+
+void gpu_tally_init(struct gpu_tally *tally, const struct section *section, struct str name,
+                    size_t n_columns)
+{
+    *tally = (struct gpu_tally){ .n_columns = n_columns };
+    gpu_reader_init(&tally->reader, section, name);
+}
+
+void gpu_tally_free(struct gpu_tally *tally)
+{
+    for (size_t type = 0; type < COUNT(tally->columns); type++) {
+        for (size_t i = 0; tally->columns[type] && i < tally->n_columns; i++)
+            free(tally->columns[type][i].sums);
+        free(tally->columns[type]);
+    }
+    gpu_reader_free(&tally->reader);
+}
+
+static struct known_sum *gpu_sum(struct gpu_tally *tally, size_t type, size_t row, size_t column)
+{
+    struct gpu_tally_column *of;
+
+    if (!tally->columns[type])
+        tally->columns[type] = heap_alloc(tally->n_columns * sizeof(*of));
+    of = &tally->columns[type][column];
+    while (of->n <= row) {
+        of->sums = heap_grow(of->sums, of->n, &of->room, sizeof(*of->sums));
+        of->sums[of->n++] = (struct known_sum){ .n = 0 };
+    }
+    return &of->sums[row];
+}
+
+void gpu_tally_add(struct gpu_tally *tally, size_t row, size_t column, const struct job *job)
+{
+    const struct gpu_list *list = gpu_read(&tally->reader, job->tres);
+
+    for (size_t i = 0; i < list->n; i++) {
+        struct known_sum *sum = gpu_sum(tally, list->item[i].type, row, column);
+
+        if (list->item[i].count == MODEL_UNKNOWN_U64)
+            sum->is_over = true;
+        add(sum, list->item[i].count, job->tasks);
+    }
+}
+
+const struct known_sum *gpu_tally_get(const struct gpu_tally *tally, size_t type, size_t row,
+                                      size_t column)
+{
+    static const struct known_sum none = { .n = 0 };
+    const struct gpu_tally_column *of = tally->columns[type];
+
+    return of && row < of[column].n ? &of[column].sums[row] : &none;
 }

@@ -1,35 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Adds amounts up by two things at once: a symbol (a user, a partition) and one of a few words (a
- * state). Symbols come out in the order in which they were first met. */
+/* Jobs added up by two numbers at once: a row (a user, a partition) and a column (a state). Every
+ * task of a job array counts. A column costs nothing until it is used: most states are rare. */
 #ifndef SONDE_COLLECTOR_TALLY_H
 #define SONDE_COLLECTOR_TALLY_H
 
-#include "model/job.h"
-#include "model/symbols.h"
+#include "collector/gpu.h"
+#include "collector/known.h"
 
 struct tally_cell {
-    uint64_t count;
-    struct tally_sum {
-        uint64_t total;
-        bool is_known; /* at least one told */
-        bool is_over;  /* more than 64 bits hold: some job tells nonsense */
-    } cpus, memory_bytes;
+    uint64_t jobs;
+    struct known_sum cpus, memory_bytes;
 };
 
 struct tally {
-    uint32_t *row_of; /* by symbol: row + 1, 0 = none yet */
-    symbol *symbols;  /* by row */
-    size_t n_rows, rows_room, n_columns;
-    struct tally_cell *cells; /* row after row */
+    size_t n_columns;
+    struct tally_column {
+        struct tally_cell *cells; /* by row */
+        size_t n, room;
+    } * columns;
 };
 
-void tally_init(struct tally *tally, const struct symbols *symbols, size_t n_columns);
+void tally_init(struct tally *tally, size_t n_columns);
 void tally_free(struct tally *tally);
 
-/* The cell to add to; valid until the next call. */
-struct tally_cell *tally_at(struct tally *tally, symbol row, size_t column);
+/* To add to; valid until the next one is made. */
+struct tally_cell *tally_make(struct tally *tally, size_t row, size_t column);
+static inline struct tally_cell *tally_at(struct tally *tally, size_t row, size_t column)
+{
+    struct tally_column *of = &tally->columns[column];
 
-/* Adds a job, all of its tasks. */
-void tally_add(struct tally *tally, symbol row, size_t column, const struct job *job);
+    return row < of->n ? &of->cells[row] : tally_make(tally, row, column);
+}
+
+/* To read; one of zeros if nothing was added. */
+const struct tally_cell *tally_get(const struct tally *tally, size_t row, size_t column);
+
+void tally_add(struct tally_cell *cell, const struct job *job);
+
+/* Adds a row to another, which then stands for both. */
+void tally_fold(struct tally *tally, size_t row, size_t into);
+
+/* GPUs, or shards of them, that the jobs' TRES tell of, by type as well. */
+struct gpu_tally {
+    struct gpu_reader reader;
+    size_t n_columns;
+    struct gpu_tally_column {
+        struct known_sum *sums; /* by row */
+        size_t n, room;
+    } * columns[GPU_TYPES_MAX + 2]; /* by the reader's types: those told apart, none, and other */
+};
+
+void gpu_tally_init(struct gpu_tally *tally, const struct section *section, struct str name,
+                    size_t n_columns);
+void gpu_tally_free(struct gpu_tally *tally);
+void gpu_tally_add(struct gpu_tally *tally, size_t row, size_t column, const struct job *job);
+
+/* A sum, or one of which nobody told a part. */
+const struct known_sum *gpu_tally_get(const struct gpu_tally *tally, size_t type, size_t row,
+                                      size_t column);
 
 #endif

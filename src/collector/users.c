@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Jobs, CPUs and memory of each user by job state. Names as prometheus-slurm-exporter has them. */
-#include "collector/collector.h"
-#include "collector/tally.h"
+/* Jobs, CPUs and memory of each user by job state, and the GPUs that they hold. Names as
+ * prometheus-slurm-exporter has them, where it has one. */
+#include "collector/job_sums.h"
 
-enum { STATE_TOTAL, CPU_ALLOC, MEM_ALLOC };
+enum { STATE_TOTAL, CPU_ALLOC, MEM_ALLOC, GPUS, GPU_SHARDS };
 
 static const struct family families[] = {
     [STATE_TOTAL] = { "slurm_user_state_total",
@@ -19,52 +19,36 @@ static const struct family families[] = {
                     "Memory of a user's jobs by state in bytes: allocated, or requested while "
                     "PENDING.",
                     { "username", "state" } },
+    [GPUS] = { "slurm_user_gpus_allocated",
+               METRIC_GAUGE,
+               "GPUs that are allocated to a user's jobs, by type: none where Slurm names no type.",
+               { "user", "type" } },
+    [GPU_SHARDS] = { "slurm_user_gpu_shards_allocated",
+                     METRIC_GAUGE,
+                     "Shards of GPUs that are allocated to a user's jobs, by type of the GPU.",
+                     { "user", "type" } },
 };
 
-static void write_sum(struct metric_writer *writer, const struct tally_sum *sum,
-                      const struct str labels[2])
-{
-    if (sum->is_known && !sum->is_over)
-        metric_u64(writer, labels, sum->total);
-}
+static const struct job_sums_row rows[] = {
+    { STATE_TOTAL, AMOUNT_JOBS, ALL_BY_STATE },       { CPU_ALLOC, AMOUNT_CPUS, ALL_BY_STATE },
+    { MEM_ALLOC, AMOUNT_MEMORY_BYTES, ALL_BY_STATE }, { GPUS, AMOUNT_GPUS, HOLDING },
+    { GPU_SHARDS, AMOUNT_GPU_SHARDS, HOLDING },
+};
 
-static void write_cell(struct metric_writer *writer, size_t family, const struct tally_cell *cell,
-                       const struct str labels[2])
-{
-    if (family == STATE_TOTAL)
-        metric_u64(writer, labels, cell->count);
-    else
-        write_sum(writer, family == CPU_ALLOC ? &cell->cpus : &cell->memory_bytes, labels);
-}
+static const struct job_sums_plan plan = {
+    .key = offsetof(struct job, user),
+    .rows = rows,
+    .n_rows = COUNT(rows),
+};
 
 static void collect(const struct section *section, struct metric_writer *writer)
 {
-    struct tally tally;
-
-    tally_init(&tally, &section->symbols, n_job_state_words);
-    for (size_t i = 0; i < section->jobs.n; i++) {
-        const struct job *job = &section->jobs.job[i];
-
-        tally_add(&tally, job->user, job_state_index(job->state), job);
-    }
-    for (size_t family = STATE_TOTAL; family <= MEM_ALLOC; family++) {
-        metric_begin(writer, family);
-        for (size_t row = 0; row < tally.n_rows; row++) {
-            const struct tally_cell *cells = tally.cells + row * tally.n_columns;
-            struct str user = section_text(section, tally.symbols[row]);
-
-            for (size_t state = 0; state < n_job_state_words; state++)
-                if (cells[state].count)
-                    write_cell(writer, family, &cells[state],
-                               METRIC_VALUES(user, job_state_words[state]));
-        }
-    }
-    tally_free(&tally);
+    job_sums_collect(&plan, section, writer);
 }
 
 const struct collector collector_users = {
     .name = "users",
-    .help = "jobs, CPUs and memory of each user by job state",
+    .help = "jobs, CPUs and memory of each user by job state, and their GPUs",
     .kind = KIND_JOBS,
     .families = families,
     .n_families = COUNT(families),

@@ -103,12 +103,15 @@ static void reply_wrong_method(struct http_exchange *x)
     reply_text(x, MHD_HTTP_METHOD_NOT_ALLOWED, "this path does not take that method\n");
 }
 
-static void reply_unauthorized(struct http_exchange *x)
+void http_reply_unauthorized(struct http_exchange *x, const char *sentence)
 {
-    atomic_fetch_add(&exchange_server(x)->refused_auth, 1);
-    http_add_header(x, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
-                    "Basic realm=\"sonde\", charset=\"UTF-8\"");
-    reply_text(x, MHD_HTTP_UNAUTHORIZED, "name and password, please\n");
+    struct http_server *server = exchange_server(x);
+
+    atomic_fetch_add(&server->refused_auth, 1);
+    if (server->web->n_users)
+        http_add_header(x, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                        "Basic realm=\"sonde\", charset=\"UTF-8\"");
+    reply_text(x, MHD_HTTP_UNAUTHORIZED, sentence);
 }
 
 /* The token bucket of the toolkit's rate_limit. */
@@ -154,7 +157,7 @@ static void accept_verdict(struct http_exchange *x, enum auth_verdict verdict)
     if (verdict == AUTH_RIGHT)
         x->user = x->waiter.user;
     else if (verdict == AUTH_WRONG)
-        reply_unauthorized(x);
+        http_reply_unauthorized(x, "name and password, please\n");
     else
         reply_busy(x);
 }
@@ -213,6 +216,15 @@ static void refuse_ambiguous(struct http_exchange *x)
     reply_text(x, MHD_HTTP_BAD_REQUEST, "the length of the body is told twice\n");
 }
 
+static bool needs_password(const struct http_exchange *x)
+{
+    enum http_access access = x->route ? x->route->access : HTTP_WITH_PASSWORD;
+
+    if (!exchange_server(x)->web->n_users || access == HTTP_OPEN)
+        return false;
+    return access == HTTP_WITH_PASSWORD || http_header(x, MHD_HTTP_HEADER_AUTHORIZATION).p;
+}
+
 /* What can be said of a request before its body has come. True if it must be suspended. */
 static bool judge_head(struct http_exchange *x, const char *method)
 {
@@ -231,9 +243,9 @@ static bool judge_head(struct http_exchange *x, const char *method)
         reply_text(x, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests\n");
     if (x->answer.status)
         return false;
-    if (!x->route && x->same_path && x->same_path->open)
+    if (!x->route && x->same_path && x->same_path->access == HTTP_OPEN)
         reply_wrong_method(x);
-    else if (server->web->n_users && !(x->route && x->route->open))
+    else if (needs_password(x))
         return ask_password(x);
     return false;
 }
@@ -294,9 +306,14 @@ static bool obey(struct http_exchange *x, enum http_verdict verdict)
     return false;
 }
 
+static void *handler_ctx(const struct http_exchange *x)
+{
+    return x->route->ctx ? x->route->ctx : exchange_server(x)->config.ctx;
+}
+
 static enum http_verdict call_handler(struct http_exchange *x)
 {
-    return x->route->handle(exchange_server(x)->config.ctx, x);
+    return x->route->handle(handler_ctx(x), x);
 }
 
 /* The request is complete. */
@@ -390,7 +407,7 @@ static void work(struct pool_job *job)
         (struct http_exchange *)((char *)job - offsetof(struct http_exchange, job));
     struct http_server *server = exchange_server(x);
 
-    x->route->work(server->config.ctx, x);
+    x->route->work(handler_ctx(x), x);
     pthread_mutex_lock(&server->lock);
     add_exchange(&server->done, x);
     pthread_mutex_unlock(&server->lock);

@@ -52,7 +52,7 @@ static void put_collectors(struct buf *out, const char *metrics_path, collector_
 }
 
 void landing_page(struct buf *out, const char *metrics_path, const char *source, bool simulated,
-                  collector_set on)
+                  collector_set on, const char *trace_path)
 {
     buf_text(out, head);
     buf_text(out, "<h1>sonde exporter</h1>\n<p>version " SONDE_VERSION ", source ");
@@ -66,6 +66,11 @@ void landing_page(struct buf *out, const char *metrics_path, const char *source,
     put_link(out, metrics_path, "", str_of(metrics_path));
     buf_text(out, "</p>\n");
     put_collectors(out, metrics_path, on);
+    if (trace_path) {
+        buf_text(out, "<p>What jobs say of their own processes: ");
+        put_link(out, trace_path, "", str_of(trace_path));
+        buf_text(out, "</p>\n");
+    }
     buf_text(out, "<p>Health: ");
     put_link(out, "/-/healthy", "", STR("/-/healthy"));
     buf_text(out, " · ");

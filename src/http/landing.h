@@ -7,6 +7,6 @@
 #include "collector/collector.h"
 
 void landing_page(struct buf *out, const char *metrics_path, const char *source, bool simulated,
-                  collector_set on);
+                  collector_set on, const char *trace_path); /* NULL: nothing is traced */
 
 #endif

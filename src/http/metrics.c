@@ -5,6 +5,7 @@
 #include "collector/self.h"
 #include "http/landing.h"
 #include "http/negotiate.h"
+#include "http/trace.h"
 
 enum {
     CACHED_PAGES = 16, /* combinations of collectors, format and encoding that are kept ready */
@@ -25,7 +26,7 @@ struct wish {
 /* A ready response and what it was made of. */
 struct page {
     struct wish wish;
-    struct snapshot *snapshot;
+    uint64_t engine, snapshot; /* numbers */
     int64_t made_at;
     struct http_body *body; /* NULL: the place is free */
     int64_t used_at;
@@ -34,12 +35,18 @@ struct page {
 struct metrics {
     struct metrics_config config;
     char *path; /* the configuration it came from may be replaced */
-    struct http_route routes[8];
+    struct http_route routes[6 + HTTP_TRACE_ROUTES]; /* the last one ends the table */
+    size_t n_routes;
+    struct trace *trace; /* NULL: off */
+    const char *trace_path;
     pthread_mutex_t lock; /* guards engine and server; never held for longer than a handler runs */
     struct engine *engine;
+    uint64_t engine_number; /* grows with each other engine */
     struct http_server *server;
     bool is_stopping;
-    struct page pages[CACHED_PAGES]; /* the HTTP thread's own */
+    uint64_t answered, refused; /* scrapes */
+    unsigned waiting;           /* likewise; the HTTP thread's own, as what follows */
+    struct page pages[CACHED_PAGES];
 };
 
 struct engine *engine_free(struct engine *engine)
@@ -83,6 +90,7 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
 {
     struct http_stats http = { 0 };
     struct refresh_stats stats;
+    struct trace_stats traces;
     struct metric_writer writer;
     struct segment *tail;
     struct self self;
@@ -96,6 +104,9 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
         .snapshot = snapshot,
         .format = format,
         .collectors = engine->collectors,
+        .scrapes_in_flight = metrics->waiting + 1,
+        .scrapes_answered = metrics->answered,
+        .scrapes_refused = metrics->refused,
         .http_requests = http.requests,
         .http_connections = http.connections,
         .http_busy = http.refused_busy,
@@ -103,10 +114,15 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
         .http_timed_out = http.timed_out,
         .http_evicted = http.evicted,
     };
+    if (metrics->trace) {
+        trace_stats(metrics->trace, &traces);
+        self.traces = &traces;
+    }
     process_read(&self.process);
     buf_init(&text, TAIL_BYTES);
     metric_writer_init(&writer, &text, format, str_of(engine->const_labels), self_families,
                        n_self_families);
+    writer.excluded = engine->excluded;
     self_collect(&self, &writer);
     metric_writer_free(&writer);
     buf_put(&text, metric_eof(format));
@@ -115,10 +131,10 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     return tail;
 }
 
-/* What a response holds on to while it is being sent. */
+/* What a response holds on to while it is being sent. Not the snapshot, which has all the facts. */
 struct holding {
-    struct snapshot *snapshot;
-    struct segment *tail;
+    struct segment *segments[COLLECTORS_MAX + 1];
+    size_t n;
     unsigned char trailer[GZIP_TRAILER];
 };
 
@@ -126,18 +142,17 @@ static void release_holding(void *ctx)
 {
     struct holding *holding = ctx;
 
-    snapshot_unref(holding->snapshot);
-    segment_unref(holding->tail);
+    for (size_t i = 0; i < holding->n; i++)
+        segment_unref(holding->segments[i]);
     free(holding);
 }
 
 static struct http_body *make_body(struct metrics *metrics, struct engine *engine,
                                    struct snapshot *snapshot, struct wish wish)
 {
-    struct segment *segments[COLLECTORS_MAX + 1];
-    struct segment_list list = { segments, 0 };
-    struct iovec iov[COLLECTORS_MAX + 3];
     struct holding *holding = heap_alloc(sizeof(*holding));
+    struct iovec iov[COLLECTORS_MAX + 3];
+    struct segment_list list;
     size_t n;
 
     for (size_t i = 0; collectors[i]; i++) {
@@ -145,11 +160,11 @@ static struct http_body *make_body(struct metrics *metrics, struct engine *engin
 
         if (edition && wish.collectors & (collector_set)1 << i &&
             edition->collectors[i].segments[wish.format])
-            segments[list.n++] = edition->collectors[i].segments[wish.format];
+            holding->segments[holding->n++] =
+                segment_ref(edition->collectors[i].segments[wish.format]);
     }
-    holding->snapshot = snapshot_ref(snapshot);
-    holding->tail = make_tail(metrics, engine, snapshot, wish.format);
-    segments[list.n++] = holding->tail;
+    holding->segments[holding->n++] = make_tail(metrics, engine, snapshot, wish.format);
+    list = (struct segment_list){ holding->segments, holding->n };
     n = wish.gzip ? segment_iov_gzip(list, iov, holding->trailer) : segment_iov(list, iov);
     return http_body_new(iov, n, metric_content_type(wish.format), wish.gzip ? "gzip" : NULL,
                          release_holding, holding);
@@ -158,15 +173,20 @@ static struct http_body *make_body(struct metrics *metrics, struct engine *engin
 static void drop_page(struct page *page)
 {
     http_body_unref(page->body);
-    snapshot_unref(page->snapshot);
     *page = (struct page){ 0 };
 }
 
-/* Nobody will ask for pages of an older snapshot, and a snapshot holds all jobs. */
+static bool is_current(const struct metrics *metrics, const struct page *page,
+                       const struct snapshot *snapshot)
+{
+    return page->engine == metrics->engine_number && page->snapshot == snapshot->serial;
+}
+
+/* Nobody will ask for pages of an older snapshot. */
 static void drop_old_pages(struct metrics *metrics, const struct snapshot *snapshot)
 {
     for (size_t i = 0; i < CACHED_PAGES; i++)
-        if (metrics->pages[i].snapshot != snapshot)
+        if (!is_current(metrics, &metrics->pages[i], snapshot))
             drop_page(&metrics->pages[i]);
 }
 
@@ -213,13 +233,38 @@ static struct http_body *ready_body(struct metrics *metrics, struct engine *engi
     if (!page->body || now - page->made_at >= tail_lives_ns) {
         drop_page(page);
         *page = (struct page){ .wish = wish,
-                               .snapshot = snapshot_ref(snapshot),
+                               .engine = metrics->engine_number,
+                               .snapshot = snapshot->serial,
                                .made_at = now,
                                .body = make_body(metrics, engine, snapshot, wish) };
     }
     page->used_at = now;
     snapshot_unref(snapshot);
     return page->body;
+}
+
+static void leave_queue(void *metrics)
+{
+    ((struct metrics *)metrics)->waiting--;
+}
+
+/* For new data, until then at most. */
+static enum http_verdict wait_until(struct metrics *metrics, struct http_exchange *x, int64_t until)
+{
+    void **state = http_state(x, leave_queue);
+
+    metrics->waiting += !*state;
+    *state = metrics;
+    http_wait_until(x, until);
+    return HTTP_WAIT;
+}
+
+static void stop_waiting(struct metrics *metrics, struct http_exchange *x)
+{
+    void **state = http_state(x, leave_queue);
+
+    metrics->waiting -= *state != NULL;
+    *state = NULL;
 }
 
 static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x)
@@ -240,15 +285,16 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
         return HTTP_WAIT;
     }
     if (!read_collectors(x, engine, &wish.collectors, &err)) {
+        metrics->refused++;
         http_reply(x, 400, "text/plain; charset=utf-8", str_of(err.text));
         return HTTP_DONE;
     }
     if (!refresher_want(engine->refresher, collector_kinds(wish.collectors), wish.format,
                         http_started(x)) &&
-        now < until && !metrics->is_stopping) {
-        http_wait_until(x, until);
-        return HTTP_WAIT;
-    }
+        now < until && !metrics->is_stopping)
+        return wait_until(metrics, x, until);
+    stop_waiting(metrics, x);
+    metrics->answered++;
     http_reply_body(x, ready_body(metrics, engine, wish));
     return HTTP_DONE;
 }
@@ -272,7 +318,8 @@ static enum http_verdict serve_landing(void *ctx, struct http_exchange *x)
     buf_init(&page, LANDING_BYTES);
     pthread_mutex_lock(&metrics->lock);
     landing_page(&page, metrics->config.path, metrics->engine->source->class->name,
-                 metrics->engine->source->simulated, metrics->engine->collectors);
+                 metrics->engine->source->simulated, metrics->engine->collectors,
+                 metrics->trace_path);
     pthread_mutex_unlock(&metrics->lock);
     http_reply(x, 200, "text/html; charset=utf-8", buf_str(&page));
     buf_free(&page);
@@ -317,7 +364,7 @@ static void reload(void *ctx, struct http_exchange *x)
 struct metrics *metrics_new(const struct metrics_config *config)
 {
     struct metrics *metrics = heap_alloc(sizeof(*metrics));
-    struct http_route *route = metrics->routes;
+    struct http_route *const first = metrics->routes, *route = first;
 
     metrics->config = *config;
     metrics->config.path = metrics->path = heap_str(str_of(config->path));
@@ -327,15 +374,43 @@ struct metrics *metrics_new(const struct metrics_config *config)
     if (strcmp(metrics->path, "/") != 0)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
     *route++ = (struct http_route){
-        .method = "GET", .path = "/-/healthy", .open = true, .handle = serve_healthy
+        .method = "GET", .path = "/-/healthy", .access = HTTP_OPEN, .handle = serve_healthy
     };
     *route++ = (struct http_route){
-        .method = "GET", .path = "/-/ready", .open = true, .handle = serve_ready
+        .method = "GET", .path = "/-/ready", .access = HTTP_OPEN, .handle = serve_ready
     };
     *route++ = (struct http_route){
         .method = "POST", .path = "/-/reload", .handle = begin_reload, .work = reload
     };
+    metrics->n_routes = (size_t)(route - first);
     return metrics;
+}
+
+void metrics_add_trace(struct metrics *metrics, struct trace *trace, struct http_trace *routes,
+                       const char *path)
+{
+    http_trace_routes(routes, metrics->routes + metrics->n_routes);
+    metrics->n_routes += HTTP_TRACE_ROUTES;
+    metrics->trace = trace;
+    metrics->trace_path = path;
+}
+
+struct section *metrics_jobs(void *ctx, bool *ret_is_simulated)
+{
+    struct metrics *metrics = ctx;
+    int64_t now = clock_mono(metrics->config.clock);
+    struct section *jobs = NULL;
+    struct snapshot *snapshot;
+
+    pthread_mutex_lock(&metrics->lock);
+    refresher_want(metrics->engine->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now);
+    snapshot = refresher_snapshot(metrics->engine->refresher);
+    if (snapshot->editions[KIND_JOBS] && snapshot->editions[KIND_JOBS]->section)
+        jobs = section_ref(snapshot->editions[KIND_JOBS]->section);
+    *ret_is_simulated = metrics->engine->source->simulated;
+    snapshot_unref(snapshot);
+    pthread_mutex_unlock(&metrics->lock);
+    return jobs;
 }
 
 struct metrics *metrics_free(struct metrics *metrics)
@@ -363,16 +438,18 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine)
     pthread_mutex_lock(&metrics->lock);
     old = metrics->engine;
     metrics->engine = engine;
+    metrics->engine_number++;
     pthread_mutex_unlock(&metrics->lock);
     engine_free(old);
 }
 
-void metrics_tune_engine(struct metrics *metrics, collector_set collectors_on, int64_t patience_ns,
+void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
                          const struct refresh_tuning *tuning)
 {
     pthread_mutex_lock(&metrics->lock);
-    metrics->engine->collectors = collectors_on;
+    metrics->engine->collectors = tuning->publish.collectors;
     metrics->engine->patience_ns = patience_ns;
+    metrics->engine->excluded = excluded;
     refresher_tune(metrics->engine->refresher, tuning);
     pthread_mutex_unlock(&metrics->lock);
 }

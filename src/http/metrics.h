@@ -13,6 +13,7 @@ struct engine {
     struct refresher *refresher;
     collector_set collectors; /* on, and within what the source can tell */
     int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
+    uint64_t excluded;        /* bit i: self_families[i] is not wanted */
     char const_labels[64];
 };
 
@@ -31,6 +32,17 @@ struct metrics_config {
 struct metrics *metrics_new(const struct metrics_config *config);
 struct metrics *metrics_free(struct metrics *metrics);
 
+/* Adds the routes of job tracing, and what is told of it. Before metrics_routes; all three must
+ * outlive the server. */
+struct trace;
+struct http_trace;
+void metrics_add_trace(struct metrics *metrics, struct trace *trace, struct http_trace *routes,
+                       const char *path);
+
+/* For http_trace_config.jobs: ctx is the struct metrics. Has Slurm asked for newer ones, as a
+ * scrape would, but does not wait for them. */
+struct section *metrics_jobs(void *metrics, bool *ret_is_simulated);
+
 /* The table of routes; `metrics` is the context of its handlers. */
 const struct http_route *metrics_routes(const struct metrics *metrics);
 
@@ -38,7 +50,7 @@ const struct http_route *metrics_routes(const struct metrics *metrics);
 void metrics_set_engine(struct metrics *metrics, struct engine *engine);
 
 /* The same engine goes on with other collectors, limits and patience, and what it has learned. */
-void metrics_tune_engine(struct metrics *metrics, collector_set collectors_on, int64_t patience_ns,
+void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
                          const struct refresh_tuning *tuning);
 
 /* From now on nobody waits: who asks gets what there is. Before http_stop. */

@@ -22,18 +22,26 @@ enum http_verdict {
     HTTP_WORK, /* go on in `work`, on the pool; 503 with Retry-After when its queue is full */
 };
 
+/* Where web.config.file has users: */
+enum http_access {
+    HTTP_WITH_PASSWORD,
+    HTTP_OPEN,        /* answered without a password (health checks) */
+    HTTP_OTHER_PROOF, /* a password is checked if one is given; if not, it is up to the handler */
+};
+
 struct http_route {
     const char *method; /* "GET" serves HEAD too; another method on a known path is 405 */
     const char *path;   /* exact; a star at its end stands for any rest */
     size_t max_body;    /* 413 past it; 0: a body is not accepted */
-    bool open;          /* answered without a password (health checks) */
+    enum http_access access;
     enum http_verdict (*handle)(void *ctx, struct http_exchange *x); /* < 1 ms, never blocks */
     void (*work)(void *ctx, struct http_exchange *x);                /* must answer; may be NULL */
+    void *ctx; /* handed to these two; NULL: that of the server */
 };
 
 struct http_config {
     const struct http_route *routes; /* ended by path = NULL */
-    void *ctx;                       /* handed to the handlers */
+    void *ctx;                       /* handed to the handlers of routes without their own */
     const struct str *listen;        /* ":9092", "127.0.0.1:0", "[::1]:9092", "unix:/run/x.sock" */
     size_t n_listen;                 /* sockets passed by systemd are used instead of all these */
     const char *web_config;          /* path of --web.config.file, or NULL */
@@ -90,6 +98,9 @@ void http_wait_until(struct http_exchange *x, int64_t mono_ns);
 void http_reply(struct http_exchange *x, unsigned status, const char *content_type,
                 struct str body);
 void http_add_header(struct http_exchange *x, const char *name, const char *value); /* before it */
+
+/* 401, with a challenge where web.config.file has users. Only in `handle`. */
+void http_reply_unauthorized(struct http_exchange *x, const char *sentence);
 
 /* An answer made once and given to any number of exchanges without copying. The pieces must live
  * until `release(ctx)` is called, once, on any thread, when the last user is done; release may be

@@ -75,6 +75,7 @@ void metric_begin(struct metric_writer *writer, size_t family_index)
     writer->header_written = false;
     writer->family = writer->begun & bit ? NULL : &writer->families[family_index];
     writer->begun |= bit;
+    writer->is_muted = writer->excluded & bit;
     if (!writer->family)
         return;
     writer->n_labels = family_labels(writer->family);
@@ -82,18 +83,26 @@ void metric_begin(struct metric_writer *writer, size_t family_index)
         make_pieces(writer, "", NULL);
 }
 
-static const char *type_word(const struct metric_writer *writer, struct str *name)
+struct str metric_header_name(const struct family *family, enum metric_format format)
+{
+    struct str name = str_of(family->name);
+
+    if (format == METRIC_OPENMETRICS && family->type == METRIC_COUNTER &&
+        str_ends(name, STR("_total")))
+        name.n -= STR("_total").n;
+    return name;
+}
+
+static const char *type_word(const struct family *family, enum metric_format format)
 {
     static const char *const words[] = {
         [METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_HISTOGRAM] = "histogram"
     };
 
-    if (writer->format == METRIC_OPENMETRICS && writer->family->type == METRIC_COUNTER) {
-        if (!str_ends(*name, STR("_total")))
-            return "unknown";
-        name->n -= STR("_total").n;
-    }
-    return words[writer->family->type];
+    if (format == METRIC_OPENMETRICS && family->type == METRIC_COUNTER &&
+        !str_ends(str_of(family->name), STR("_total")))
+        return "unknown";
+    return words[family->type];
 }
 
 static void put_help(struct buf *out, struct str help, bool escape_quotes)
@@ -109,20 +118,24 @@ static void put_help(struct buf *out, struct str help, bool escape_quotes)
     }
 }
 
+void metric_put_header(struct buf *out, const struct family *family, enum metric_format format)
+{
+    struct str name = metric_header_name(family, format);
+
+    buf_text(out, "# HELP ");
+    buf_put(out, name);
+    buf_byte(out, ' ');
+    put_help(out, str_of(family->help), format == METRIC_OPENMETRICS);
+    buf_text(out, "\n# TYPE ");
+    buf_put(out, name);
+    buf_byte(out, ' ');
+    buf_text(out, type_word(family, format));
+    buf_byte(out, '\n');
+}
+
 static void write_header(struct metric_writer *writer)
 {
-    struct str name = str_of(writer->family->name);
-    const char *type = type_word(writer, &name);
-
-    buf_text(writer->out, "# HELP ");
-    buf_put(writer->out, name);
-    buf_byte(writer->out, ' ');
-    put_help(writer->out, str_of(writer->family->help), writer->format == METRIC_OPENMETRICS);
-    buf_text(writer->out, "\n# TYPE ");
-    buf_put(writer->out, name);
-    buf_byte(writer->out, ' ');
-    buf_text(writer->out, type);
-    buf_byte(writer->out, '\n');
+    metric_put_header(writer->out, writer->family, writer->format);
     writer->header_written = true;
 }
 
@@ -319,6 +332,8 @@ static void put_double(struct metric_writer *writer, const struct str *values, s
 
 void metric_u64(struct metric_writer *writer, const struct str *values, uint64_t value)
 {
+    if (writer->is_muted)
+        return;
     if (writer->family)
         put_u64(writer, values, (struct str){ NULL, 0 }, value);
     else
@@ -327,6 +342,8 @@ void metric_u64(struct metric_writer *writer, const struct str *values, uint64_t
 
 void metric_double(struct metric_writer *writer, const struct str *values, double value)
 {
+    if (writer->is_muted)
+        return;
     if (writer->family)
         put_double(writer, values, (struct str){ NULL, 0 }, value);
     else
@@ -346,24 +363,26 @@ static struct str bound_text(const struct metric_writer *writer, double bound, c
 }
 
 void metric_histogram(struct metric_writer *writer, const struct str *values,
-                      const struct histogram *histogram)
+                      struct histogram_view histogram)
 {
     char text[NUM_DOUBLE_MAX + 2];
     uint64_t total = 0;
 
+    if (writer->is_muted)
+        return;
     if (!writer->family) {
         writer->duplicates++;
         return;
     }
     make_pieces(writer, "_bucket", "le");
-    for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
-        total += histogram->buckets[i];
-        put_u64(writer, values, bound_text(writer, histogram_bounds[i], text), total);
+    for (size_t i = 0; i < histogram.n_bounds; i++) {
+        total += histogram.buckets[i];
+        put_u64(writer, values, bound_text(writer, histogram.bounds[i], text), total);
     }
-    total += histogram->buckets[HISTOGRAM_BOUNDS];
+    total += histogram.buckets[histogram.n_bounds];
     put_u64(writer, values, STR("+Inf"), total);
     make_pieces(writer, "_sum", NULL);
-    put_double(writer, values, (struct str){ NULL, 0 }, histogram->sum);
+    put_double(writer, values, (struct str){ NULL, 0 }, histogram.sum);
     make_pieces(writer, "_count", NULL);
     put_u64(writer, values, (struct str){ NULL, 0 }, total);
 }

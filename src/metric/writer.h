@@ -27,6 +27,7 @@ struct metric_writer {
     struct str const_labels;       /* written before every family's own: `simulated="true"` or "" */
     const struct family *families; /* the table that families are begun from */
     size_t n_families;
+    uint64_t excluded; /* bit i: nobody wants families[i]; to be set before the first is begun */
     size_t samples;    /* written */
     size_t duplicates; /* left out */
     size_t folded;     /* series that a collector has added up into one called other */
@@ -34,6 +35,7 @@ struct metric_writer {
     /* the rest is the writer's own */
     uint64_t begun; /* bit i: families[i] was begun */
     const struct family *family;
+    bool is_muted; /* it is excluded */
     bool header_written;
     size_t n_labels;
     struct buf pieces; /* `name{a="`, `",b="`, `"} ` one after another */
@@ -55,9 +57,13 @@ void metric_begin(struct metric_writer *writer, size_t family_index);
 void metric_u64(struct metric_writer *writer, const struct str *values, uint64_t value);
 void metric_double(struct metric_writer *writer, const struct str *values, double value);
 void metric_histogram(struct metric_writer *writer, const struct str *values,
-                      const struct histogram *histogram);
+                      struct histogram_view histogram);
 
 #define METRIC_VALUES(...) ((const struct str[]){ __VA_ARGS__ })
+
+/* The HELP and TYPE lines of a family, and the name in them: OpenMetrics has it without _total. */
+void metric_put_header(struct buf *out, const struct family *family, enum metric_format format);
+struct str metric_header_name(const struct family *family, enum metric_format format);
 
 /* What ends an OpenMetrics exposition; nothing in the text format. */
 struct str metric_eof(enum metric_format format);

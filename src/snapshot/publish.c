@@ -2,9 +2,10 @@
 #include "snapshot/publish.h"
 
 #include "base/clock.h"
+#include "metric/convert.h"
 
 static void render(const struct publish_config *config, const struct collector *collector,
-                   const struct section *section, enum metric_format format,
+                   uint64_t excluded, const struct section *section, enum metric_format format,
                    struct edition_collector *to)
 {
     int64_t began = clock_mono(config->clock);
@@ -14,6 +15,7 @@ static void render(const struct publish_config *config, const struct collector *
     buf_init(&text, config->max_segment);
     metric_writer_init(&writer, &text, format, config->const_labels, collector->families,
                        collector->n_families);
+    writer.excluded = excluded;
     collector->collect(section, &writer);
     to->is_over = text.over;
     to->samples = text.over ? 0 : writer.samples;
@@ -28,30 +30,66 @@ static void render(const struct publish_config *config, const struct collector *
 }
 
 struct edition *edition_new(const struct publish_config *config, struct section *section,
-                            unsigned formats, const struct edition *older)
+                            unsigned formats)
 {
     struct edition *edition = heap_alloc(sizeof(*edition));
 
     atomic_init(&edition->refs, 1);
-    edition->section = section_ref(section);
-    edition->generation = config->generation;
     edition->formats = formats;
+    if (config->keeps_facts)
+        edition->section = section_ref(section);
+    for (size_t i = 0; collectors[i]; i++) {
+        if (collectors[i]->kind != section->kind || !(config->collectors & (collector_set)1 << i))
+            continue;
+        for (unsigned format = 0; format < METRIC_FORMATS; format++)
+            if (formats & FORMAT_BIT(format))
+                render(config, collectors[i], config->excluded[i], section, format,
+                       &edition->collectors[i]);
+    }
+    return edition;
+}
+
+/* From the first format that there is. */
+static struct segment *convert(const struct collector *collector,
+                               struct segment *const segments[METRIC_FORMATS],
+                               enum metric_format to)
+{
+    struct segment *segment;
+    unsigned from = 0;
+    struct buf text;
+
+    while (!segments[from])
+        from++;
+    /* A bound grows by two bytes, a header by less than its own length. */
+    buf_init(&text, 2 * segments[from]->text.n + 64);
+    metric_convert(collector->families, collector->n_families, buf_str(&segments[from]->text), from,
+                   to, &text);
+    segment = segment_new(&text);
+    buf_free(&text);
+    return segment;
+}
+
+struct edition *edition_convert(const struct edition *old, unsigned formats)
+{
+    struct edition *edition = heap_alloc(sizeof(*edition));
+
+    *edition = *old;
+    atomic_init(&edition->refs, 1);
+    edition->formats |= formats;
+    if (old->section)
+        section_ref(old->section);
     for (size_t i = 0; collectors[i]; i++) {
         struct edition_collector *to = &edition->collectors[i];
 
-        if (collectors[i]->kind != section->kind || !(config->collectors & (collector_set)1 << i))
+        if (!to->segments[METRIC_TEXT] && !to->segments[METRIC_OPENMETRICS])
             continue;
-        if (older)
-            *to = older->collectors[i];
         for (unsigned format = 0; format < METRIC_FORMATS; format++) {
             if (to->segments[format])
                 segment_ref(to->segments[format]);
             else if (formats & FORMAT_BIT(format))
-                render(config, collectors[i], section, format, to);
+                to->segments[format] = convert(collectors[i], old->collectors[i].segments, format);
         }
     }
-    if (older)
-        edition->formats |= older->formats;
     return edition;
 }
 
@@ -85,6 +123,7 @@ struct snapshot *snapshot_with(const struct snapshot *old, enum kind kind, struc
 {
     struct snapshot *snapshot = snapshot_new();
 
+    snapshot->serial = old->serial + 1;
     for (int i = 0; i < KINDS; i++)
         if (i != (int)kind && old->editions[i])
             snapshot->editions[i] = edition_ref(old->editions[i]);

@@ -13,10 +13,11 @@ struct clock;
 #define FORMAT_BIT(format) (1u << (format))
 
 struct publish_config {
-    unsigned generation;      /* editions of another one are to be rendered anew */
-    collector_set collectors; /* which are switched on */
-    struct str const_labels;  /* as metric_writer */
-    size_t max_segment;       /* bytes that one collector may render; more is cut off and told */
+    collector_set collectors;          /* which are switched on */
+    uint64_t excluded[COLLECTORS_MAX]; /* by collector, bit i: its family i is not wanted */
+    struct str const_labels;           /* as metric_writer */
+    bool keeps_facts;   /* somebody looks into the sections after they have been rendered */
+    size_t max_segment; /* bytes that one collector may render; more is cut off and told */
     const struct clock *clock;
 };
 
@@ -30,21 +31,24 @@ struct edition_collector {
 
 struct edition {
     atomic_uint refs;
-    struct section *section;
-    unsigned generation; /* of the publish_config */
-    unsigned formats;    /* FORMAT_BITs that have been rendered */
+    struct section *section; /* NULL: nobody looks into it any more, and it is most of the memory */
+    unsigned formats;        /* FORMAT_BITs that have been rendered */
     struct edition_collector collectors[COLLECTORS_MAX];
 };
 
-/* Renders what `formats` asks for. Segments that `older`, an edition of the same section, has are
- * taken from it. older may be NULL. */
+/* Renders what `formats` asks for. */
 struct edition *edition_new(const struct publish_config *config, struct section *section,
-                            unsigned formats, const struct edition *older);
+                            unsigned formats);
+
+/* The same edition in more formats, made from one that it has. */
+struct edition *edition_convert(const struct edition *old, unsigned formats);
+
 struct edition *edition_ref(struct edition *edition);
 struct edition *edition_unref(struct edition *edition);
 
 struct snapshot {
     atomic_uint refs;
+    uint64_t serial;                 /* of one refresher: no two have the same */
     struct edition *editions[KINDS]; /* NULL: nothing has been seen yet, or it was withdrawn */
 };
 

@@ -2,15 +2,18 @@
 #include "snapshot/refresh.h"
 
 #include "base/thread.h"
+#include "snapshot/counters.h"
+#include "snapshot/starts.h"
 
 /* What is known of one kind; guarded by the refresher's lock. */
 struct kind_state {
-    bool wanted;         /* somebody waits for a newer section or another format */
-    bool seen;           /* there has been a section, perhaps withdrawn since */
-    int64_t looked_at;   /* monotonic, when the last look that has ended began */
-    int64_t asked_at;    /* monotonic, when the newest section was asked for: its age */
-    int64_t fresh_until; /* counted from its arrival, so that a slow Slurm gets its pauses */
-    unsigned failures;   /* in a row */
+    bool wanted;          /* somebody waits for a newer section or another format */
+    int64_t wanted_since; /* the last of them came then: a look begun later will do */
+    bool seen;            /* there has been a section, perhaps withdrawn since */
+    int64_t looked_at;    /* monotonic, when the last look that has ended began */
+    int64_t asked_at;     /* monotonic, when the newest section was asked for: its age */
+    int64_t fresh_until;  /* counted from its arrival, so that a slow Slurm gets its pauses */
+    unsigned failures;    /* in a row */
     int64_t backoff_until;
 };
 
@@ -26,10 +29,13 @@ struct refresher {
     pthread_mutex_t lock;
     pthread_cond_t work;
     bool stopping;
-    unsigned formats; /* FORMAT_BITs that were ever asked for */
+    unsigned formats;    /* FORMAT_BITs that were ever asked for */
+    unsigned generation; /* of the tuning: grows when something else is to be rendered */
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
     struct refresh_stats stats; /* its ages are filled in when asked */
+    struct starts *starts;      /* these two are the thread's own */
+    struct counters *counters;
     struct said failure[KINDS], warning[KINDS], skipped[KINDS],
         ceiling[KINDS]; /* the thread's own */
 };
@@ -37,11 +43,12 @@ struct refresher {
 /* What a look brought, to be logged when no lock is held. */
 struct outcome {
     enum kind kind;
-    struct edition *edition; /* NULL: it failed, and err says how */
+    struct section *section; /* NULL: it failed, and err says how */
+    struct edition *edition; /* made of it */
     struct err err;
     char warning[SOURCE_WARNING];
-    unsigned failures; /* in a row: now, or before this success */
-    double seconds;
+    unsigned failures;             /* in a row: now, or before this success */
+    double asked_seconds, seconds; /* until the answer was there; until it was rendered */
 };
 
 /* Nothing newer should or can be had now. */
@@ -52,13 +59,19 @@ static bool is_settled(const struct refresher *r, enum kind kind, int64_t now)
     return now < state->backoff_until || (state->seen && now < state->fresh_until);
 }
 
-/* Rendered as it is wanted now, in all formats. */
+/* In all formats that anybody has asked for. */
 static bool is_rendered(const struct refresher *r, enum kind kind)
 {
     const struct edition *edition = r->snapshot->editions[kind];
 
-    return !edition || (edition->generation == r->config.tuning.publish.generation &&
-                        (edition->formats & r->formats) == r->formats);
+    return !edition || (edition->formats & r->formats) == r->formats;
+}
+
+static void want_kind(struct kind_state *state, int64_t since_ns)
+{
+    if (!state->wanted || state->wanted_since < since_ns)
+        state->wanted_since = since_ns;
+    state->wanted = true;
 }
 
 bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
@@ -75,7 +88,7 @@ bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_for
         refresher->stats.kinds[kind].asked = true;
         if ((!is_settled(refresher, kind, now) && refresher->kinds[kind].looked_at < since_ns) ||
             !is_rendered(refresher, kind)) {
-            refresher->kinds[kind].wanted = true;
+            want_kind(&refresher->kinds[kind], since_ns);
             ready = false;
         }
     }
@@ -98,7 +111,11 @@ static bool is_stale(const struct refresher *r, enum kind kind, int64_t now)
 {
     const struct kind_state *state = &r->kinds[kind];
 
-    return now - state->asked_at > r->config.tuning.stale_limit_ns && now >= state->fresh_until;
+    /* What is asked for rarely must not be withdrawn before anybody could have asked again. */
+    int64_t rarely = 2 * r->config.tuning.poll_limit_ns[kind];
+    int64_t limit = r->config.tuning.stale_limit_ns;
+
+    return now - state->asked_at > (limit > rarely ? limit : rarely) && now >= state->fresh_until;
 }
 
 struct snapshot *refresher_snapshot(struct refresher *refresher)
@@ -133,18 +150,27 @@ void refresher_stats(struct refresher *refresher, struct refresh_stats *ret)
 static bool renders_otherwise(const struct publish_config *a, const struct publish_config *b)
 {
     return a->collectors != b->collectors || a->max_segment != b->max_segment ||
+           memcmp(a->excluded, b->excluded, sizeof(a->excluded)) != 0 ||
            !str_eq(a->const_labels, b->const_labels);
+}
+
+/* As if nobody had looked yet; what was seen stays. */
+static void forget_look(struct kind_state *state)
+{
+    state->looked_at = state->fresh_until = INT64_MIN;
 }
 
 void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning)
 {
     struct refresh_tuning *ours = &refresher->config.tuning;
-    unsigned generation;
 
     pthread_mutex_lock(&refresher->lock);
-    generation = ours->publish.generation + renders_otherwise(&ours->publish, &tuning->publish);
+    if (renders_otherwise(&ours->publish, &tuning->publish)) {
+        refresher->generation++;
+        for (int kind = 0; kind < KINDS; kind++)
+            forget_look(&refresher->kinds[kind]);
+    }
     *ours = *tuning;
-    ours->publish.generation = generation;
     pthread_mutex_unlock(&refresher->lock);
 }
 
@@ -185,7 +211,7 @@ static void note_failure(struct refresher *r, struct outcome *outcome)
 
 static void note_success(struct refresher *r, struct outcome *outcome)
 {
-    const struct section *section = outcome->edition->section;
+    const struct section *section = outcome->section;
     struct kind_state *state = &r->kinds[outcome->kind];
 
     outcome->failures = state->failures;
@@ -202,22 +228,51 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     replace_edition(r, outcome->kind, edition_ref(outcome->edition));
 }
 
+static int read_section(struct refresher *r, int64_t timeout_ns, const struct section *jobs,
+                        struct outcome *outcome, struct section **ret)
+{
+    struct source *source = r->config.source;
+
+    if (outcome->kind == KIND_TRACES) {
+        *ret = r->config.traces(r->config.traces_ctx, jobs);
+        return 0;
+    }
+    return source->class->read(source, outcome->kind, clock_mono(&clock_real) + timeout_ns, ret,
+                               outcome->warning, &outcome->err);
+}
+
+/* What only a look back can tell. */
+static void add_history(struct refresher *r, struct section *section)
+{
+    if (section->kind == KIND_JOBS)
+        starts_note(r->starts, section);
+    else if (section->kind == KIND_DIAG)
+        counters_note(r->counters, section);
+}
+
 /* Without the lock: asks the source and renders. */
 static void look(struct refresher *r, const struct refresh_tuning *tuning, unsigned formats,
-                 struct outcome *outcome)
+                 const struct section *jobs, struct outcome *outcome)
 {
-    const struct refresh_config *config = &r->config;
-    int64_t wall = clock_wall(config->clock), mono = clock_mono(config->clock);
-    int64_t deadline = clock_mono(&clock_real) + tuning->timeout_ns;
+    int64_t wall = clock_wall(r->config.clock), mono = clock_mono(r->config.clock);
     struct section *section;
+    int code = read_section(r, tuning->timeout_ns, jobs, outcome, &section);
 
-    if (config->source->class->read(config->source, outcome->kind, deadline, &section,
-                                    outcome->warning, &outcome->err) < 0)
+    outcome->asked_seconds = (double)(clock_mono(r->config.clock) - mono) / NS_PER_SEC;
+    if (code < 0)
         return;
     section->wall_ns = wall;
     section->mono_ns = mono;
-    outcome->edition = edition_new(&tuning->publish, section, formats, NULL);
-    section_unref(section);
+    add_history(r, section);
+    outcome->section = section;
+    outcome->edition = edition_new(&tuning->publish, section, formats);
+}
+
+static struct section *current_jobs(const struct refresher *r)
+{
+    const struct edition *edition = r->snapshot->editions[KIND_JOBS];
+
+    return edition && edition->section ? section_ref(edition->section) : NULL;
 }
 
 /* With the lock held, which is let go while the source is asked. */
@@ -226,10 +281,14 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     int64_t began = clock_mono(r->config.clock);
     struct refresh_tuning tuning = r->config.tuning;
     unsigned formats = r->formats;
+    struct section *jobs = outcome->kind == KIND_TRACES ? current_jobs(r) : NULL;
+    unsigned generation = r->generation;
 
     pthread_mutex_unlock(&r->lock);
-    look(r, &tuning, formats, outcome);
+    look(r, &tuning, formats, jobs, outcome);
+    section_unref(jobs);
     pthread_mutex_lock(&r->lock);
+    r->stats.kinds[outcome->kind].last_seconds = outcome->asked_seconds;
     outcome->seconds = (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC;
     histogram_add(&r->stats.kinds[outcome->kind].durations, outcome->seconds);
     r->kinds[outcome->kind].looked_at = began;
@@ -237,19 +296,20 @@ static void refresh(struct refresher *r, struct outcome *outcome)
         note_success(r, outcome);
     else if (outcome->err.code != ECANCELED)
         note_failure(r, outcome);
+    /* It was made for what was wanted when it began. */
+    if (generation != r->generation)
+        forget_look(&r->kinds[outcome->kind]);
 }
 
-/* The facts are fresh, but somebody wants them in another format. Likewise with the lock. */
+/* What there is will do, but somebody wants it in another format. Likewise with the lock. */
 static void render_more(struct refresher *r, enum kind kind)
 {
     struct edition *old = edition_ref(r->snapshot->editions[kind]);
-    struct publish_config publish = r->config.tuning.publish;
     unsigned formats = r->formats;
     struct edition *edition;
 
     pthread_mutex_unlock(&r->lock);
-    edition = edition_new(&publish, old->section, formats,
-                          old->generation == publish.generation ? old : NULL);
+    edition = edition_convert(old, formats);
     pthread_mutex_lock(&r->lock);
     /* It may have been withdrawn meanwhile. */
     if (r->snapshot->editions[kind] == old)
@@ -267,7 +327,8 @@ static bool work_once(struct refresher *r, struct outcome *outcome)
             continue;
         r->kinds[kind].wanted = false;
         outcome->kind = (enum kind)kind;
-        if (!is_settled(r, kind, clock_mono(r->config.clock)))
+        if (!is_settled(r, kind, clock_mono(r->config.clock)) &&
+            r->kinds[kind].looked_at < r->kinds[kind].wanted_since)
             refresh(r, outcome);
         else if (!is_rendered(r, kind))
             render_more(r, kind);
@@ -284,7 +345,7 @@ static bool is_news(const struct refresher *r, struct said *said, const char *te
     if (strncmp(said->text, text, sizeof(said->text) - 1) == 0 &&
         (!text[0] || now - said->at < 3600 * NS_PER_SEC))
         return false;
-    snprintf(said->text, sizeof(said->text), "%s", text);
+    snprintf(said->text, sizeof(said->text), "%.*s", (int)sizeof(said->text) - 1, text);
     said->at = now;
     return text[0] != '\0';
 }
@@ -301,7 +362,7 @@ static void say_failure(struct refresher *r, const struct outcome *outcome)
 /* Records that could not be read, and collectors that hit their ceiling. */
 static void say_losses(struct refresher *r, const struct outcome *outcome)
 {
-    const struct section *section = outcome->edition->section;
+    const struct section *section = outcome->section;
     char over[200] = "";
 
     if (is_news(r, &r->skipped[outcome->kind], section->skipped ? "some" : ""))
@@ -334,8 +395,7 @@ static void say_success(struct refresher *r, const struct outcome *outcome)
             LOG_STR("kind", kind), LOG_STR("warning", outcome->warning));
     say_losses(r, outcome);
     LOG(r->config.log, LOG_DEBUG, "source read", LOG_STR("source", source), LOG_STR("kind", kind),
-        LOG_DOUBLE("seconds", outcome->seconds),
-        LOG_INT("bytes", outcome->edition->section->bytes_read));
+        LOG_DOUBLE("seconds", outcome->seconds), LOG_INT("bytes", outcome->section->bytes_read));
 }
 
 static void *refresher_main(void *arg)
@@ -357,10 +417,21 @@ static void *refresher_main(void *arg)
         else if (outcome.err.code)
             say_failure(r, &outcome);
         edition_unref(outcome.edition);
+        section_unref(outcome.section);
         pthread_mutex_lock(&r->lock);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
+}
+
+static void release(struct refresher *r)
+{
+    snapshot_unref(r->snapshot);
+    starts_free(r->starts);
+    counters_free(r->counters);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->work);
+    free(r);
 }
 
 int refresher_start(const struct refresh_config *config, struct refresher **ret, struct err *err)
@@ -372,12 +443,13 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->work, NULL);
     r->snapshot = snapshot_new();
+    r->starts = starts_new();
+    r->counters = counters_new();
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);
     if (code < 0) {
-        snapshot_unref(r->snapshot);
-        free(r);
+        release(r);
         return code;
     }
     *ret = r;
@@ -394,9 +466,6 @@ struct refresher *refresher_stop(struct refresher *refresher)
     pthread_cond_signal(&refresher->work);
     pthread_mutex_unlock(&refresher->lock);
     pthread_join(refresher->thread, NULL);
-    snapshot_unref(refresher->snapshot);
-    pthread_mutex_destroy(&refresher->lock);
-    pthread_cond_destroy(&refresher->work);
-    free(refresher);
+    release(refresher);
     return NULL;
 }

@@ -22,6 +22,8 @@ struct refresh_tuning {
 struct refresh_config {
     struct source *source; /* used by this thread alone from now on; closed by the owner */
     struct refresh_tuning tuning;
+    struct section *(*traces)(void *ctx, const struct section *jobs); /* NULL: nothing is traced */
+    void *traces_ctx;
     const struct clock *clock;
     struct log *log;
     void (*changed)(void *ctx); /* called, without a lock held, when askers should look again */
@@ -33,7 +35,8 @@ struct refresher;
 int refresher_start(const struct refresh_config *config, struct refresher **ret, struct err *err);
 struct refresher *refresher_stop(struct refresher *refresher); /* ends a running command; NULL */
 
-/* Takes effect at once; what was learned is kept, and rendered anew when it is next wanted. */
+/* Takes effect at once. Where something else is to be rendered, Slurm is asked again when it is
+ * next wanted, and until then what was rendered is shown. */
 void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning);
 
 /* Says that these kinds are wanted in this format by somebody who has been waiting since then
@@ -52,9 +55,10 @@ enum { REFRESH_REASONS = 10 };
 /* What is known of the source itself. */
 struct refresh_stats {
     struct {
-        bool asked;         /* anybody ever wanted it */
-        bool up;            /* the last look succeeded */
-        double age_seconds; /* of the newest section; negative: never seen */
+        bool asked;          /* anybody ever wanted it */
+        bool up;             /* the last look succeeded */
+        double age_seconds;  /* of the newest section; negative: never seen */
+        double last_seconds; /* what the last look took, rendering not included */
         struct histogram durations;
         uint64_t bytes, skipped, warnings;
         struct {

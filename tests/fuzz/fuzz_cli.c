@@ -37,7 +37,7 @@ static uint64_t digest_of(struct section *section)
         .clock = &clock_real,
     };
     unsigned formats = FORMAT_BIT(METRIC_TEXT) | FORMAT_BIT(METRIC_OPENMETRICS);
-    struct edition *edition = edition_new(&config, section, formats, NULL);
+    struct edition *edition = edition_new(&config, section, formats);
     uint64_t digest = 0;
 
     for (size_t i = 0; collectors[i]; i++) {
@@ -63,6 +63,18 @@ static const struct {
 } answers[] = {
     { KIND_JOBS, &answer_squeue },
     { KIND_NODES, &answer_sinfo },
+    { KIND_JOBS, &answer_foreign_jobs },
+    { KIND_NODES, &answer_foreign_nodes },
+    { KIND_DIAG, &answer_foreign_diag },
+    { KIND_LICENSES, &answer_foreign_licenses },
+    { KIND_ASSOCIATIONS, &answer_foreign_limits },
+    { KIND_DIAG, &answer_sdiag },
+    { KIND_LICENSES, &answer_licenses },
+    { KIND_RESERVATIONS, &answer_reservations },
+    { KIND_SHARES, &answer_sshare },
+    { KIND_ASSOCIATIONS, &answer_associations },
+    { KIND_CONFIG, &answer_config },
+    { KIND_CONFIG, &answer_config_user },
 };
 
 /* Feeds the answer in pieces of random size, or at once with seed 0. */
@@ -71,7 +83,7 @@ static struct outcome read_answer(size_t which, struct str text, uint64_t seed)
     struct section *section = section_new(answers[which].kind);
     struct answer *answer = answer_new(answers[which].class, section);
     const char *token =
-        answers[which].class->put_format ? ((struct framed *)answer)->frame.token : "~";
+        answers[which].class->feed == framed_feed ? ((struct framed *)answer)->frame.token : "~";
     struct outcome outcome = { 0 };
     struct buf bytes;
     struct err err;

@@ -155,17 +155,17 @@ static enum http_verdict say_nothing(void *ctx, struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/hello", 0, false, say_hello, NULL },
-    { "POST", "/hello", 10, false, say_hello, NULL },
-    { "GET", "/body", 0, false, give_body, NULL },
-    { "POST", "/echo", 100000, false, echo, NULL },
-    { "GET", "/request", 0, false, show_request, NULL },
-    { "GET", "/static/*", 0, false, show_request, NULL },
-    { "GET", "/wait", 0, false, wait_for_ready, NULL },
-    { "GET", "/until", 0, false, wait_until, NULL },
-    { "GET", "/work", 0, false, go_to_work, work },
-    { "GET", "/turn", 0, false, wait_for_turn, tell_turn },
-    { "GET", "/nothing", 0, false, say_nothing, NULL },
+    { "GET", "/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL },
+    { "POST", "/hello", 10, HTTP_WITH_PASSWORD, say_hello, NULL, NULL },
+    { "GET", "/body", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL },
+    { "POST", "/echo", 100000, HTTP_WITH_PASSWORD, echo, NULL, NULL },
+    { "GET", "/request", 0, HTTP_WITH_PASSWORD, show_request, NULL, NULL },
+    { "GET", "/static/*", 0, HTTP_WITH_PASSWORD, show_request, NULL, NULL },
+    { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL },
+    { "GET", "/until", 0, HTTP_WITH_PASSWORD, wait_until, NULL, NULL },
+    { "GET", "/work", 0, HTTP_WITH_PASSWORD, go_to_work, work, NULL },
+    { "GET", "/turn", 0, HTTP_WITH_PASSWORD, wait_for_turn, tell_turn, NULL },
+    { "GET", "/nothing", 0, HTTP_WITH_PASSWORD, say_nothing, NULL, NULL },
     { 0 },
 };
 

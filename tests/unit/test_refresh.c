@@ -278,6 +278,55 @@ static void a_failure_keeps_the_last_snapshot_and_says_so(void **state)
     assert_int_equal(stats.kinds[KIND_JOBS].errors[0].count, 1);
 }
 
+static void facts_are_not_kept_for_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot *snapshot;
+
+    refresh_jobs(f);
+    snapshot = refresher_snapshot(f->refresher);
+    assert_null(snapshot->editions[KIND_JOBS]->section);
+    assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT]);
+    snapshot_unref(snapshot);
+}
+
+static struct section *make_traces(void *ctx, const struct section *jobs)
+{
+    const struct section **seen = ctx;
+
+    *seen = jobs;
+    return section_new(KIND_TRACES);
+}
+
+static void traces_are_made_with_the_jobs_in_hand(void **state)
+{
+    struct fixture *f = *state;
+    const struct section *seen = NULL;
+    struct refresh_config config = {
+        .source = &f->scripted.source,
+        .tuning = f->tuning,
+        .traces = make_traces,
+        .traces_ctx = &seen,
+        .clock = &f->clock.clock,
+        .log = f->log,
+        .changed = changed,
+        .ctx = f,
+    };
+    struct snapshot *snapshot;
+    struct err err;
+
+    config.tuning.publish.keeps_facts = true;
+    refresher_stop(f->refresher);
+    atomic_store(&f->scripted.source.cancelled, false);
+    assert_int_equal(refresher_start(&config, &f->refresher, &err), 0);
+    assert_false(want(f, KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_TRACES), METRIC_TEXT));
+    wait_for_changes(f, 2);
+    snapshot = refresher_snapshot(f->refresher);
+    assert_non_null(snapshot->editions[KIND_TRACES]);
+    assert_ptr_equal(seen, snapshot->editions[KIND_JOBS]->section);
+    snapshot_unref(snapshot);
+}
+
 static void in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone(void **state)
 {
     struct fixture *f = *state;
@@ -371,7 +420,7 @@ static void another_format_is_rendered_without_asking_slurm(void **state)
     assert_int_equal(f->scripted.reads, 1);
 }
 
-static void a_poll_limit_longer_than_the_stale_limit_withdraws_nothing_that_is_fresh(void **state)
+static void what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits(void **state)
 {
     struct fixture *f = *state;
 
@@ -383,13 +432,15 @@ static void a_poll_limit_longer_than_the_stale_limit_withdraws_nothing_that_is_f
     assert_true(shows_jobs(f));
     script(f, EREMOTEIO, NULL);
     manual_clock_advance(&f->clock, 100 * NS_PER_SEC);
+    assert_true(shows_jobs(f)); /* nobody could have asked again before */
+    manual_clock_advance(&f->clock, 601 * NS_PER_SEC);
     assert_false(shows_jobs(f));
     refresh_jobs(f);
     manual_clock_advance(&f->clock, 599 * NS_PER_SEC);
     assert_true(want_jobs(f)); /* back-off is never shorter than the poll limit */
 }
 
-static void tuning_keeps_what_was_learned_and_renders_it_anew(void **state)
+static void after_tuning_that_renders_otherwise_slurm_is_asked_again(void **state)
 {
     struct fixture *f = *state;
     struct snapshot *snapshot;
@@ -403,7 +454,7 @@ static void tuning_keeps_what_was_learned_and_renders_it_anew(void **state)
     assert_false(want_jobs(f));
     wait_for_changes(f, 2);
     assert_true(want_jobs(f));
-    assert_int_equal(f->scripted.reads, 1);
+    assert_int_equal(f->scripted.reads, 2);
     snapshot = refresher_snapshot(f->refresher);
     assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT]);
     assert_null(snapshot->editions[KIND_JOBS]->collectors[1].segments[METRIC_TEXT]);
@@ -420,6 +471,28 @@ static int count_lines(struct fixture *f)
     for (ssize_t i = 0; i < n; i++)
         lines += text[i] == '\n';
     return lines;
+}
+
+static void a_look_that_was_under_way_while_it_was_tuned_is_not_fresh(void **state)
+{
+    struct fixture *f = *state;
+
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 0;
+    pthread_mutex_unlock(&f->scripted.lock);
+    assert_false(want_jobs(f));
+    wait_for_reads(f, 1);
+    f->tuning.publish.collectors = 1;
+    refresher_tune(f->refresher, &f->tuning);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1000;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_changes(f, 1);
+    assert_false(refresher_want(f->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT,
+                                clock_mono(&f->clock.clock) + 1));
+    wait_for_changes(f, 2);
+    assert_int_equal(f->scripted.reads, 2);
 }
 
 static void what_stays_the_same_is_logged_once_an_hour(void **state)
@@ -512,13 +585,16 @@ int main(void)
         CASE(a_slow_answer_counts_as_fresh_from_its_arrival),
         CASE(an_asker_is_content_with_looks_begun_since_it_came),
         CASE(a_failure_keeps_the_last_snapshot_and_says_so),
+        CASE(facts_are_not_kept_for_nobody),
+        CASE(traces_are_made_with_the_jobs_in_hand),
         CASE(in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone),
         CASE(stale_values_are_withdrawn_and_their_age_remains),
         CASE(a_warning_is_counted_and_is_no_failure),
         CASE(kinds_succeed_and_fail_by_themselves),
         CASE(another_format_is_rendered_without_asking_slurm),
-        CASE(a_poll_limit_longer_than_the_stale_limit_withdraws_nothing_that_is_fresh),
-        CASE(tuning_keeps_what_was_learned_and_renders_it_anew),
+        CASE(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits),
+        CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
+        CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
         CASE(what_stays_the_same_is_logged_once_an_hour),
         CASE(readers_never_meet_a_half_made_snapshot),
         CASE(stopping_ends_a_look_that_hangs),

@@ -28,9 +28,7 @@ static struct engine *make_engine(collector_set collectors_on)
             .timeout_ns = 10 * NS_PER_SEC,
             .stale_limit_ns = 300 * NS_PER_SEC,
             .max_backoff_ns = 60 * NS_PER_SEC,
-            .publish = {
-                .collectors = collectors_on, .max_segment = 16 << 20, .clock = &clock_of_test.clock
-            },
+            .publish = { .max_segment = 16 << 20, .clock = &clock_of_test.clock },
         },
         .clock = &clock_of_test.clock,
         .log = quiet,
@@ -40,6 +38,10 @@ static struct engine *make_engine(collector_set collectors_on)
     struct err err;
 
     assert_int_equal(source_open(&settings, &clock_of_test.clock, &engine->source, &err), 0);
+    for (size_t i = 0; collectors[i]; i++)
+        if (!(engine->source->class->kinds & KIND_BIT(collectors[i]->kind)))
+            collectors_on &= ~((collector_set)1 << i);
+    config.tuning.publish.collectors = collectors_on;
     engine->collectors = collectors_on;
     config.source = engine->source;
     for (int kind = 0; kind < KINDS; kind++)

@@ -212,7 +212,7 @@ static void constant_labels_stand_on_every_sample(void **state)
     metric_begin(&writer, LABELLED);
     metric_u64(&writer, METRIC_VALUES(STR("x"), STR("y")), 2);
     metric_begin(&writer, HISTOGRAM);
-    metric_histogram(&writer, METRIC_VALUES(STR("x")), &histogram);
+    metric_histogram(&writer, METRIC_VALUES(STR("x")), histogram_view(&histogram));
     assert_contains(out.p, "plain{simulated=\"true\"} 1\n");
     assert_contains(out.p, "labelled{simulated=\"true\",a=\"x\",b=\"y\"} 2\n");
     assert_contains(out.p, "took_seconds_bucket{simulated=\"true\",a=\"x\",le=\"+Inf\"} 0\n");
@@ -242,7 +242,7 @@ static void a_histogram_is_cumulative_and_its_bounds_canonical(void **state)
     histogram_add(&histogram, 0.7);
     histogram_add(&histogram, 1000);
     metric_begin(&writer, HISTOGRAM);
-    metric_histogram(&writer, METRIC_VALUES(STR("x")), &histogram);
+    metric_histogram(&writer, METRIC_VALUES(STR("x")), histogram_view(&histogram));
     assert_contains(out.p, "took_seconds_bucket{a=\"x\",le=\"0.001\"} 1\n");
     assert_contains(out.p, "took_seconds_bucket{a=\"x\",le=\"0.5\"} 1\n");
     assert_contains(out.p, "took_seconds_bucket{a=\"x\",le=\"1.0\"} 2\n");

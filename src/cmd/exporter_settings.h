@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `sonde exporter` can be told, and what follows from it. */
+#ifndef SONDE_CMD_EXPORTER_SETTINGS_H
+#define SONDE_CMD_EXPORTER_SETTINGS_H
+
+#include "base/option.h"
+#include "http/metrics.h"
+#include "source/trace.h"
+
+struct settings {
+    struct option_list listen;
+    struct str web_config, telemetry_path;
+    uint64_t max_connections;
+    struct str log_level;
+    struct str source;
+    bool demo;
+    int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
+    int64_t timeout_ns, stale_limit_ns;
+    uint64_t max_answer;
+    struct str bin_path;
+    struct str commands[KINDS]; /* of the site's own, in place of Slurm's */
+    bool cli_fallback;
+    struct str exclude;
+    bool collectors[COLLECTORS_MAX];
+    struct {
+        bool is_enabled, is_open;
+        struct str path, munge_socket;
+        int64_t rate_ns;
+    } trace;
+
+    /* made from the above */
+    uint64_t excluded[COLLECTORS_MAX]; /* bit i: family i of the collector is not wanted */
+    uint64_t excluded_self;
+};
+
+/* Reads flags, environment and file; an option_outcome, or -EINVAL with a sentence. */
+int settings_parse(int argc, char **argv, struct arena *arena, struct settings *settings,
+                   struct err *err);
+
+struct str settings_source(const struct settings *settings); /* as --source would say it */
+struct source_settings settings_of_source(const struct settings *settings);
+
+/* Whether the same source goes on; then so does what it has told, and its pauses. */
+bool settings_same_source(const struct settings *a, const struct settings *b);
+
+/* -EINVAL with a sentence if something differs that cannot be changed under way. */
+int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err);
+
+/* Those that are on, of what the source can tell. */
+collector_set settings_collectors(const struct settings *settings, const struct source *source);
+
+struct trace_config settings_trace(const struct settings *settings, struct users *users);
+
+struct refresh_tuning settings_tuning(const struct settings *settings, const struct source *source,
+                                      const char *const_labels);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collector/job_sums.h"
+
+#include "collector/tally.h"
+#include "collector/top.h"
+
+/* What the rows of a plan need. */
+struct needs {
+    bool any, cells, gpus, shards;
+};
+
+struct job_sums {
+    const struct job_sums_plan *plan;
+    struct needs by_state, holding;
+    size_t holding_column; /* after those of the states */
+    bool *is_live;         /* by state: its jobs wait or hold their resources */
+    bool *says_zero;       /* by state: also of a group that has no job in it */
+    bool *is_folded;       /* by group: it is part of another */
+    struct groups groups;
+    struct tally tally;
+    struct gpu_tally gpus, shards;
+};
+
+static void init(struct job_sums *sums, const struct job_sums_plan *plan,
+                 const struct section *section)
+{
+    *sums = (struct job_sums){
+        .plan = plan,
+        .holding_column = n_job_state_words,
+        .is_live = heap_alloc(n_job_state_words * sizeof(bool)),
+        .says_zero = heap_alloc(n_job_state_words * sizeof(bool)),
+    };
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        struct needs *needs = plan->rows[i].part == HOLDING ? &sums->holding : &sums->by_state;
+
+        needs->any = true;
+        needs->cells |= plan->rows[i].amount < AMOUNT_GPUS;
+        needs->gpus |= plan->rows[i].amount == AMOUNT_GPUS;
+        needs->shards |= plan->rows[i].amount == AMOUNT_GPU_SHARDS;
+    }
+    sums->is_live[JOB_PENDING] = sums->is_live[JOB_RUNNING] = true;
+    sums->says_zero[JOB_PENDING] = sums->says_zero[JOB_RUNNING] = plan->says_zero;
+    groups_init(&sums->groups, section, plan->cut);
+    tally_init(&sums->tally, n_job_state_words + 1);
+    gpu_tally_init(&sums->gpus, section, STR("gpu"), n_job_state_words + 1);
+    gpu_tally_init(&sums->shards, section, STR("shard"), n_job_state_words + 1);
+}
+
+static void clear(struct job_sums *sums)
+{
+    groups_free(&sums->groups);
+    tally_free(&sums->tally);
+    gpu_tally_free(&sums->gpus);
+    gpu_tally_free(&sums->shards);
+    free(sums->is_live);
+    free(sums->says_zero);
+    free(sums->is_folded);
+}
+
+static void add_to(struct job_sums *sums, const struct needs *needs, size_t group, size_t column,
+                   const struct job *job)
+{
+    if (needs->cells)
+        tally_add(tally_at(&sums->tally, group, column), job);
+    if (needs->gpus)
+        gpu_tally_add(&sums->gpus, group, column, job);
+    if (needs->shards)
+        gpu_tally_add(&sums->shards, group, column, job);
+}
+
+static void add(struct job_sums *sums, const struct job *job)
+{
+    bool is_holding = job_holds_resources(job->state);
+    size_t state = job_state_index(job->state);
+    struct group_list list;
+    symbol key;
+
+    if (!sums->by_state.any && !is_holding)
+        return;
+    memcpy(&key, (const char *)job + sums->plan->key, sizeof(key));
+    list = groups_of(&sums->groups, key);
+    for (size_t i = 0; i < list.n; i++) {
+        if (sums->by_state.any)
+            add_to(sums, &sums->by_state, list.group[i], state, job);
+        if (sums->holding.any && is_holding)
+            add_to(sums, &sums->holding, list.group[i], sums->holding_column, job);
+    }
+    sums->is_live[state] |= is_holding;
+    sums->says_zero[state] = sums->plan->says_zero;
+}
+
+/* Adds all but the most frequent groups to the one called other, which may have been there. */
+static size_t fold(struct job_sums *sums)
+{
+    size_t n = sums->groups.names.n, n_folded = 0, other;
+    struct top_row *rows = heap_array(n, sizeof(*rows));
+    bool *is_top = heap_alloc(n * sizeof(*is_top));
+
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = (struct top_row){ groups_name(&sums->groups, i), 0 };
+        for (size_t column = 0; column <= sums->holding_column; column++)
+            rows[i].amount += tally_get(&sums->tally, i, column)->jobs;
+    }
+    top_mark(rows, n, JOB_SUMS_MOST, is_top);
+    other = map_index(&sums->groups.names, STR("other"));
+    sums->is_folded = heap_alloc((n + 1) * sizeof(bool));
+    for (size_t i = 0; i < n; i++) {
+        sums->is_folded[i] = !is_top[i] && i != other;
+        if (sums->is_folded[i])
+            tally_fold(&sums->tally, i, other);
+        n_folded += sums->is_folded[i];
+    }
+    free(is_top);
+    free(rows);
+    return n_folded;
+}
+
+static void write_cell(struct metric_writer *writer, enum job_amount amount,
+                       const struct tally_cell *cell, const struct str *labels)
+{
+    if (amount == AMOUNT_JOBS)
+        metric_u64(writer, labels, cell->jobs);
+    else
+        known_sum_write(writer, amount == AMOUNT_CPUS ? &cell->cpus : &cell->memory_bytes,
+                        cell->jobs, 0, labels);
+}
+
+static bool is_shown(const struct job_sums *sums, const struct job_sums_row *row, size_t state,
+                     bool is_there)
+{
+    return (is_there || sums->says_zero[state]) &&
+           (row->part == ALL_BY_STATE || sums->is_live[state]);
+}
+
+static void write_group(const struct job_sums *sums, const struct job_sums_row *row, size_t group,
+                        struct metric_writer *writer)
+{
+    struct str name = groups_name(&sums->groups, group);
+
+    if (row->part == HOLDING) {
+        write_cell(writer, row->amount, tally_get(&sums->tally, group, sums->holding_column),
+                   &name);
+        return;
+    }
+    for (size_t state = 0; state < n_job_state_words; state++) {
+        const struct tally_cell *cell = tally_get(&sums->tally, group, state);
+
+        if (is_shown(sums, row, state, cell->jobs))
+            write_cell(writer, row->amount, cell, METRIC_VALUES(name, job_state_words[state]));
+    }
+}
+
+/* Of a type that no job of the group has, not even zero is said. */
+static bool has_gpus(const struct job_sums *sums, const struct gpu_tally *gpus, size_t type,
+                     size_t group)
+{
+    for (size_t column = 0; column <= sums->holding_column; column++)
+        if (gpu_tally_get(gpus, type, group, column)->n)
+            return true;
+    return false;
+}
+
+static void write_gpus_of_type(const struct job_sums *sums, const struct job_sums_row *row,
+                               const struct gpu_tally *gpus, size_t type, size_t group,
+                               struct metric_writer *writer)
+{
+    struct str labels[] = { groups_name(&sums->groups, group),
+                            gpu_type(&gpus->reader, (symbol)type), STR("") };
+
+    if (row->part == HOLDING) {
+        known_sum_write(writer, gpu_tally_get(gpus, type, group, sums->holding_column), 0, 0,
+                        labels);
+        return;
+    }
+    for (size_t state = 0; state < n_job_state_words; state++) {
+        const struct known_sum *sum = gpu_tally_get(gpus, type, group, state);
+
+        labels[2] = job_state_words[state];
+        if (is_shown(sums, row, state, sum->n))
+            known_sum_write(writer, sum, 0, 0, labels);
+    }
+}
+
+static void write_gpus(const struct job_sums *sums, const struct job_sums_row *row,
+                       struct metric_writer *writer)
+{
+    const struct gpu_tally *gpus = row->amount == AMOUNT_GPUS ? &sums->gpus : &sums->shards;
+
+    for (size_t group = 0; group < sums->groups.names.n; group++)
+        for (size_t type = 0; type < symbols_count(&gpus->reader.types); type++)
+            if (has_gpus(sums, gpus, type, group))
+                write_gpus_of_type(sums, row, gpus, type, group, writer);
+}
+
+static void write_row(const struct job_sums *sums, const struct job_sums_row *row,
+                      struct metric_writer *writer)
+{
+    metric_begin(writer, row->family);
+    if (row->amount >= AMOUNT_GPUS) {
+        write_gpus(sums, row, writer);
+        return;
+    }
+    for (size_t group = 0; group < sums->groups.names.n; group++)
+        if (!sums->is_folded || !sums->is_folded[group])
+            write_group(sums, row, group, writer);
+}
+
+void job_sums_collect(const struct job_sums_plan *plan, const struct section *section,
+                      struct metric_writer *writer)
+{
+    struct job_sums sums;
+
+    init(&sums, plan, section);
+    for (size_t i = 0; i < section->jobs.n; i++)
+        add(&sums, &section->jobs.job[i]);
+    if (plan->is_bounded && sums.groups.names.n > JOB_SUMS_MOST)
+        writer->folded += fold(&sums);
+    for (size_t i = 0; i < plan->n_rows; i++)
+        write_row(&sums, &plan->rows[i], writer);
+    clear(&sums);
+}

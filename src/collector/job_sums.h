@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs added up by whom or what they belong to (a user, a partition, …): how many there are, and
+ * what they hold or ask for. A collector of such sums is a table of rows. */
+#ifndef SONDE_COLLECTOR_JOB_SUMS_H
+#define SONDE_COLLECTOR_JOB_SUMS_H
+
+#include "collector/collector.h"
+#include "collector/groups.h"
+
+enum job_amount {
+    AMOUNT_JOBS,
+    AMOUNT_CPUS,
+    AMOUNT_MEMORY_BYTES,
+    AMOUNT_GPUS,
+    AMOUNT_GPU_SHARDS,
+    AMOUNTS,
+};
+
+enum job_part {
+    ALL_BY_STATE,
+    LIVE_BY_STATE, /* those that wait or hold their resources: what has ended needs nothing */
+    HOLDING,       /* those that hold their resources, whatever their state is called */
+};
+
+/* A family and what it shows. Its labels are the name that jobs are added up by, then the type of a
+ * GPU, then the state. */
+struct job_sums_row {
+    size_t family;
+    enum job_amount amount;
+    enum job_part part;
+};
+
+struct job_sums_plan {
+    size_t key;      /* where in a struct job the symbol stands that they are added up by */
+    groups_cut *cut; /* NULL: it is one name */
+    bool says_zero;  /* of what Slurm configures: also the states that have no job there now */
+    bool is_bounded; /* of what users write: past the most frequent ones called other; no GPUs */
+    const struct job_sums_row *rows;
+    size_t n_rows;
+};
+
+enum { JOB_SUMS_MOST = 100 }; /* names of a bounded plan */
+
+void job_sums_collect(const struct job_sums_plan *plan, const struct section *section,
+                      struct metric_writer *writer);
+
+#endif

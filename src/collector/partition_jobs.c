@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs of each partition by state, and their CPUs, memory and GPUs. A job that may start in several
+ * partitions counts in each of them while it is pending, so that their sum may exceed the queue. */
+#include "collector/job_sums.h"
+
+enum { STATE_TOTAL, CPUS, MEMORY, GPUS };
+
+static const struct family families[] = {
+    [STATE_TOTAL] = { "slurm_partition_job_state_total",
+                      METRIC_GAUGE,
+                      "Jobs of a partition by state; every task of a job array counts, and a job "
+                      "that may start in several partitions in each of them.",
+                      { "partition", "state" } },
+    [CPUS] = { "slurm_partition_job_cpus",
+               METRIC_GAUGE,
+               "CPUs of a partition's jobs that wait or run, by state: allocated, or requested "
+               "while PENDING.",
+               { "partition", "state" } },
+    [MEMORY] = { "slurm_partition_job_memory_bytes",
+                 METRIC_GAUGE,
+                 "Memory of a partition's jobs that wait or run, by state: allocated, or requested "
+                 "while PENDING.",
+                 { "partition", "state" } },
+    [GPUS] = { "slurm_partition_job_gpus",
+               METRIC_GAUGE,
+               "GPUs of a partition's jobs that wait or run, by type and state: allocated, or "
+               "requested while PENDING; of type none where no type is named.",
+               { "partition", "type", "state" } },
+};
+
+static const struct job_sums_row rows[] = {
+    { STATE_TOTAL, AMOUNT_JOBS, ALL_BY_STATE },
+    { CPUS, AMOUNT_CPUS, LIVE_BY_STATE },
+    { MEMORY, AMOUNT_MEMORY_BYTES, LIVE_BY_STATE },
+    { GPUS, AMOUNT_GPUS, LIVE_BY_STATE },
+};
+
+static const struct job_sums_plan plan = {
+    .key = offsetof(struct job, partition),
+    .cut = groups_cut_at_commas,
+    .says_zero = true,
+    .rows = rows,
+    .n_rows = COUNT(rows),
+};
+
+static void collect(const struct section *section, struct metric_writer *writer)
+{
+    job_sums_collect(&plan, section, writer);
+}
+
+const struct collector collector_partition_jobs = {
+    .name = "partition_jobs",
+    .help = "jobs, CPUs, memory and GPUs of each partition by job state",
+    .kind = KIND_JOBS,
+    .families = families,
+    .n_families = COUNT(families),
+    .collect = collect,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Jobs of each QOS by state, and their CPUs, memory and GPUs. */
+#include "collector/job_sums.h"
+
+enum { JOBS, CPUS, MEMORY, GPUS };
+
+static const struct family families[] = {
+    [JOBS] = { "slurm_qos_jobs",
+               METRIC_GAUGE,
+               "Jobs of a QOS by state; every task of a job array counts.",
+               { "qos", "state" } },
+    [CPUS] = { "slurm_qos_job_cpus",
+               METRIC_GAUGE,
+               "CPUs of a QOS's jobs that wait or run, by state: allocated, or requested while "
+               "PENDING.",
+               { "qos", "state" } },
+    [MEMORY] = { "slurm_qos_job_memory_bytes",
+                 METRIC_GAUGE,
+                 "Memory of a QOS's jobs that wait or run, by state: allocated, or requested while "
+                 "PENDING.",
+                 { "qos", "state" } },
+    [GPUS] = { "slurm_qos_job_gpus",
+               METRIC_GAUGE,
+               "GPUs of a QOS's jobs that wait or run, by type and state: allocated, or requested "
+               "while PENDING; of type none where no type is named.",
+               { "qos", "type", "state" } },
+};
+
+static const struct job_sums_row rows[] = {
+    { JOBS, AMOUNT_JOBS, ALL_BY_STATE },
+    { CPUS, AMOUNT_CPUS, LIVE_BY_STATE },
+    { MEMORY, AMOUNT_MEMORY_BYTES, LIVE_BY_STATE },
+    { GPUS, AMOUNT_GPUS, LIVE_BY_STATE },
+};
+
+static const struct job_sums_plan plan = {
+    .key = offsetof(struct job, qos),
+    .says_zero = true,
+    .rows = rows,
+    .n_rows = COUNT(rows),
+};
+
+static void collect(const struct section *section, struct metric_writer *writer)
+{
+    job_sums_collect(&plan, section, writer);
+}
+
+const struct collector collector_qos = {
+    .name = "qos",
+    .help = "jobs, CPUs, memory and GPUs of each QOS by job state",
+    .kind = KIND_JOBS,
+    .families = families,
+    .n_families = COUNT(families),
+    .collect = collect,
+};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/trace.h"
+
+#include "base/arena.h"
+#include "http/trace_page.h"
+
+#include <stdatomic.h>
+
+#define SENTENCE "text/plain; charset=utf-8"
+
+struct http_trace {
+    struct http_trace_config config;
+    atomic_bool is_open;
+};
+
+/* How each outcome of a post is told; where no sentence stands here, it is the error's. */
+static const struct outcome {
+    int code;
+    unsigned status;
+    const char *retry_after; /* seconds, or NULL */
+    const char *sentence;
+} outcomes[] = {
+    { 0, 200, NULL, "taken and shown\n" },
+    { 1, 202, NULL, "taken; shown as soon as the job is known to be in the queue, and yours\n" },
+    { -EBADMSG, 400, NULL, NULL },
+    { -EACCES, 403, NULL, NULL },
+    { -EFBIG, 413, NULL, NULL },
+    { -EBUSY, 429, "1", NULL },
+    { -ENOSPC, 429, "60", NULL },
+};
+
+static const struct outcome cannot_unseal = { 0, 503, "10", NULL };
+
+static const struct outcome *outcome_of(int code)
+{
+    size_t i = 0;
+
+    while (outcomes[i].code != code)
+        i++;
+    return &outcomes[i];
+}
+
+static void reply(struct http_exchange *x, const struct outcome *outcome, const struct err *err)
+{
+    char line[sizeof(err->text) + 1];
+
+    if (outcome->retry_after)
+        http_add_header(x, "Retry-After", outcome->retry_after);
+    snprintf(line, sizeof(line), "%s\n", err->text);
+    http_reply(x, outcome->status, SENTENCE, str_of(outcome->sentence ? outcome->sentence : line));
+}
+
+static void take(struct http_trace *trace, struct http_exchange *x, struct str body,
+                 const struct trace_identity *who)
+{
+    struct err err = { 0 };
+    bool is_simulated;
+    struct section *jobs = trace->config.jobs(trace->config.ctx, &is_simulated);
+    int code = trace_post(trace->config.trace, body, who, jobs, &err);
+
+    section_unref(jobs);
+    reply(x, outcome_of(code), &err);
+}
+
+static void refuse_credential(struct http_trace *trace, struct http_exchange *x, int code,
+                              const struct err *err)
+{
+    enum trace_refusal why = TRACE_UNPROVED;
+    const struct outcome *outcome = &cannot_unseal;
+
+    if (code == -EACCES || code == -EFBIG) {
+        why = code == -EACCES ? TRACE_DENIED : TRACE_GARBLED;
+        outcome = outcome_of(code);
+    } else {
+        LOG(trace->config.log, LOG_WARN, "the credential of a traced job cannot be opened",
+            LOG_STR("error", err->text));
+    }
+    trace_refuse(trace->config.trace, why);
+    reply(x, outcome, err);
+}
+
+static void take_credential(struct http_trace *trace, struct http_exchange *x, struct str text)
+{
+    struct err err = { 0 };
+    struct buf body;
+    uid_t uid;
+    int code;
+
+    buf_init(&body, TRACE_BODY_MAX);
+    code = trace->config.unseal(trace->config.munge_socket, text, &body, &uid, &err);
+    if (code < 0)
+        refuse_credential(trace, x, code, &err);
+    else
+        take(trace, x, buf_str(&body), &(struct trace_identity){ .proof = TRACE_UID, .uid = uid });
+    buf_free(&body);
+}
+
+/* As munge(1) prints it, with white space around it or without. */
+static bool is_credential(struct str text)
+{
+    return str_starts(str_trim(text), STR("MUNGE:"));
+}
+
+/* Without a credential there is a password, or no proof is asked for: begin_post has seen to that.
+ * Then a password that is not the owner's will do too: all jobs may share one. */
+static void work_on_post(void *ctx, struct http_exchange *x)
+{
+    struct http_trace *trace = ctx;
+    struct str body = http_request_body(x);
+    struct trace_identity who = { .proof = TRACE_ANYBODY };
+
+    if (is_credential(body)) {
+        take_credential(trace, x, str_trim(body));
+        return;
+    }
+    if (http_user(x).n && !atomic_load(&trace->is_open))
+        who = (struct trace_identity){ .proof = TRACE_NAME, .name = http_user(x) };
+    take(trace, x, body, &who);
+}
+
+static enum http_verdict begin_post(void *ctx, struct http_exchange *x)
+{
+    struct http_trace *trace = ctx;
+
+    if (http_header(x, "Origin").n) {
+        trace_refuse(trace->config.trace, TRACE_UNPROVED);
+        http_reply(x, 403, SENTENCE, STR("not from a web page, please\n"));
+        return HTTP_DONE;
+    }
+    if (is_credential(http_request_body(x)) || http_user(x).n || atomic_load(&trace->is_open))
+        return HTTP_WORK;
+    trace_refuse(trace->config.trace, TRACE_UNPROVED);
+    http_reply_unauthorized(x, "prove that the job is yours: send the post as a munge credential, "
+                               "or with your name and password\n");
+    return HTTP_DONE;
+}
+
+static enum http_verdict begin_page(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    (void)x;
+    return HTTP_WORK;
+}
+
+static void work_on_page(void *ctx, struct http_exchange *x)
+{
+    struct http_trace *trace = ctx;
+    bool is_simulated = false;
+    struct section *jobs = trace->config.jobs(trace->config.ctx, &is_simulated);
+    struct section *traces = trace_section(trace->config.trace, jobs);
+    struct buf page;
+
+    buf_init(&page, TRACE_PAGE_BYTES);
+    trace_page(&page, traces, jobs, is_simulated);
+    http_add_header(x, "Cache-Control", "no-store");
+    http_reply(x, 200, "text/html; charset=utf-8", buf_str(&page));
+    buf_free(&page);
+    section_unref(traces);
+    section_unref(jobs);
+}
+
+struct http_trace *http_trace_new(const struct http_trace_config *config)
+{
+    struct http_trace *trace = heap_alloc(sizeof(*trace));
+
+    trace->config = *config;
+    atomic_init(&trace->is_open, config->is_open);
+    return trace;
+}
+
+struct http_trace *http_trace_free(struct http_trace *trace)
+{
+    free(trace);
+    return NULL;
+}
+
+void http_trace_set_open(struct http_trace *trace, bool is_open)
+{
+    atomic_store(&trace->is_open, is_open);
+}
+
+void http_trace_routes(struct http_trace *trace, struct http_route to[HTTP_TRACE_ROUTES])
+{
+    to[0] = (struct http_route){
+        .method = "GET",
+        .path = trace->config.path,
+        .handle = begin_page,
+        .work = work_on_page,
+        .ctx = trace,
+    };
+    to[1] = (struct http_route){
+        .method = "POST",
+        .path = trace->config.path,
+        .max_body = TRACE_BODY_MAX,
+        .access = HTTP_OTHER_PROOF,
+        .handle = begin_post,
+        .work = work_on_post,
+        .ctx = trace,
+    };
+}

@@ -1,0 +1,723 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The collectors that are made of neither jobs nor nodes, on a few rows each. */
+#include "collected.h"
+
+#include <math.h>
+
+static symbol put(struct section *section, const char *text)
+{
+    return symbols_put(&section->symbols, str_of(text));
+}
+
+static void check_samples(const char *collector, const struct section *section, size_t samples)
+{
+    struct collected collected = collect_from(collector, section);
+
+    assert_int_equal(collected.samples, samples);
+    assert_int_equal(collected.duplicates, 0);
+    buf_free(&collected.text);
+}
+
+static struct section *new_licenses(struct license *license, size_t n)
+{
+    struct section *section = section_new(KIND_LICENSES);
+
+    section->licenses.license = license;
+    section->licenses.n = n;
+    return section;
+}
+
+static void licences_say_zero_and_leave_out_what_is_unknown(void **state)
+{
+    struct license license[] = {
+        { .total = 10,
+          .used = 10,
+          .free = 0,
+          .reserved = 0,
+          .last_consumed = MODEL_UNKNOWN_U64,
+          .last_deficit = MODEL_UNKNOWN_U64 },
+        { .total = 5, .used = 1, .free = 2, .reserved = 2, .last_consumed = 3, .last_deficit = 0 },
+    };
+    struct section *section = new_licenses(license, COUNT(license));
+
+    (void)state;
+    license[0].name = put(section, "matlab");
+    license[1].name = put(section, "ansys@\"flex\"");
+    check_family("licenses", section, "slurm_lic_total",
+                 "slurm_lic_total{name=\"matlab\"} 10\n"
+                 "slurm_lic_total{name=\"ansys@\\\"flex\\\"\"} 5\n");
+    check_family("licenses", section, "slurm_lic_used",
+                 "slurm_lic_used{name=\"matlab\"} 10\n"
+                 "slurm_lic_used{name=\"ansys@\\\"flex\\\"\"} 1\n");
+    check_family("licenses", section, "slurm_lic_free",
+                 "slurm_lic_free{name=\"matlab\"} 0\n"
+                 "slurm_lic_free{name=\"ansys@\\\"flex\\\"\"} 2\n");
+    check_family("licenses", section, "slurm_lic_reserved",
+                 "slurm_lic_reserved{name=\"matlab\"} 0\n"
+                 "slurm_lic_reserved{name=\"ansys@\\\"flex\\\"\"} 2\n");
+    check_family("licenses", section, "slurm_lic_last_consumed",
+                 "slurm_lic_last_consumed{name=\"ansys@\\\"flex\\\"\"} 3\n");
+    check_family("licenses", section, "slurm_lic_last_deficit",
+                 "slurm_lic_last_deficit{name=\"ansys@\\\"flex\\\"\"} 0\n");
+    section_unref(section);
+}
+
+static struct section *new_reservations(struct reservation *reservation, size_t n)
+{
+    struct section *section = section_new(KIND_RESERVATIONS);
+
+    section->reservations.reservation = reservation;
+    section->reservations.n = n;
+    return section;
+}
+
+static void a_reservation_tells_who_when_and_where(void **state)
+{
+    struct reservation reservation[] = {
+        { .node_count = 3,
+          .core_count = 12,
+          .is_active = true,
+          .start_time = 1794744000,
+          .end_time = 1794830400 },
+        { .node_count = MODEL_UNKNOWN_U32, .core_count = MODEL_UNKNOWN_U32 },
+    };
+    struct section *section = new_reservations(reservation, COUNT(reservation));
+
+    (void)state;
+    reservation[0].name = put(section, "course");
+    reservation[0].nodes = put(section, "n[1-2],g1,n1");
+    reservation[0].accounts = put(section, "bio,phys");
+    reservation[0].partition = put(section, "gpu");
+    reservation[0].flags = put(section, "IGNORE_JOBS,SPEC_NODES");
+    reservation[1].name = put(section, "later");
+    reservation[1].users = put(section, "ro\not");
+    check_family("reservations", section, "slurm_reservation_info",
+                 "slurm_reservation_info{reservation=\"course\",users=\"\",accounts=\"bio,phys\","
+                 "partition=\"gpu\",flags=\"IGNORE_JOBS,SPEC_NODES\"} 1\n"
+                 "slurm_reservation_info{reservation=\"later\",users=\"ro\\not\",accounts=\"\","
+                 "partition=\"\",flags=\"\"} 1\n");
+    check_family("reservations", section, "slurm_reservation_active",
+                 "slurm_reservation_active{reservation=\"course\"} 1\n"
+                 "slurm_reservation_active{reservation=\"later\"} 0\n");
+    check_family("reservations", section, "slurm_reservation_start_time_seconds",
+                 "slurm_reservation_start_time_seconds{reservation=\"course\"} 1794744000\n");
+    check_family("reservations", section, "slurm_reservation_end_time_seconds",
+                 "slurm_reservation_end_time_seconds{reservation=\"course\"} 1794830400\n");
+    check_family("reservations", section, "slurm_reservation_nodes",
+                 "slurm_reservation_nodes{reservation=\"course\"} 3\n");
+    check_family("reservations", section, "slurm_reservation_cores",
+                 "slurm_reservation_cores{reservation=\"course\"} 12\n");
+    check_family("reservations", section, "slurm_reservation_node_info",
+                 "slurm_reservation_node_info{reservation=\"course\",node=\"n1\"} 1\n"
+                 "slurm_reservation_node_info{reservation=\"course\",node=\"n2\"} 1\n"
+                 "slurm_reservation_node_info{reservation=\"course\",node=\"g1\"} 1\n");
+    section_unref(section);
+}
+
+static void reservations_name_no_more_nodes_than_there_is_room_for(void **state)
+{
+    struct reservation reservation[4] = { 0 };
+    struct section *section = new_reservations(reservation, COUNT(reservation));
+    struct collected collected;
+
+    (void)state;
+    reservation[0].name = put(section, "most");
+    reservation[0].nodes = put(section, "n[1-19999]");
+    reservation[1].name = put(section, "too_many");
+    reservation[1].nodes = put(section, "m[1-2]");
+    reservation[2].name = put(section, "odd");
+    reservation[2].nodes = put(section, "m[1-");
+    reservation[3].name = put(section, "last");
+    reservation[3].nodes = put(section, "m1");
+    collected = collect_from("reservations", section);
+    assert_int_equal(collected.folded, 2);
+    assert_contains(collected.text.p, "{reservation=\"most\",node=\"n19999\"} 1\n");
+    assert_contains(collected.text.p, "{reservation=\"last\",node=\"m1\"} 1\n");
+    assert_null(strstr(collected.text.p, "reservation=\"too_many\",node"));
+    assert_null(strstr(collected.text.p, "reservation=\"odd\",node"));
+    buf_free(&collected.text);
+    section_unref(section);
+}
+
+static void a_reservation_told_twice_is_shown_once(void **state)
+{
+    struct reservation reservation[2] = { { .node_count = 1 }, { .node_count = 2 } };
+    struct section *section = new_reservations(reservation, COUNT(reservation));
+
+    (void)state;
+    reservation[0].name = reservation[1].name = put(section, "twin");
+    check_family("reservations", section, "slurm_reservation_nodes",
+                 "slurm_reservation_nodes{reservation=\"twin\"} 1\n");
+    check_samples("reservations", section, 4);
+    section_unref(section);
+}
+
+static struct section *new_shares(struct share *share, size_t n)
+{
+    struct section *section = section_new(KIND_SHARES);
+
+    section->shares.share = share;
+    section->shares.n = n;
+    return section;
+}
+
+static void shares_tell_parent_and_infinity(void **state)
+{
+    struct share share[] = {
+        { .raw_shares = 30,
+          .normalised_shares = 0.375,
+          .raw_usage = 1205,
+          .normalised_usage = 0.25,
+          .effective_usage = 0.5,
+          .factor = NAN,
+          .level = 0.75 },
+        { .is_parent = true,
+          .raw_shares = MODEL_UNKNOWN_U64,
+          .normalised_shares = NAN,
+          .raw_usage = 0,
+          .normalised_usage = 0,
+          .effective_usage = 0,
+          .factor = 1,
+          .level = INFINITY },
+        { .raw_shares = 1,
+          .normalised_shares = 0.1,
+          .raw_usage = 7,
+          .normalised_usage = NAN,
+          .effective_usage = NAN,
+          .factor = 0.125,
+          .level = 2 },
+    };
+    struct section *section = new_shares(share, COUNT(share));
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(share); i++)
+        share[i].account = put(section, "bio");
+    share[1].user = put(section, "alice");
+    share[2].user = put(section, "bob");
+    share[2].partition = put(section, "gpu");
+    check_family("fairshare", section, "slurm_account_fairshare_raw_shares",
+                 "slurm_account_fairshare_raw_shares{account=\"bio\"} 30\n");
+    check_family("fairshare", section, "slurm_account_fairshare_norm_shares",
+                 "slurm_account_fairshare_norm_shares{account=\"bio\"} 0.375\n");
+    check_family("fairshare", section, "slurm_account_fairshare_raw_usage",
+                 "slurm_account_fairshare_raw_usage{account=\"bio\"} 1205\n");
+    check_family("fairshare", section, "slurm_account_fairshare_norm_usage",
+                 "slurm_account_fairshare_norm_usage{account=\"bio\"} 0.25\n");
+    check_family("fairshare", section, "slurm_account_fairshare_effective_usage",
+                 "slurm_account_fairshare_effective_usage{account=\"bio\"} 0.5\n");
+    check_family("fairshare", section, "slurm_account_fairshare_factor", "");
+    check_family("fairshare", section, "slurm_account_fairshare_level",
+                 "slurm_account_fairshare_level{account=\"bio\"} 0.75\n");
+    check_family("fairshare", section, "slurm_account_fairshare_uses_parent", "");
+    check_family("fairshare", section, "slurm_user_fairshare_raw_shares",
+                 "slurm_user_fairshare_raw_shares{account=\"bio\",user=\"bob\",partition=\"gpu\"} "
+                 "1\n");
+    check_family("fairshare", section, "slurm_user_fairshare_uses_parent",
+                 "slurm_user_fairshare_uses_parent{account=\"bio\",user=\"alice\",partition=\"\"} "
+                 "1\n");
+    check_family("fairshare", section, "slurm_user_fairshare_raw_usage",
+                 "slurm_user_fairshare_raw_usage{account=\"bio\",user=\"alice\",partition=\"\"} 0\n"
+                 "slurm_user_fairshare_raw_usage{account=\"bio\",user=\"bob\",partition=\"gpu\"} "
+                 "7\n");
+    check_family("fairshare", section, "slurm_user_fairshare_factor",
+                 "slurm_user_fairshare_factor{account=\"bio\",user=\"alice\",partition=\"\"} 1\n"
+                 "slurm_user_fairshare_factor{account=\"bio\",user=\"bob\",partition=\"gpu\"} "
+                 "0.125\n");
+    check_family("fairshare", section, "slurm_user_fairshare_level",
+                 "slurm_user_fairshare_level{account=\"bio\",user=\"alice\",partition=\"\"} +Inf\n"
+                 "slurm_user_fairshare_level{account=\"bio\",user=\"bob\",partition=\"gpu\"} 2\n");
+    section_unref(section);
+}
+
+static void an_account_with_several_rows_has_the_first(void **state)
+{
+    struct share share[4] = {
+        { .raw_shares = 1 }, { .raw_shares = 2 }, { .raw_shares = 3 }, { .raw_shares = 4 }
+    };
+    struct section *section = new_shares(share, COUNT(share));
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(share); i++)
+        share[i].account = put(section, "bio");
+    share[1].partition = put(section, "gpu");
+    share[2].user = share[3].user = put(section, "alice");
+    check_family("fairshare", section, "slurm_account_fairshare_raw_shares",
+                 "slurm_account_fairshare_raw_shares{account=\"bio\"} 1\n");
+    check_family("fairshare", section, "slurm_user_fairshare_raw_shares",
+                 "slurm_user_fairshare_raw_shares{account=\"bio\",user=\"alice\",partition=\"\"} "
+                 "3\n");
+    check_samples("fairshare", section, 14);
+    section_unref(section);
+}
+
+static void users_beyond_the_ceiling_are_counted_as_folded(void **state)
+{
+    enum { USERS = 20003 };
+    struct share *share = heap_alloc(USERS * sizeof(*share));
+    struct section *section = new_shares(share, USERS);
+    struct collected collected;
+    char name[16];
+
+    (void)state;
+    for (unsigned i = 0; i < USERS; i++) {
+        snprintf(name, sizeof(name), "u%u", i);
+        share[i] = (struct share){ .user = put(section, name), .raw_shares = 1 };
+    }
+    collected = collect_from("fairshare", section);
+    assert_int_equal(collected.folded, 3);
+    assert_int_equal(collected.samples, 20000 * 7);
+    buf_free(&collected.text);
+    section_unref(section);
+    free(share);
+}
+
+struct limits {
+    struct section *section;
+    struct association association[8];
+    struct qos qos[4];
+    struct limit limit[32];
+};
+
+static void limits_init(struct limits *limits)
+{
+    struct associations *all;
+
+    *limits = (struct limits){ .section = section_new(KIND_ASSOCIATIONS) };
+    all = &limits->section->associations;
+    all->association = limits->association;
+    all->qos = limits->qos;
+    all->limit = limits->limit;
+}
+
+static void add_association(struct limits *limits, const char *account, const char *user,
+                            const char *partition)
+{
+    struct associations *all = &limits->section->associations;
+
+    all->association[all->n++] = (struct association){
+        .account = put(limits->section, account),
+        .user = put(limits->section, user),
+        .partition = put(limits->section, partition),
+        .first_limit = (uint32_t)all->n_limits,
+    };
+}
+
+static void add_qos(struct limits *limits, const char *name)
+{
+    struct associations *all = &limits->section->associations;
+
+    all->qos[all->n_qos++] =
+        (struct qos){ .name = put(limits->section, name), .first_limit = (uint32_t)all->n_limits };
+}
+
+/* Of the association or QOS that was added last. */
+static void add_limit(struct limits *limits, uint32_t *n_limits, enum limit_kind kind,
+                      const char *tres, uint64_t limit, uint64_t used)
+{
+    struct associations *all = &limits->section->associations;
+
+    all->limit[all->n_limits++] = (struct limit){
+        .kind = (uint8_t)kind, .tres = put(limits->section, tres), .limit = limit, .used = used
+    };
+    (*n_limits)++;
+}
+
+static void the_limits_of_an_account_are_those_of_its_own_row(void **state)
+{
+    struct limits limits;
+    uint32_t *n;
+
+    (void)state;
+    limits_init(&limits);
+    add_association(&limits, "bio", "", "gpu");
+    n = &limits.association[0].n_limits;
+    add_limit(&limits, n, LIMIT_JOBS, "", 99, 0);
+    add_association(&limits, "bio", "", "");
+    n = &limits.association[1].n_limits;
+    add_limit(&limits, n, LIMIT_TRES, "cpu", 100, 40);
+    add_limit(&limits, n, LIMIT_TRES, "mem", UINT64_C(1) << 40, 0);
+    add_limit(&limits, n, LIMIT_TRES, "gres/gpu:a100", 8, 8);
+    add_limit(&limits, n, LIMIT_JOBS, "", 0, 0);
+    add_limit(&limits, n, LIMIT_SUBMITTED, "", 500, MODEL_UNKNOWN_U64);
+    add_association(&limits, "bio", "alice", "");
+    n = &limits.association[2].n_limits;
+    add_limit(&limits, n, LIMIT_JOBS, "", 7, 3);
+    add_association(&limits, "bio", "", ""); /* of a second cluster, say */
+    n = &limits.association[3].n_limits;
+    add_limit(&limits, n, LIMIT_JOBS, "", 55, 0);
+    check_family("limits", limits.section, "slurm_account_cpu_limit",
+                 "slurm_account_cpu_limit{account=\"bio\"} 100\n");
+    check_family("limits", limits.section, "slurm_account_mem_limit",
+                 "slurm_account_mem_limit{account=\"bio\"} 1099511627776\n");
+    check_family("limits", limits.section, "slurm_account_job_alloc_limit",
+                 "slurm_account_job_alloc_limit{account=\"bio\"} 0\n");
+    check_family("limits", limits.section, "slurm_account_job_limit",
+                 "slurm_account_job_limit{account=\"bio\"} 500\n");
+    check_family("limits", limits.section, "slurm_association_jobs_limit",
+                 "slurm_association_jobs_limit{account=\"bio\",user=\"\",partition=\"gpu\"} 99\n"
+                 "slurm_association_jobs_limit{account=\"bio\",user=\"\",partition=\"\"} 0\n"
+                 "slurm_association_jobs_limit{account=\"bio\",user=\"alice\",partition=\"\"} 7\n");
+    check_family("limits", limits.section, "slurm_association_jobs_used",
+                 "slurm_association_jobs_used{account=\"bio\",user=\"\",partition=\"gpu\"} 0\n"
+                 "slurm_association_jobs_used{account=\"bio\",user=\"\",partition=\"\"} 0\n"
+                 "slurm_association_jobs_used{account=\"bio\",user=\"alice\",partition=\"\"} 3\n");
+    check_family("limits", limits.section, "slurm_association_submitted_jobs_used", "");
+    check_family("limits", limits.section, "slurm_association_tres_limit",
+                 "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"cpu\"} 100\n"
+                 "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"mem\"} 1099511627776\n"
+                 "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"gres/gpu:a100\"} 8\n");
+    check_family("limits", limits.section, "slurm_association_tres_used",
+                 "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"cpu\"} 40\n"
+                 "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"mem\"} 0\n"
+                 "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
+                 "\"gres/gpu:a100\"} 8\n");
+    section_unref(limits.section);
+}
+
+static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, const char *used)
+{
+    static const struct {
+        const char *prefix, *labels;
+    } owners[] = {
+        { "slurm_qos_", "qos=\"high\"" },
+        { "slurm_association_", "account=\"bio\",user=\"alice\",partition=\"gpu\"" },
+    };
+    const char *tres = has_tres ? ",tres=\"cpu\"" : "";
+    size_t n_owners = kind == LIMIT_USER_TRES ? 1 : 2;
+    struct collected collected;
+    struct limits limits;
+
+    limits_init(&limits);
+    add_association(&limits, "bio", "alice", "gpu");
+    add_limit(&limits, &limits.association[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
+    add_qos(&limits, "high");
+    add_limit(&limits, &limits.qos[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
+    collected = collect_from("limits", limits.section);
+    assert_int_equal(collected.samples, 2 * n_owners);
+    for (size_t i = 0; i < n_owners; i++) {
+        struct buf line;
+
+        buf_init(&line, 4096);
+        buf_printf(&line, "\n%s%s{%s%s} 10\n", owners[i].prefix, limit, owners[i].labels, tres);
+        assert_contains(collected.text.p, line.p);
+        buf_reset(&line);
+        buf_printf(&line, "\n%s%s{%s%s} 3\n", owners[i].prefix, used, owners[i].labels, tres);
+        assert_contains(collected.text.p, line.p);
+        buf_free(&line);
+    }
+    buf_free(&collected.text);
+    section_unref(limits.section);
+}
+
+static void each_kind_of_limit_has_its_families(void **state)
+{
+    (void)state;
+    check_kind(LIMIT_JOBS, false, "jobs_limit", "jobs_used");
+    check_kind(LIMIT_SUBMITTED, false, "submitted_jobs_limit", "submitted_jobs_used");
+    check_kind(LIMIT_WALL_SECONDS, false, "wall_limit_seconds", "wall_used_seconds");
+    check_kind(LIMIT_TRES, true, "tres_limit", "tres_used");
+    check_kind(LIMIT_TRES_SECONDS, true, "tres_time_limit_seconds", "tres_time_used_seconds");
+    check_kind(LIMIT_TRES_RUN_SECONDS, true, "running_tres_time_limit_seconds",
+               "running_tres_time_used_seconds");
+    check_kind(LIMIT_USER_JOBS, false, "user_jobs_limit", "user_jobs_used");
+    check_kind(LIMIT_USER_SUBMITTED, false, "user_submitted_jobs_limit",
+               "user_submitted_jobs_used");
+    check_kind(LIMIT_USER_TRES, true, "user_tres_limit", "user_tres_used");
+}
+
+static void hidden_data_is_told_by_word(void **state)
+{
+    struct section *section = section_new(KIND_CONFIG);
+
+    (void)state;
+    section->config.cluster = put(section, "hal\"9000");
+    section->config.version = put(section, "24.11.5");
+    section->config.hidden = 1 << PRIVATE_JOBS | 1 << PRIVATE_EVENTS;
+    check_family("config", section, "slurm_config_info",
+                 "slurm_config_info{cluster=\"hal\\\"9000\",version=\"24.11.5\"} 1\n");
+    check_family("config", section, "sonde_source_limited",
+                 "sonde_source_limited{reason=\"accounts\"} 0\n"
+                 "sonde_source_limited{reason=\"events\"} 1\n"
+                 "sonde_source_limited{reason=\"jobs\"} 1\n"
+                 "sonde_source_limited{reason=\"nodes\"} 0\n"
+                 "sonde_source_limited{reason=\"partitions\"} 0\n"
+                 "sonde_source_limited{reason=\"reservations\"} 0\n"
+                 "sonde_source_limited{reason=\"usage\"} 0\n"
+                 "sonde_source_limited{reason=\"users\"} 0\n");
+    section_unref(section);
+}
+
+static void traced_jobs_tell_of_themselves(void **state)
+{
+    struct section *section = section_new(KIND_TRACES);
+    struct traced_job job[] = {
+        { .id = 42,
+          .cpu_percent = 187.5,
+          .memory_bytes = 1048576,
+          .read_bytes = 0,
+          .write_bytes = NAN,
+          .threads = 8,
+          .allocated_cpus = 4,
+          .allocated_memory_bytes = UINT64_C(8) << 30,
+          .n_hosts = 2 },
+        { .id = 4294967295,
+          .cpu_percent = NAN,
+          .memory_bytes = NAN,
+          .read_bytes = NAN,
+          .write_bytes = NAN,
+          .threads = NAN,
+          .allocated_cpus = MODEL_UNKNOWN_U32,
+          .allocated_memory_bytes = MODEL_UNKNOWN_U64,
+          .first_host = 2,
+          .n_hosts = 1 },
+        { .id = 42, .cpu_percent = 1 },
+    };
+    struct traced_host host[] = { { .pid = 4711 }, { .pid = 12 }, { .pid = 0 } };
+
+    (void)state;
+    section->traces =
+        (struct traces){ .job = job, .n = COUNT(job), .host = host, .n_hosts = COUNT(host) };
+    job[0].user = job[2].user = put(section, "al\\ice");
+    host[0].name = put(section, "n1");
+    host[1].name = put(section, "n2");
+    check_family("trace", section, "slurm_proc_cpu_usage",
+                 "slurm_proc_cpu_usage{jobid=\"42\",username=\"al\\\\ice\"} 187.5\n");
+    check_family("trace", section, "slurm_proc_mem_usage",
+                 "slurm_proc_mem_usage{jobid=\"42\",username=\"al\\\\ice\"} 1048576\n");
+    check_family("trace", section, "slurm_proc_read_bytes",
+                 "slurm_proc_read_bytes{jobid=\"42\",username=\"al\\\\ice\"} 0\n");
+    check_family("trace", section, "slurm_proc_write_bytes", "");
+    check_family("trace", section, "slurm_proc_threadcount",
+                 "slurm_proc_threadcount{jobid=\"42\",username=\"al\\\\ice\"} 8\n");
+    check_family("trace", section, "slurm_proc_pid",
+                 "slurm_proc_pid{jobid=\"42\",hostname=\"n1\"} 4711\n"
+                 "slurm_proc_pid{jobid=\"42\",hostname=\"n2\"} 12\n");
+    check_family("trace", section, "slurm_job_cpu_alloc", "slurm_job_cpu_alloc{jobid=\"42\"} 4\n");
+    check_family("trace", section, "slurm_job_mem_alloc",
+                 "slurm_job_mem_alloc{jobid=\"42\"} 8589934592\n");
+    section_unref(section);
+}
+
+/* Everything unknown, as a release tells it that has none of it. */
+static struct section *new_diag(void)
+{
+    struct section *section = section_new(KIND_DIAG);
+
+    memset(&section->diag, 0xff, sizeof(section->diag));
+    section->diag.time = section->diag.reset_time = 0;
+    section->diag.jobs_time = section->diag.backfill_last_time = 0;
+    section->diag.main.exit = section->diag.backfill.exit = NULL;
+    section->diag.main.n_exits = section->diag.backfill.n_exits = 0;
+    section->diag.backfill_is_active = false;
+    section->diag.rpc_by_type = section->diag.rpc_by_user = NULL;
+    section->diag.n_rpc_by_type = section->diag.n_rpc_by_user = 0;
+    section->diag.rpc_pending = NULL;
+    section->diag.n_rpc_pending = 0;
+    section->diag.running = NULL;
+    return section;
+}
+
+static struct rpc rpc(symbol name, uint64_t count, uint64_t total_usec)
+{
+    return (struct rpc){ .name = name,
+                         .count = count,
+                         .total_usec = total_usec,
+                         .queued = MODEL_UNKNOWN_U64,
+                         .dropped = MODEL_UNKNOWN_U64,
+                         .last_cycle = MODEL_UNKNOWN_U64,
+                         .max_cycle = MODEL_UNKNOWN_U64 };
+}
+
+static void statistics_have_the_names_and_units_that_dashboards_know(void **state)
+{
+    struct section *section = new_diag();
+    struct diag *diag = &section->diag;
+    struct rpc types[] = { rpc(put(section, "REQUEST_PING"), 6, 1955),
+                           rpc(put(section, "REQUEST_NEVER"), 0, 0) };
+    struct rpc users[] = { rpc(put(section, "root"), 10, 500), rpc(put(section, "nobody"), 1, 2),
+                           rpc(put(section, "nobody"), 3, 4) };
+
+    (void)state;
+    diag->rpc_by_type = types;
+    diag->n_rpc_by_type = COUNT(types);
+    diag->rpc_by_user = users;
+    diag->n_rpc_by_user = COUNT(users);
+    diag->server_threads = 3;
+    diag->dbd_agent_queue = 0;
+    diag->backfilled_jobs = 8;
+    diag->backfill.count = 21;
+    diag->backfill.total_usec = 20013;
+    diag->backfill.last_depth = 6;
+    diag->backfill_last_depth_tried = 4;
+    check_family("diag", section, "slurm_rpc_user_count",
+                 "slurm_rpc_user_count{user=\"root\"} 10\n"
+                 "slurm_rpc_user_count{user=\"nobody\"} 4\n");
+    check_family("diag", section, "slurm_rpc_user_total_time",
+                 "slurm_rpc_user_total_time{user=\"root\"} 500\n"
+                 "slurm_rpc_user_total_time{user=\"nobody\"} 6\n");
+    check_family("diag", section, "slurm_rpc_msg_type_count",
+                 "slurm_rpc_msg_type_count{type=\"REQUEST_PING\"} 6\n"
+                 "slurm_rpc_msg_type_count{type=\"REQUEST_NEVER\"} 0\n");
+    check_family("diag", section, "slurm_rpc_msg_type_avg_time",
+                 "slurm_rpc_msg_type_avg_time{type=\"REQUEST_PING\"} 325\n");
+    check_family("diag", section, "slurm_rpc_msg_type_total_time",
+                 "slurm_rpc_msg_type_total_time{type=\"REQUEST_PING\"} 1955\n"
+                 "slurm_rpc_msg_type_total_time{type=\"REQUEST_NEVER\"} 0\n");
+    check_family("diag", section, "slurm_daemon_thread_count", "slurm_daemon_thread_count 3\n");
+    check_family("diag", section, "slurm_dbd_agent_queue_size", "slurm_dbd_agent_queue_size 0\n");
+    check_family("diag", section, "slurm_backfill_job_count", "slurm_backfill_job_count 8\n");
+    check_family("diag", section, "slurm_backfill_cycle_count", "slurm_backfill_cycle_count 21\n");
+    check_family("diag", section, "slurm_backfill_last_depth", "slurm_backfill_last_depth 6\n");
+    check_family("diag", section, "slurm_backfill_last_depth_try_sched",
+                 "slurm_backfill_last_depth_try_sched 4\n");
+    check_family("diag", section, "slurm_backfill_cycle_counter",
+                 "slurm_backfill_cycle_counter 21\n");
+    section_unref(section);
+}
+
+static void what_slurm_counts_goes_on_and_the_rest_is_of_now(void **state)
+{
+    struct section *section = new_diag();
+    struct diag *diag = &section->diag, running;
+    symbol ping = put(section, "REQUEST_PING"), root = put(section, "root");
+    struct rpc type_now = rpc(ping, 1, 10), type_ever = rpc(ping, 1001, 2500000);
+    struct rpc user_now = rpc(root, 2, 20), user_ever = rpc(root, 1002, 1);
+    struct cycle_exit exit = { put(section, "End of job queue"), 77 };
+    struct pending_rpc waiting = { put(section, "REQUEST_LAUNCH_PROLOG"), 6017, 5 };
+
+    (void)state;
+    type_now.queued = 4;
+    type_now.dropped = 0;
+    type_now.last_cycle = 2;
+    type_now.max_cycle = 9;
+    type_ever.dropped = 3;
+    diag->reset_time = 1794700800;
+    diag->agent_queue = 1;
+    diag->agent_count = 2;
+    diag->agent_threads = 3;
+    diag->clock_usec = 27;
+    diag->jobs_submitted = 5;
+    diag->main = (struct cycle){ .count = 2,
+                                 .last_usec = 122,
+                                 .max_usec = 5514,
+                                 .mean_usec = 2818,
+                                 .total_usec = MODEL_UNKNOWN_U64,
+                                 .last_depth = MODEL_UNKNOWN_U64,
+                                 .mean_depth = 3,
+                                 .total_depth = MODEL_UNKNOWN_U64,
+                                 .last_queue = 1,
+                                 .mean_queue = MODEL_UNKNOWN_U64,
+                                 .total_queue = MODEL_UNKNOWN_U64 };
+    diag->backfill_is_active = true;
+    diag->backfill_last_time = 1794769493;
+    diag->rpc_by_type = &type_now;
+    diag->rpc_by_user = &user_now;
+    diag->n_rpc_by_type = diag->n_rpc_by_user = 1;
+    diag->rpc_pending = &waiting;
+    diag->n_rpc_pending = 1;
+    running = *diag;
+    running.jobs_submitted = 905;
+    running.main.count = 802;
+    running.main.total_usec = 1500000;
+    running.main.exit = &exit;
+    running.main.n_exits = 1;
+    running.rpc_by_type = &type_ever;
+    running.rpc_by_user = &user_ever;
+    diag->running = &running;
+    check_family("scheduler", section, "slurm_scheduler_reset_time_seconds",
+                 "slurm_scheduler_reset_time_seconds 1794700800\n");
+    check_family("scheduler", section, "slurm_scheduler_agent_queue_messages",
+                 "slurm_scheduler_agent_queue_messages 1\n");
+    check_family("scheduler", section, "slurm_scheduler_agents", "slurm_scheduler_agents 2\n");
+    check_family("scheduler", section, "slurm_scheduler_agent_threads",
+                 "slurm_scheduler_agent_threads 3\n");
+    check_family("scheduler", section, "slurm_scheduler_clock_call_seconds",
+                 "slurm_scheduler_clock_call_seconds 2.7e-8\n");
+    check_family("scheduler", section, "slurm_scheduler_jobs_submitted_total",
+                 "slurm_scheduler_jobs_submitted_total 905\n");
+    check_family("scheduler", section, "slurm_scheduler_jobs_started_total", "");
+    check_family("scheduler", section, "slurm_scheduler_cycles_total",
+                 "slurm_scheduler_cycles_total{scheduler=\"main\"} 802\n");
+    check_family("scheduler", section, "slurm_scheduler_cycle_seconds_total",
+                 "slurm_scheduler_cycle_seconds_total{scheduler=\"main\"} 1.5\n");
+    check_family("scheduler", section, "slurm_scheduler_last_cycle_seconds",
+                 "slurm_scheduler_last_cycle_seconds{scheduler=\"main\"} 0.000122\n");
+    check_family("scheduler", section, "slurm_scheduler_mean_cycle_seconds",
+                 "slurm_scheduler_mean_cycle_seconds{scheduler=\"main\"} 0.002818\n");
+    check_family("scheduler", section, "slurm_scheduler_max_cycle_seconds",
+                 "slurm_scheduler_max_cycle_seconds{scheduler=\"main\"} 0.005514\n");
+    check_family("scheduler", section, "slurm_scheduler_cycle_exits_total",
+                 "slurm_scheduler_cycle_exits_total{scheduler=\"main\",reason=\"End of job "
+                 "queue\"} 77\n");
+    check_family("scheduler", section, "slurm_scheduler_examined_jobs_total", "");
+    check_family("scheduler", section, "slurm_scheduler_mean_examined_jobs",
+                 "slurm_scheduler_mean_examined_jobs{scheduler=\"main\"} 3\n");
+    check_family("scheduler", section, "slurm_scheduler_last_queue_jobs",
+                 "slurm_scheduler_last_queue_jobs{scheduler=\"main\"} 1\n");
+    check_family("scheduler", section, "slurm_scheduler_backfill_active",
+                 "slurm_scheduler_backfill_active 1\n");
+    check_family("scheduler", section, "slurm_scheduler_backfill_last_cycle_time_seconds",
+                 "slurm_scheduler_backfill_last_cycle_time_seconds 1794769493\n");
+    check_family("scheduler", section, "slurm_scheduler_rpcs_total",
+                 "slurm_scheduler_rpcs_total{type=\"REQUEST_PING\"} 1001\n");
+    check_family("scheduler", section, "slurm_scheduler_rpc_seconds_total",
+                 "slurm_scheduler_rpc_seconds_total{type=\"REQUEST_PING\"} 2.5\n");
+    check_family("scheduler", section, "slurm_scheduler_rpcs_dropped_total",
+                 "slurm_scheduler_rpcs_dropped_total{type=\"REQUEST_PING\"} 3\n");
+    check_family("scheduler", section, "slurm_scheduler_rpcs_queued",
+                 "slurm_scheduler_rpcs_queued{type=\"REQUEST_PING\"} 4\n");
+    check_family("scheduler", section, "slurm_scheduler_rpc_last_batch",
+                 "slurm_scheduler_rpc_last_batch{type=\"REQUEST_PING\"} 2\n");
+    check_family("scheduler", section, "slurm_scheduler_rpc_max_batch",
+                 "slurm_scheduler_rpc_max_batch{type=\"REQUEST_PING\"} 9\n");
+    check_family("scheduler", section, "slurm_scheduler_user_rpcs_total",
+                 "slurm_scheduler_user_rpcs_total{user=\"root\"} 1002\n");
+    check_family("scheduler", section, "slurm_scheduler_user_rpc_seconds_total",
+                 "slurm_scheduler_user_rpc_seconds_total{user=\"root\"} 0.000001\n");
+    check_family("scheduler", section, "slurm_scheduler_pending_rpcs",
+                 "slurm_scheduler_pending_rpcs{type=\"REQUEST_LAUNCH_PROLOG\"} 5\n");
+    section_unref(section);
+}
+
+static void statistics_that_nobody_keeps_are_those_of_slurm(void **state)
+{
+    struct section *section = new_diag();
+
+    (void)state;
+    section->diag.jobs_failed = 4;
+    section->diag.backfilled_het_components = 2;
+    check_family("scheduler", section, "slurm_scheduler_jobs_failed_total",
+                 "slurm_scheduler_jobs_failed_total 4\n");
+    check_family("scheduler", section, "slurm_scheduler_backfilled_het_components_total",
+                 "slurm_scheduler_backfilled_het_components_total 2\n");
+    check_samples("scheduler", section, 3); /* and whether backfill is active */
+    check_samples("diag", section, 0);
+    section_unref(section);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(licences_say_zero_and_leave_out_what_is_unknown),
+        cmocka_unit_test(a_reservation_tells_who_when_and_where),
+        cmocka_unit_test(reservations_name_no_more_nodes_than_there_is_room_for),
+        cmocka_unit_test(a_reservation_told_twice_is_shown_once),
+        cmocka_unit_test(shares_tell_parent_and_infinity),
+        cmocka_unit_test(an_account_with_several_rows_has_the_first),
+        cmocka_unit_test(users_beyond_the_ceiling_are_counted_as_folded),
+        cmocka_unit_test(the_limits_of_an_account_are_those_of_its_own_row),
+        cmocka_unit_test(each_kind_of_limit_has_its_families),
+        cmocka_unit_test(hidden_data_is_told_by_word),
+        cmocka_unit_test(traced_jobs_tell_of_themselves),
+        cmocka_unit_test(statistics_have_the_names_and_units_that_dashboards_know),
+        cmocka_unit_test(what_slurm_counts_goes_on_and_the_rest_is_of_now),
+        cmocka_unit_test(statistics_that_nobody_keeps_are_those_of_slurm),
+    };
+
+    return RUN_TESTS(tests);
+}

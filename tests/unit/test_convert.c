@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "metric/convert.h"
+
+static const struct family families[] = {
+    { "plain", METRIC_GAUGE, "A \"gauge\" with \\ in its help.", { "name" } },
+    { "seen_total", METRIC_COUNTER, "A counter.", { NULL } },
+    { "met", METRIC_COUNTER, "A counter that OpenMetrics cannot call one.", { "name" } },
+    { "wait_seconds", METRIC_HISTOGRAM, "A histogram.", { "name" } },
+    { "bare_seconds", METRIC_HISTOGRAM, "A histogram without labels.", { NULL } },
+    { "silent", METRIC_GAUGE, "One without samples.", { NULL } },
+};
+
+static const char *const names[] = {
+    "",         "plain",
+    "le=\"1\"", ",le=\"1.0\"} 5\n# HELP plain forged\n# TYPE plain counter\nplain 7",
+    "\\",       "\xff\xfe",
+    "1.0",
+};
+
+static struct buf render(enum metric_format format, struct str const_labels)
+{
+    static const double bounds[] = { 0.5, 1, 2.5, 604800 };
+    static const uint64_t buckets[] = { 1, 2, 3, 4, 5 };
+    const struct histogram_view histogram = { bounds, COUNT(bounds), buckets, 1e21 };
+    struct metric_writer writer;
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    metric_writer_init(&writer, &out, format, const_labels, families, COUNT(families));
+    for (size_t i = 0; i < COUNT(families); i++) {
+        size_t n = families[i].labels[0] ? COUNT(names) : i + 1 < COUNT(families);
+
+        metric_begin(&writer, i);
+        for (size_t k = 0; k < n; k++) {
+            struct str name = str_of(names[k]);
+
+            if (families[i].type == METRIC_HISTOGRAM)
+                metric_histogram(&writer, &name, histogram);
+            else
+                metric_double(&writer, &name, 1.5 * (double)k);
+        }
+    }
+    metric_writer_free(&writer);
+    return out;
+}
+
+static void what_is_converted_is_what_would_have_been_written(void **state)
+{
+    static const struct str const_labels[] = { STR_INIT(""), STR_INIT("simulated=\"true\"") };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(const_labels); i++) {
+        struct buf text = render(METRIC_TEXT, const_labels[i]);
+        struct buf open = render(METRIC_OPENMETRICS, const_labels[i]);
+        struct buf out;
+
+        assert_false(str_eq(buf_str(&text), buf_str(&open)));
+        buf_init(&out, 1 << 20);
+        metric_convert(families, COUNT(families), buf_str(&text), METRIC_TEXT, METRIC_OPENMETRICS,
+                       &out);
+        assert_str(buf_str(&out), open.p);
+        buf_reset(&out);
+        metric_convert(families, COUNT(families), buf_str(&open), METRIC_OPENMETRICS, METRIC_TEXT,
+                       &out);
+        assert_str(buf_str(&out), text.p);
+        buf_free(&out);
+        buf_free(&text);
+        buf_free(&open);
+    }
+}
+
+static void nothing_is_converted_to_nothing(void **state)
+{
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 100);
+    metric_convert(families, COUNT(families), STR(""), METRIC_TEXT, METRIC_OPENMETRICS, &out);
+    assert_int_equal(out.n, 0);
+    buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_converted_is_what_would_have_been_written),
+        cmocka_unit_test(nothing_is_converted_to_nothing),
+    };
+
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is remembered from one look to the next: starts of jobs, counters of the scheduler. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "snapshot/counters.h"
+#include "snapshot/starts.h"
+
+enum { NOW = 1800000000 };
+
+static struct job started(uint32_t id, int64_t submit, int64_t start)
+{
+    return (struct job){ .id = id,
+                         .tasks = 1,
+                         .state = { JOB_RUNNING, 0 },
+                         .submit_time = submit,
+                         .eligible_time = submit,
+                         .start_time = start };
+}
+
+/* A section of these jobs, all of them in the partition cpu. */
+static struct section *look(struct starts *starts, const struct job *jobs, size_t n)
+{
+    struct section *section = section_new(KIND_JOBS);
+
+    section->wall_ns = (int64_t)NOW * NS_PER_SEC;
+    section->jobs.n = n;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, n);
+    for (size_t i = 0; i < n; i++) {
+        section->jobs.job[i] = jobs[i];
+        section->jobs.job[i].partition = symbols_put(&section->symbols, STR("cpu"));
+    }
+    starts_note(starts, section);
+    return section;
+}
+
+static uint64_t count_waits(const struct section *section)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < section->jobs.n_waits; i++)
+        for (size_t k = 0; k <= WAIT_BOUNDS; k++)
+            count += section->jobs.wait[i].buckets[k];
+    return count;
+}
+
+static uint64_t look_and_count(struct starts *starts, const struct job *jobs, size_t n)
+{
+    struct section *section = look(starts, jobs, n);
+    uint64_t count = count_waits(section);
+
+    section_unref(section);
+    return count;
+}
+
+static void what_ran_before_the_first_look_is_not_counted(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job jobs[] = { started(1, NOW - 50, NOW - 40) };
+
+    (void)state;
+    assert_int_equal(look_and_count(starts, jobs, 1), 0);
+    assert_int_equal(look_and_count(starts, jobs, 1), 0);
+    starts_free(starts);
+}
+
+static void a_start_is_counted_once_in_its_bucket(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job jobs[] = { started(1, NOW - 50, NOW - 40), started(2, NOW - 5000, NOW - 10) };
+    struct section *section;
+
+    (void)state;
+    look_and_count(starts, jobs, 1);
+    look_and_count(starts, jobs, 2);
+    section = look(starts, jobs, 2);
+    assert_int_equal(section->jobs.n_waits, 1);
+    assert_str(section_text(section, section->jobs.wait[0].partition), "cpu");
+    assert_int_equal(count_waits(section), 1);
+    for (size_t k = 0; k <= WAIT_BOUNDS; k++)
+        assert_int_equal(section->jobs.wait[0].buckets[k],
+                         k < WAIT_BOUNDS && wait_bounds[k] == 14400 ? 1 : 0);
+    assert_true(section->jobs.wait[0].sum == 4990);
+    section_unref(section);
+    starts_free(starts);
+}
+
+static void a_wait_is_counted_from_when_the_job_could_have_run(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job job = started(1, NOW - 5000, NOW);
+    struct section *section;
+
+    (void)state;
+    job.eligible_time = NOW - 20;
+    look_and_count(starts, NULL, 0);
+    section = look(starts, &job, 1);
+    assert_true(section->jobs.wait[0].sum == 20);
+    section_unref(section);
+    starts_free(starts);
+}
+
+static void a_start_that_is_told_of_late_is_still_counted(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 200, NOW - 100) };
+
+    (void)state;
+    look_and_count(starts, NULL, 0);
+    assert_int_equal(look_and_count(starts, jobs, 1), 1);
+    assert_int_equal(look_and_count(starts, jobs, 2), 2);
+    assert_int_equal(look_and_count(starts, jobs, 2), 2);
+    starts_free(starts);
+}
+
+static void a_requeued_job_starts_again(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job job = started(1, NOW - 50, NOW - 30);
+
+    (void)state;
+    look_and_count(starts, NULL, 0);
+    assert_int_equal(look_and_count(starts, &job, 1), 1);
+    job.start_time = NOW - 10;
+    assert_int_equal(look_and_count(starts, &job, 1), 2);
+    starts_free(starts);
+}
+
+static void what_waits_or_never_started_is_not_counted(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 50, NOW) };
+
+    (void)state;
+    jobs[0].state.base = JOB_PENDING;   /* its start is Slurm's guess */
+    jobs[1].state.base = JOB_CANCELLED; /* while it waited: it has no nodes */
+    look_and_count(starts, NULL, 0);
+    assert_int_equal(look_and_count(starts, jobs, 2), 0);
+    starts_free(starts);
+}
+
+static void a_start_in_a_far_future_hides_no_other(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job jobs[] = { started(1, NOW, NOW + 1000000), started(2, NOW - 50, NOW),
+                          started(3, NOW - 50, NOW + 1) };
+
+    (void)state;
+    look_and_count(starts, NULL, 0);
+    look_and_count(starts, jobs, 2);
+    assert_int_equal(look_and_count(starts, jobs, 3), 3);
+    starts_free(starts);
+}
+
+static const struct diag *note(struct counters *counters, const struct diag *diag,
+                               struct section **ret)
+{
+    struct section *section = section_new(KIND_DIAG);
+
+    section->diag = *diag;
+    for (size_t i = 0; i < diag->n_rpc_by_user; i++)
+        section->diag.rpc_by_user[i].name =
+            symbols_put(&section->symbols, diag->rpc_by_user[i].id ? STR("nobody") : STR("root"));
+    counters_note(counters, section);
+    *ret = section;
+    return section->diag.running;
+}
+
+static void a_counter_goes_on_over_midnight(void **state)
+{
+    static const struct {
+        int64_t reset_time;
+        uint64_t told, expected;
+    } looks[] = {
+        { 1000, 40, 40 },   /* what it was when sonde came */
+        { 1000, 50, 50 },   /* ten more */
+        { 2000, 3, 53 },    /* after midnight */
+        { 2000, 4, 54 },    /**/
+        { 3000, 400, 454 }, /* a busy night: more than before, all of it new */
+        { 3000, 0, 454 },   /* reset without a word */
+        { 3000, 5, 459 },
+    };
+    struct counters *counters = counters_new();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(looks); i++) {
+        struct diag diag = { .reset_time = looks[i].reset_time, .jobs_started = looks[i].told };
+        struct section *section;
+
+        assert_int_equal(note(counters, &diag, &section)->jobs_started, looks[i].expected);
+        assert_int_equal(section->diag.jobs_started, looks[i].told);
+        section_unref(section);
+    }
+    counters_free(counters);
+}
+
+static void what_midnight_does_not_reset_is_not_counted_twice(void **state)
+{
+    struct counters *counters = counters_new();
+    struct diag diag = { .reset_time = 1000, .backfilled_jobs = 70 };
+    struct section *section;
+
+    (void)state;
+    note(counters, &diag, &section);
+    section_unref(section);
+    diag.reset_time = 2000;
+    diag.backfilled_jobs = 75;
+    assert_int_equal(note(counters, &diag, &section)->backfilled_jobs, 75);
+    section_unref(section);
+    counters_free(counters);
+}
+
+static void what_is_not_told_for_once_is_not_lost(void **state)
+{
+    struct counters *counters = counters_new();
+    struct diag diag = { .reset_time = 1000, .jobs_failed = MODEL_UNKNOWN_U64 };
+    struct section *section;
+
+    (void)state;
+    assert_true(note(counters, &diag, &section)->jobs_failed == MODEL_UNKNOWN_U64);
+    section_unref(section);
+    diag.jobs_failed = 7;
+    note(counters, &diag, &section);
+    section_unref(section);
+    diag.jobs_failed = MODEL_UNKNOWN_U64;
+    assert_int_equal(note(counters, &diag, &section)->jobs_failed, 7);
+    section_unref(section);
+    counters_free(counters);
+}
+
+static void rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count(void **state)
+{
+    struct counters *counters = counters_new();
+    struct rpc rpcs[] = { { .id = 0, .count = 10, .total_usec = 100, .dropped = MODEL_UNKNOWN_U64 },
+                          { .id = 7, .count = 1, .total_usec = 5, .dropped = MODEL_UNKNOWN_U64 },
+                          { .id = 8, .count = 2, .total_usec = 6, .dropped = MODEL_UNKNOWN_U64 } };
+    struct diag diag = { .reset_time = 1000, .rpc_by_user = rpcs, .n_rpc_by_user = 3 };
+    const struct diag *running;
+    struct section *section;
+
+    (void)state;
+    note(counters, &diag, &section);
+    section_unref(section);
+    diag.reset_time = 2000; /* midnight resets the jobs, not the RPCs */
+    rpcs[0].count = 12;
+    running = note(counters, &diag, &section);
+    assert_int_equal(running->rpc_by_user[0].count, 12);
+    assert_int_equal(running->rpc_by_user[1].count, 1);
+    section_unref(section);
+    diag.n_rpc_by_user = 1; /* slurmctld has started again */
+    rpcs[0].count = 4;
+    running = note(counters, &diag, &section);
+    assert_int_equal(running->n_rpc_by_user, 3);
+    assert_int_equal(running->rpc_by_user[0].count, 16);
+    assert_true(running->rpc_by_user[0].dropped == MODEL_UNKNOWN_U64);
+    assert_str(section_text(section, running->rpc_by_user[1].name), "nobody");
+    assert_int_equal(running->rpc_by_user[1].count, 1);
+    assert_int_equal(running->rpc_by_user[2].count, 2);
+    section_unref(section);
+    diag.n_rpc_by_user = 3; /* both nobodies are back, and have begun anew */
+    rpcs[1].count = 0;
+    rpcs[2].total_usec = 5;
+    running = note(counters, &diag, &section);
+    assert_int_equal(running->rpc_by_user[1].count, 1);
+    assert_int_equal(running->rpc_by_user[2].total_usec, 11);
+    section_unref(section);
+    counters_free(counters);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ran_before_the_first_look_is_not_counted),
+        cmocka_unit_test(a_start_is_counted_once_in_its_bucket),
+        cmocka_unit_test(a_wait_is_counted_from_when_the_job_could_have_run),
+        cmocka_unit_test(a_start_that_is_told_of_late_is_still_counted),
+        cmocka_unit_test(a_requeued_job_starts_again),
+        cmocka_unit_test(what_waits_or_never_started_is_not_counted),
+        cmocka_unit_test(a_start_in_a_far_future_hides_no_other),
+        cmocka_unit_test(a_counter_goes_on_over_midnight),
+        cmocka_unit_test(what_midnight_does_not_reset_is_not_counted_twice),
+        cmocka_unit_test(what_is_not_told_for_once_is_not_lost),
+        cmocka_unit_test(rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count),
+    };
+
+    return RUN_TESTS(tests);
+}
