@@ -15,6 +15,7 @@ struct command {
 static const struct command commands[] = {
     { "exporter", "export what a Slurm cluster is doing to Prometheus",
       "prometheus-slurm-exporter" },
+    { "run", "run a command of a job, and trace what it uses", NULL },
 };
 
 enum { N_COMMANDS = COUNT(commands) };

@@ -1,0 +1,688 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde run: that the command notices nothing, and that what is told of it is true."""
+import base64
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import pty
+import resource
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from sonde import DEADLINE, SONDE, wait_until
+
+NO_MUNGE = "--munge-socket=/nonexistent"
+MUNGED = shutil.which("munged", path="/usr/sbin:/usr/local/sbin")
+PYTHON = sys.executable
+BURN = """
+import os, sys, time
+def burn(seconds):
+    while time.process_time() < seconds:
+        pass
+"""
+
+
+class Receiver:
+    """Stands in for the exporter: keeps what is posted, and answers as it is told to."""
+
+    def __init__(self, address=("127.0.0.1", 0), status=200, words=b""):
+        self.posts = []
+        self.hold = threading.Event()
+        self.hold.set()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.posts.append((self.path, self.headers, body))
+                outer.hold.wait()
+                with contextlib.suppress(OSError):
+                    self.send_response(outer.status)
+                    self.send_header("Content-Length", str(len(outer.words)))
+                    self.end_headers()
+                    self.wfile.write(outer.words)
+
+            def log_message(self, *_):
+                pass
+
+        self.status, self.words = status, words
+        self.server = http.server.ThreadingHTTPServer(address, Handler)
+        self.server.daemon_threads = True
+        self.address = "%s:%d" % self.server.server_address
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def samples(self):
+        return [json.loads(body) for _, _, body in list(self.posts)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.hold.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def environment(**changes):
+    """Ours, without a job's, and the changes; None takes a variable away."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith("SLURM_") and key not in ("SAMPLE_RATE", "http_proxy")}
+    env.update({"USER": "alice"}, **changes)
+    return {key: value for key, value in env.items() if value is not None}
+
+
+def start(*arguments, env=None, **options):
+    return subprocess.Popen([SONDE, "run", *arguments], env=env or environment(), text=True, **options)
+
+
+def run(*arguments, env=None, **options):
+    return subprocess.run([SONDE, "run", *arguments], env=env or environment(), text=True,
+                          capture_output=True, timeout=DEADLINE, **options)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def own_group():
+    """For SIGTSTP, which nobody heeds whose group has no parent elsewhere in the session."""
+    os.setpgid(0, 0)
+
+
+class Case(unittest.TestCase):
+    def receiver(self, **options):
+        receiver = self.enterContext(Receiver(**options))
+        receiver.env = environment(SLURM_EXPORTER=receiver.address, SLURM_JOB_ID="42")
+        return receiver
+
+    def directory(self):
+        return pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+
+class Command(Case):
+    """What the command, and whoever started it, can see."""
+
+    def test_the_exit_status_is_the_commands(self):
+        for script, status in (("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -KILL $$", 137),
+                               ("kill -TERM $$", 143), ("kill -SEGV $$", 139), ("kill -INT $$", 130)):
+            self.assertEqual(run("sh", "-c", script).returncode, status, script)
+
+    def test_a_command_that_cannot_be_started_is_told_as_by_a_shell(self):
+        missing, denied = run("sonde-no-such-command"), run("/etc/passwd")
+        self.assertEqual((missing.returncode, denied.returncode), (127, 126))
+        self.assertIn("sonde-no-such-command: there is no such command", missing.stderr)
+        self.assertIn("/etc/passwd: Permission denied", denied.stderr)
+        self.assertEqual(run("").returncode, 127)
+
+    @unittest.skipIf(os.geteuid() == 0, "root may enter every directory")
+    def test_a_directory_of_path_that_may_not_be_entered_is_passed_over(self):
+        directory = self.directory()
+        directory.chmod(0)
+        self.addCleanup(directory.chmod, 0o700)
+        env = environment(PATH=f"{directory}:{os.environ['PATH']}")
+        self.assertEqual(run("sonde-no-such-command", env=env).returncode, 127)
+        self.assertEqual(run("true", env=env).returncode, 0)
+
+    def test_a_missing_command_and_a_wrong_flag_are_told(self):
+        for arguments in ((), ("--",), ("--cmd",), ("--no-such-flag", "true")):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn("--help", result.stderr)
+
+    def test_the_command_line_is_taken_as_it_is(self):
+        for arguments in (["--", "echo", "-n", "--verbose"], ["echo", "-n", "--verbose"],
+                          ["--cmd", "echo", "-n", "--verbose"], ["--sample-rate", "5", "echo", "-n", "--verbose"]):
+            self.assertEqual(run(*arguments).stdout, "--verbose")
+        self.assertEqual(run("printf", "%s|", "", "a b", "--", "$HOME").stdout, "|a b|--|$HOME|")
+
+    def test_standard_input_and_output_pass_through(self):
+        text = "line\n" * 100000
+        result = run("--jobid=1", "--endpoint=127.0.0.1:1", "sh", "-c", "cat; echo careful >&2", input=text)
+        self.assertEqual(result.stdout, text)
+        self.assertEqual(result.stderr, "careful\n")
+
+    def test_descriptors_are_those_that_we_were_given(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        script = f"{PYTHON} -c 'import os; print(sorted(map(int, os.listdir(\"/proc/self/fd\"))))'"
+        for redirections in ("", "<&-", "2>&-", "<&- 2>&-"):
+            alone = subprocess.run(f"{script} {redirections}", shell=True, pass_fds=[write],
+                                   capture_output=True, text=True)
+            ours = subprocess.run(f"{SONDE} run {script} {redirections}", shell=True, pass_fds=[write],
+                                  capture_output=True, text=True, env=environment())
+            self.assertIn(str(write), alone.stdout)
+            self.assertEqual(ours.stdout, alone.stdout, redirections)
+        os.close(write)
+
+    def test_no_copy_of_a_descriptor_is_held_back(self):
+        """Who waits for the command to close its standard output does not wait for us."""
+        with start("sh", "-c", "echo x; exec >&-; read line", stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            self.assertEqual(process.stdout.read(), "x\n")
+            self.assertIsNone(process.poll())
+            process.stdin.close()
+            self.assertEqual(process.wait(DEADLINE), 1)
+
+    def test_group_session_directory_environment_and_signals_are_those_that_we_were_given(self):
+        script = ("import os, signal; print(os.getpgid(0), os.getsid(0), os.getcwd(), os.environ, "
+                  "signal.pthread_sigmask(signal.SIG_BLOCK, []), "
+                  "[n for n in range(1, 32) if signal.getsignal(n) == signal.SIG_IGN])")
+
+        def prepare():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGTERM])
+            for ignored in (signal.SIGHUP, signal.SIGCHLD):
+                signal.signal(ignored, signal.SIG_IGN)
+
+        command = [PYTHON, "-c", script]
+        ours = run(*command, cwd="/usr", preexec_fn=prepare)
+        alone = subprocess.run(command, cwd="/usr", preexec_fn=prepare, env=environment(),
+                               capture_output=True, text=True)
+        self.assertEqual(alone.stderr, "")
+        self.assertEqual(ours.stdout, alone.stdout)
+
+    def test_signals_are_passed_on(self):
+        script = 'trap "echo got term; exit 5" TERM; trap "echo got usr1" USR1; echo ready; ' \
+                 'while :; do sleep 0.05; done'
+        with start("sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(signal.SIGUSR1)
+            self.assertEqual(process.stdout.readline(), "got usr1\n")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.stdout.read(), "got term\n")
+            self.assertEqual(process.wait(DEADLINE), 5)
+
+    def test_an_ended_command_ends_us_whatever_it_was_ended_by(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT,
+                       signal.SIGSEGV, signal.SIGALRM, signal.SIGPIPE, signal.SIGRTMIN + 3):
+            with start("sh", "-c", "ulimit -c 0; echo ready; exec sleep 100", stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL) as process:
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(DEADLINE), 128 + number)
+
+    def test_a_killed_wrapper_takes_its_command_along(self):
+        with start("sh", "-c", "echo $$; exec sleep 100", stdout=subprocess.PIPE,
+                   stderr=subprocess.DEVNULL) as process:
+            child = int(process.stdout.readline())
+            process.kill()
+            process.wait(DEADLINE)
+            wait_until(lambda: not alive(child), "the command is gone")
+
+    def test_a_command_that_was_stopped_and_woken_by_others_goes_on(self):
+        with start("sh", "-c", "echo $$; read line; exit 7", stdin=subprocess.PIPE, preexec_fn=own_group,
+                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            child = int(process.stdout.readline())
+            for stop in (signal.SIGSTOP, signal.SIGTSTP):
+                os.kill(child, stop)
+                wait_until(lambda: self.state(child) == "T", "it has stopped")
+                os.kill(child, signal.SIGCONT)
+                wait_until(lambda: self.state(child) != "T", "it goes on")
+            self.assertNotEqual(self.state(process.pid), "T")
+            process.stdin.close()
+            self.assertEqual(process.wait(DEADLINE), 7)
+
+    def test_suspending_and_resuming_us_suspends_and_resumes_the_command(self):
+        """As Slurm does with a task: SIGTSTP, and SIGCONT later."""
+        with start("sh", "-c", "echo $$; read line; exit 7", stdin=subprocess.PIPE, preexec_fn=own_group,
+                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            child = int(process.stdout.readline())
+            process.send_signal(signal.SIGTSTP)
+            wait_until(lambda: self.state(child) == "T" and self.state(process.pid) == "T", "both have stopped")
+            process.send_signal(signal.SIGCONT)
+            wait_until(lambda: self.state(child) != "T" and self.state(process.pid) != "T", "both go on")
+            process.stdin.close()
+            self.assertEqual(process.wait(DEADLINE), 7)
+
+    @staticmethod
+    def state(pid):
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0]
+
+    def test_orphans_are_waited_for_and_outlive_us(self):
+        script = "(sleep 100 & echo $!); (true & echo $!); echo $PPID; read line"
+        with start("sh", "-c", script, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   stderr=subprocess.DEVNULL) as process:
+            lasting, ended, wrapper = (int(process.stdout.readline()) for _ in range(3))
+            wait_until(lambda: not os.path.exists(f"/proc/{ended}"), "no zombie is left")
+            with open(f"/proc/{lasting}/stat") as file:
+                self.assertEqual(int(file.read().rpartition(")")[2].split()[1]), wrapper)
+            process.stdin.close()
+            process.wait(DEADLINE)
+            self.assertTrue(alive(lasting))
+            os.kill(lasting, signal.SIGKILL)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "only root can make a PID namespace")
+    def test_it_can_be_the_first_process_of_a_container(self):
+        unshare = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--kill-child"]
+        if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+            self.skipTest("no namespaces can be made here")
+        result = subprocess.run([*unshare, SONDE, "run", "sh", "-c", "echo $PPID; kill -USR1 1; sleep 5"],
+                                capture_output=True, text=True, env=environment(), timeout=DEADLINE)
+        self.assertEqual((result.stdout, result.returncode), ("1\n", 128 + signal.SIGUSR1))
+
+
+class Terminal(Case):
+    """A shell with job control on a terminal."""
+
+    def setUp(self):
+        self.said = ""
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execve("/bin/sh", ["sh", "-i"], environment(PS1="$ ", ENV=None))
+        self.addCleanup(self.close)
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def expect(self, text):
+        def has_come():
+            while select.select([self.terminal], [], [], 0)[0]:
+                self.said += os.read(self.terminal, 4096).decode(errors="replace")
+            return text in self.said
+        wait_until(has_come, f"{text!r} on the terminal; it said {self.said!r}")
+        self.said = self.said.partition(text)[2]
+
+    def test_it_can_be_stopped_and_continued(self):
+        self.type(f"{SONDE} run sh -c 'echo rea''dy; read line; echo got $line; exit 6'\n")
+        self.expect("ready")
+        self.type("\x1a")
+        self.expect("Stopped")
+        self.type("echo sh''ell\n")
+        self.expect("shell")
+        self.type("fg\n")
+        self.type("this\n")
+        self.expect("got this")
+        self.type("echo status=$?.\n")
+        self.expect("status=6.")
+
+    def test_the_terminals_interrupt_comes_once_and_ends_a_loop(self):
+        self.type(f"for i in 1 2 3; do {SONDE} run sh -c "
+                  "'trap \"n=\\${n}x; echo int=\\$n.\" INT; echo rea''dy; read a; read b'; done\n")
+        self.expect("ready")
+        self.type("\x03")
+        self.expect("int=x.")
+        self.type("\n\n")
+        self.expect("ready")  # it was not ended by it, so the loop goes on
+        self.type("\n\n")
+        self.expect("ready")
+        self.type("\n\n")
+        self.type(f"for i in 1 2 3; do echo tu''rn $i; {SONDE} run sleep 100; done\n")
+        self.expect("turn 1")
+        wait_until(self.sleeps, "the command runs")
+        self.type("\x03")
+        self.type("echo sta''tus=$?.\n")
+        self.expect("status=130.")
+        self.assertNotIn("turn 2", self.said)
+
+    def sleeps(self):
+        group = os.tcgetpgrp(self.terminal)
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                name, _, rest = path.read_text().partition(" (")[2].rpartition(")")
+                if name == "sleep" and int(rest.split()[2]) == group:
+                    return True
+        return False
+
+
+class Trace(Case):
+    """What is posted."""
+
+    def test_a_sample_says_what_it_must(self):
+        receiver = self.receiver()
+        receiver.env.update(SLURM_STEP_ID="3", SLURM_PROCID="17", SAMPLE_RATE="0.5")
+        with start(NO_MUNGE, "sh", "-c", "echo $$; read line", env=receiver.env, stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE) as process:
+            pid = int(process.stdout.readline())
+            wait_until(lambda: receiver.posts, "a post")
+            process.stdin.close()
+        path, headers, _ = receiver.posts[0]
+        sample = receiver.samples()[0]
+        self.assertEqual((path, headers["Content-Type"]), ("/trace", "application/json"))
+        self.assertEqual(set(sample), {"job_id", "pid", "cpus", "threads", "mem", "read_bytes", "write_bytes",
+                                       "username", "hostname", "step", "task", "period"})
+        expected = {"job_id": 42, "pid": pid, "threads": 1, "username": "alice", "step": 3, "task": 17,
+                    "period": 0.5, "hostname": socket.gethostname()}
+        self.assertEqual({key: sample[key] for key in expected}, expected)
+        self.assertGreater(sample["mem"], 100000)
+        self.assertLess(sample["cpus"], 100)
+
+    def test_the_first_post_does_not_wait_for_a_period(self):
+        receiver = self.receiver()
+        with start(NO_MUNGE, "--sample-rate=600", "sh", "-c", "read line", env=receiver.env,
+                   stdin=subprocess.PIPE) as process:
+            wait_until(lambda: receiver.posts, "a post")
+            process.stdin.close()
+
+    def last_sample(self, script):
+        """The second of two. It has 50 ms to arrive in, which a busy machine may not give it every time."""
+        for _ in range(5):
+            receiver = self.receiver()
+            with start(NO_MUNGE, "--sample-rate=600", PYTHON, "-c", script, env=receiver.env,
+                       stdin=subprocess.PIPE) as process:
+                wait_until(lambda: receiver.posts, "the first post")
+                process.stdin.close()
+            if len(receiver.posts) == 2:
+                return receiver.samples()[1]
+        raise AssertionError("no last post")
+
+    def test_the_last_post_says_that_all_is_over(self):
+        sample = self.last_sample(BURN + "burn(0.5); sys.stdin.readline(); burn(2)")
+        self.assertEqual((sample["threads"], sample["mem"], sample["period"]), (0, 0, 0))
+        self.assertGreater(sample["cpus"], 10)
+
+    def test_of_a_moment_no_use_of_processors_is_told(self):
+        sample = self.last_sample("import sys, time; sys.stdin.readline(); time.sleep(0.2)")
+        self.assertNotIn("cpus", sample)
+        self.assertEqual((sample["threads"], sample["period"]), (0, 0))
+
+    def test_posts_come_at_the_sample_rate(self):
+        receiver = self.receiver()
+        began = time.monotonic()
+        with start(NO_MUNGE, "sh", "-c", "read line", env=dict(receiver.env, SAMPLE_RATE="0.2"),
+                   stdin=subprocess.PIPE) as process:
+            wait_until(lambda: len(receiver.posts) >= 10, "ten posts")
+            took = time.monotonic() - began
+            process.stdin.close()
+        self.assertGreater(took, 1.8)
+        self.assertEqual({sample["period"] for sample in receiver.samples()[:10]}, {0.2})
+
+    def assert_cpu_is_told(self, script, seconds, rate=0.4):
+        """Samples of equal length whose mean is the processor time that was used."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        began = time.monotonic()
+        result = run(f"--sample-rate={rate}", "--dry-run", PYTHON, "-c", BURN + script)
+        took = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.assertGreater(used, seconds)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreaterEqual(len(samples), 3)
+        told = sum(sample.get("cpus", 0) for sample in samples[1:]) / 100 * rate
+        # The first is of a shorter time, the second may be, and what follows the last is not told.
+        self.assertGreater(told, used - 3 * rate * used / took - 0.2)
+        self.assertLess(told, used + rate * used / took + 0.2)
+        return samples
+
+    def test_a_busy_command_uses_a_processor(self):
+        samples = self.assert_cpu_is_told("burn(3)", 3)
+        self.assertLess(max(sample.get("cpus", 0) for sample in samples), 115)
+        self.assertGreater(max(sample.get("cpus", 0) for sample in samples), 40)
+
+    def test_forked_children_and_their_threads_count(self):
+        script = """
+import threading
+end = threading.Event()
+for _ in range(2):
+    if os.fork() == 0:
+        for _ in range(3):
+            threading.Thread(target=end.wait, daemon=True).start()
+        burn(1.5); os._exit(0)
+os.wait(); os.wait()
+"""
+        samples = self.assert_cpu_is_told(script, 3)
+        self.assertEqual(max(sample["threads"] for sample in samples), 9)
+
+    def test_children_shorter_than_a_period_are_not_lost(self):
+        self.assert_cpu_is_told("""
+for _ in range(60):
+    if os.fork() == 0:
+        burn(time.process_time() + 0.05); os._exit(0)
+    os.wait()
+""", 3)
+
+    def test_grandchildren_whose_parents_are_gone_are_not_lost(self):
+        self.assert_cpu_is_told("""
+read, write = os.pipe()
+for _ in range(6):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            burn(time.process_time() + 0.5)
+        os._exit(0)
+    os.wait()
+os.close(write)
+os.read(read, 1)  # until the last of them is about to end: it alone may not be waited for any more
+""", 2.4)
+
+    @unittest.skipUnless(pathlib.Path("/proc/self/io").exists(), "the kernel does not count bytes")
+    def test_written_bytes_stay_when_their_writer_has_ended(self):
+        directory = self.directory()
+        script = f"dd if=/dev/zero of={directory}/a bs=1M count=8 conv=fsync 2>/dev/null; sleep 1.2"
+        result = run("--sample-rate=0.3", "--dry-run", "sh", "-c", script)
+        told = [json.loads(line)["write_bytes"] for line in result.stdout.splitlines()]
+        if subprocess.run(["stat", "-fc", "%T", directory], capture_output=True, text=True).stdout == "tmpfs\n":
+            self.skipTest("files here are in memory, which the kernel does not count")
+        self.assertEqual(told, sorted(told))
+        self.assertGreaterEqual(told[-1], 8 << 20)
+        self.assertLess(told[-1], 16 << 20)
+
+    def test_the_endpoint_is_completed(self):
+        def path_for(endpoint, receiver):
+            with start(NO_MUNGE, "--jobid=1", "--sample-rate=0.1", f"--endpoint={endpoint}", "sh", "-c",
+                       "read line", stdin=subprocess.PIPE) as process:
+                wait_until(lambda: receiver.posts, f"a post to {endpoint}")
+                process.stdin.close()
+            path = receiver.posts[0][0]
+            receiver.posts.clear()
+            return path
+        receiver = self.receiver()
+        for endpoint, path in ((receiver.address, "/trace"), (f"http://{receiver.address}", "/trace"),
+                               (f"http://{receiver.address}/", "/trace"), (f"{receiver.address}/other", "/other"),
+                               (f"http://{receiver.address}/a/b", "/a/b")):
+            self.assertEqual(path_for(endpoint, receiver), path)
+        try:
+            usual = self.receiver(address=("127.0.0.78", 9092))
+        except OSError:
+            self.skipTest("something else listens on port 9092")
+        for endpoint in ("127.0.0.78", "http://127.0.0.78"):
+            self.assertEqual(path_for(endpoint, usual), "/trace")
+
+    def test_a_password_is_sent_and_never_shown(self):
+        receiver = self.receiver(status=401)
+        env = dict(receiver.env, SLURM_EXPORTER=f"http://alice:s3cret@{receiver.address}")
+        with start("--verbose", "--sample-rate=0.2", "sh", "-c", "read line", env=env, stdin=subprocess.PIPE,
+                   stderr=subprocess.PIPE) as process:
+            wait_until(lambda: len(receiver.posts) >= 2, "two posts")
+            process.stdin.close()
+            errors = process.stderr.read()
+        self.assertEqual(receiver.posts[0][1]["Authorization"], "Basic " + base64.b64encode(b"alice:s3cret").decode())
+        self.assertIn("401", errors)
+        self.assertNotIn("s3cret", errors)
+
+    @unittest.skipUnless(MUNGED, "munged is not installed")
+    def test_where_munge_is_there_a_sample_is_a_credential(self):
+        directory = self.directory()
+        directory.chmod(0o755)
+        key, at = directory / "key", directory / "socket"
+        key.touch(0o600)
+        key.write_bytes(os.urandom(256))
+        munged = subprocess.Popen(
+            [MUNGED, "--foreground", f"--key-file={key}", f"--socket={at}", f"--pid-file={directory}/pid",
+             f"--log-file={directory}/log", f"--seed-file={directory}/seed"], stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (munged.terminate(), munged.wait(DEADLINE)))
+        wait_until(at.exists, "munged listens")
+        receiver = self.receiver()
+        with start(f"--munge-socket={at}", "--sample-rate=0.2", "sh", "-c", "read line", env=receiver.env,
+                   stdin=subprocess.PIPE) as process:
+            wait_until(lambda: receiver.posts, "a post")
+            process.stdin.close()
+        _, headers, body = receiver.posts[0]
+        self.assertEqual(headers["Content-Type"], "text/plain")
+        self.assertTrue(body.startswith(b"MUNGE:"))
+        opened = subprocess.run(["unmunge", f"--socket={at}", "-m", "/dev/null"], input=body, capture_output=True)
+        self.assertEqual(opened.returncode, 0)
+        self.assertEqual(json.loads(opened.stdout)["job_id"], 42)
+
+
+class Trouble(Case):
+    """The command does not care what becomes of its samples."""
+
+    def delay_at_end(self, meanwhile, *arguments, env):
+        """Seconds from the command's last word to our end; the shortest of a few, as machines are busy."""
+        delays = []
+        for _ in range(4):
+            with start(*arguments, PYTHON, "-c", "import sys, time; sys.stdin.readline(); print(time.time())", env=env,
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                meanwhile(process)
+                process.stdin.close()
+                ended = float(process.stdout.read())
+                self.assertEqual(process.wait(DEADLINE), 0)
+                delays.append(time.time() - ended)
+        return min(delays)
+
+    def test_an_exporter_that_hangs_costs_no_time(self):
+        receiver = self.receiver()
+        receiver.hold.clear()
+
+        def meanwhile(_):
+            before = len(receiver.posts)
+            wait_until(lambda: len(receiver.posts) > before, "a post that hangs")
+        self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=1", env=receiver.env), 0.1)
+
+    def test_an_exporter_that_begins_to_hang_costs_no_time(self):
+        receiver = self.receiver()
+
+        def meanwhile(_):
+            receiver.hold.set()
+            before = len(receiver.posts)
+            wait_until(lambda: len(receiver.posts) > before + 1, "two posts")
+            receiver.hold.clear()
+        self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=0.3", env=receiver.env), 0.1)
+
+    def test_an_exporter_that_is_away_costs_a_line_and_no_time(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % closed.getsockname()[1]
+            env = environment(SLURM_EXPORTER=address, SLURM_JOB_ID="42")
+
+            def meanwhile(process):
+                self.assertIn(f"cannot connect to http://{address}", process.stderr.readline())
+            self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=0.1", env=env), 0.1)
+
+    def test_a_refusal_is_told_once_with_the_exporters_words(self):
+        receiver = self.receiver(status=403, words=b"job 42 is not yours\n\x1b[2J")
+        with start(NO_MUNGE, "--sample-rate=0.1", "sh", "-c", "read line", env=receiver.env,
+                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_until(lambda: len(receiver.posts) >= 4, "posts go on")
+            process.stdin.close()
+            errors = process.stderr.read()
+        self.assertEqual(errors.count("\n"), 1)
+        self.assertIn("403: job 42 is not yours", errors)
+        self.assertNotIn("\x1b", errors)
+
+    def test_an_exporter_that_comes_back_is_posted_to(self):
+        receiver = self.receiver(status=503)
+        with start(NO_MUNGE, "--sample-rate=0.1", "sh", "-c", "read line", env=receiver.env,
+                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_until(lambda: receiver.posts, "a post")
+            receiver.hold.clear()
+            wait_until(lambda: len(receiver.posts) >= 3, "posts that hang are given up")
+            receiver.status = 200
+            receiver.hold.set()
+            before = len(receiver.posts)
+            wait_until(lambda: len(receiver.posts) > before + 2, "posts go on")
+            process.stdin.close()
+
+    def test_an_endpoint_that_is_none_is_told(self):
+        for endpoint in ("ftp://host/x", "http://", "a b c", "::1:2:3"):
+            with start(NO_MUNGE, "--jobid=1", "--sample-rate=0.1", f"--endpoint={endpoint}", "sh", "-c", "read line",
+                       stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                self.assertIn("sonde run: ", process.stderr.readline())
+                process.stdin.close()
+                self.assertEqual(process.wait(DEADLINE), 1)
+
+    def test_without_a_job_it_runs_untraced_and_says_so(self):
+        receiver = self.receiver()
+        result = run("--sample-rate=0.1", "sh", "-c", "sleep 0.5; exit 4",
+                     env=environment(SLURM_EXPORTER=receiver.address))
+        self.assertEqual((result.returncode, result.stdout, receiver.posts), (4, "", []))
+        self.assertRegex(result.stderr, r"\Asonde run: not traced: .*SLURM_JOB_ID.*\n\Z")
+
+    def test_variables_with_something_else_in_them_do_not_matter(self):
+        for name, value in (("SAMPLE_RATE", "44.1kHz"), ("SAMPLE_RATE", "0"), ("SAMPLE_RATE", "-1"),
+                            ("SAMPLE_RATE", "inf"), ("SLURM_JOB_ID", "x"), ("SLURM_JOB_ID", "99999999999")):
+            result = run("sh", "-c", "exit 4", env=environment(**{"SLURM_JOBID": "1", name: value}))
+            self.assertEqual(result.returncode, 4)
+            self.assertRegex(result.stderr, rf"\Asonde run: not traced: .*{value}.*{name}\n\Z")
+
+    def test_both_names_of_the_jobs_number_are_taken(self):
+        for name in ("SLURM_JOBID", "SLURM_JOB_ID"):
+            result = run("--validate", "sleep", "100", env=environment(**{name: "77"}))
+            self.assertEqual(json.loads(result.stdout)["job_id"], 77)
+
+    def test_a_standard_error_that_nobody_reads_stops_nothing(self):
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(write, b"x" * 4096)
+        os.set_blocking(write, True)
+        process = start("sh", "-c", "exit 9", stderr=write)  # it is to say that there is no job
+        self.assertEqual(process.wait(DEADLINE), 9)
+        os.close(read)
+        os.close(write)
+
+
+class Printing(Case):
+    def test_a_dry_run_prints_samples_and_posts_nothing(self):
+        receiver = self.receiver()
+        result = run("--dry-run", "--sample-rate=0.2", "sh", "-c", "sleep 1; exit 3", env=receiver.env)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreaterEqual(len(samples), 3)
+        self.assertEqual({sample["job_id"] for sample in samples}, {42})
+        self.assertEqual((result.returncode, receiver.posts, result.stderr), (3, [], ""))
+
+    def test_a_dry_run_needs_no_job_and_prints_at_least_once(self):
+        result = run("--dry-run", "true")
+        self.assertNotIn("job_id", json.loads(result.stdout))
+
+    def test_validate_prints_one_sample_and_ends_the_command(self):
+        directory = self.directory()
+        began = time.monotonic()
+        result = run("--validate", "--jobid=5", "sh", "-c", f"echo $$ >{directory}/pid; exec sleep 100")
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(result.returncode, 0)
+        sample = json.loads(result.stdout)
+        self.assertEqual(sample["pid"], int((directory / "pid").read_text()))
+        self.assertFalse(alive(sample["pid"]))
+
+    def test_validate_fails_if_it_cannot_sample(self):
+        result = run("--validate", "--sample-rate=often", "sleep", "100")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("often", result.stderr)
+
+    def test_validate_ends_a_command_that_does_not_want_to(self):
+        result = run("--validate", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+        self.assertEqual((result.returncode, len(result.stdout.splitlines())), (0, 1))
+
+    def test_verbose_tells_of_each_post(self):
+        receiver = self.receiver()
+        with start(NO_MUNGE, "--verbose", "--sample-rate=0.2", "sh", "-c", "read line", env=receiver.env,
+                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_until(lambda: len(receiver.posts) >= 2, "two posts")
+            process.stdin.close()
+            errors = process.stderr.read()
+        self.assertGreaterEqual(errors.count('status 200: {"job_id":42'), 2)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
