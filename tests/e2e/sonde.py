@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the end-to-end tests share: starting the real exporter, asking it, reading what it says."""
+import collections
 import gzip
 import os
 import pathlib
@@ -52,6 +53,19 @@ class Answer:
             found[match[1]] = match[2]
         return found
 
+    def families(self):
+        """family → {((label, value), …): value}, as numbers; of a histogram each sample is a family."""
+        found = collections.defaultdict(dict)
+        for series, value in self.samples().items():
+            name, _, labels = series.partition("{")
+            labels = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)
+            found[name][tuple((label, self._plain(text)) for label, text in labels)] = float(value)
+        return found
+
+    @staticmethod
+    def _plain(text):
+        return re.sub(r"\\(.)", lambda escaped: "\n" if escaped[1] == "n" else escaped[1], text)
+
     def value(self, series):
         samples = self.samples()
         assert series in samples, f"no {series}; there are {sorted(samples)[:400]}"
@@ -73,13 +87,13 @@ def http_get(url, headers=None, data=None, method=None, timeout=DEADLINE):
 class Exporter:
     """`sonde exporter` on a free port, stopped and looked at for leaks at the end."""
 
-    def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0", stderr=None):
+    def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0", stderr=None, starter=()):
         environment = dict(os.environ, **(env or {}))
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [SONDE, "exporter", f"--web.listen-address={listen}", *flags],
+            [*starter, SONDE, "exporter", f"--web.listen-address={listen}", *flags],
             stdout=subprocess.PIPE, stderr=stderr or self.errors, env=environment)
         line = self._first_line()
         match = re.search(r"(https?)://(\S+?):(\d+)(/\S*)", line)
@@ -135,9 +149,10 @@ def run_exporter(*flags, env=None):
 
 
 class FakeCommands:
-    """A directory for PATH whose squeue and sinfo are shell scripts.
+    """A directory for PATH whose Slurm commands are shell scripts.
 
     In a script, answer TEXT prints TEXT with every ~ replaced by the token that sonde asked for.
+    Of what a test does not name, there is little: no reservations, licences or limits.
     """
 
     PRELUDE = """#!/bin/sh
@@ -145,12 +160,24 @@ token=$(printf '%s\\n' "$SQUEUE_FORMAT2 $*" | sed -n 's/.*\\(@[0-9a-f]\\{16\\}@\
 answer() { printf "$1" | sed "s/~/$token/g"; }
 answer_file() { sed "s/~/$token/g" "$1"; }
 """
+    SDIAG = "answer 'sdiag output at now (1700000000)\\nData since then (1699999999)\\n'"
+    SSHARE = "answer 'root||||0.000000|0||1.000000||\\n'"
+    SCONTROL = """case "$*" in
+*" licenses") answer 'No licenses configured in Slurm.\\n' ;;
+*" reservations") answer 'No reservations in the system\\n' ;;
+*" assoc_mgr "*) answer 'Current Association Manager state\\n' ;;
+*" config") answer 'ClusterName = fake\\nPrivateData = none\\nSLURM_VERSION = 22.05.8\\n' ;;
+*) echo "unexpected: scontrol $*" >&2; exit 1 ;;
+esac"""
 
-    def __init__(self, squeue=":", sinfo=":"):
+    def __init__(self, squeue=":", sinfo=":", sdiag=SDIAG, sshare=SSHARE, scontrol=SCONTROL):
         self.directory = tempfile.TemporaryDirectory()
         self.path = self.directory.name
         self.set("squeue", squeue)
         self.set("sinfo", sinfo)
+        self.set("sdiag", sdiag)
+        self.set("sshare", sshare)
+        self.set("scontrol", scontrol)
 
     def set(self, name, script):
         target = pathlib.Path(self.path, name)

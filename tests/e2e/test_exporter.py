@@ -103,7 +103,7 @@ class Flags(unittest.TestCase):
 
     def test_a_collector_can_be_switched_off(self):
         with Exporter("--demo", "--no-collector.users") as exporter:
-            self.assertNotIn("slurm_user_", exporter.metrics().text)
+            self.assertNotIn("slurm_user_state_total", exporter.metrics().text)
             self.assertEqual(exporter.get("/metrics?collect[]=users").status, 400)
 
     def test_an_unknown_flag_is_named_with_its_neighbour(self):
@@ -220,22 +220,22 @@ class Signals(unittest.TestCase):
             file = pathlib.Path(directory, "sonde.yml")
             file.write_text("collector:\n  users: false\n")
             exporter = self.enterContext(Exporter("--demo", f"--config.file={file}"))
-            self.assertNotIn("slurm_user_", exporter.metrics().text)
+            self.assertNotIn("slurm_user_state_total", exporter.metrics().text)
 
             file.write_text("collector:\n  users: true\n")
             answer = exporter.get("/-/reload", method="POST")
             self.assertEqual(answer.status, 200, answer.text)
-            self.assertIn("slurm_user_", exporter.metrics().text)
+            self.assertIn("slurm_user_state_total", exporter.metrics().text)
 
             file.write_text("collector:\n  userz: true\n")
             answer = exporter.get("/-/reload", method="POST")
             self.assertEqual(answer.status, 500)
             self.assertIn("userz", answer.text)
-            self.assertIn("slurm_user_", exporter.metrics().text)
+            self.assertIn("slurm_user_state_total", exporter.metrics().text)
 
             file.write_text("collector:\n  users: false\n")
             exporter.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: "slurm_user_" not in exporter.metrics().text, "reloaded by SIGHUP")
+            wait_until(lambda: "slurm_user_state_total" not in exporter.metrics().text, "reloaded by SIGHUP")
 
             file.write_text("web:\n  telemetry-path: /elsewhere\n")
             answer = exporter.get("/-/reload", method="POST")

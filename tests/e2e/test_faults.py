@@ -49,7 +49,7 @@ class Faults(unittest.TestCase):
         self.commands.remove("squeue")
         answer = exporter.metrics()
         self.assert_failed(answer, "missing")
-        self.assertNotIn("slurm_job_", answer.text)
+        self.assertNotIn("slurm_job_count", answer.text)
         self.assertEqual(answer.value("slurm_cpus_total"), 8)
         wait_until(lambda: "squeue" in exporter.log(), "it is logged")
 
@@ -75,7 +75,7 @@ class Faults(unittest.TestCase):
         exporter = self.start(f"answer '{job()}'; answer '2~2~N/A~'")
         answer = exporter.metrics()
         self.assert_failed(answer, "garbled")
-        self.assertNotIn("slurm_job_", answer.text)
+        self.assertNotIn("slurm_job_count", answer.text)
 
     def test_garbage_is_refused(self):
         exporter = self.start(r"printf '\001\377\000garbage\n'; head -c 3000000 /dev/urandom")
@@ -194,7 +194,7 @@ class Faults(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 1)
         self.assertGreater(time.monotonic() - began, 0.7)
         self.assertEqual(answer.value(JOBS_UP), 0)
-        self.assertNotIn("slurm_job_", answer.text)
+        self.assertNotIn("slurm_job_count", answer.text)
 
     def test_a_new_format_is_answered_in_text_while_slurm_hangs(self):
         exporter = self.start(good_job(), "--slurm.poll-limit=50ms", "--slurm.timeout=30s")

@@ -98,8 +98,10 @@ class OnSlurm:
 
     def test_pending_reasons_are_those_of_squeue(self):
         def compare(rows, answer):
-            expected = collections.Counter(row.split(":")[0] for row in rows if row != "None")
+            expected = collections.Counter(row.split(":")[0] for row in rows)
             for reason, count in expected.items():
+                if reason == "ReqNodeNotAvail, UnavailableNodes":
+                    reason = f"({reason})"  # as prometheus-slurm-exporter spells it
                 self.assertEqual(answer.value(f'slurm_pending_reason_total{{reason="{reason}"}}'), count)
             self.assertGreaterEqual(len(expected), 8)
         self.while_at_rest(lambda: self.slurm.lines("squeue", "-h", "-a", "-r", "-t", "PD", "-o", "%r"), compare)
@@ -138,10 +140,12 @@ class OnSlurm:
     def test_promtool_finds_nothing_but_what_older_names_bring(self):
         answer = self.exporter.metrics()
         done = self.slurm.run("promtool", "check", "metrics", input=answer.text, check=False)
-        findings = "".join(sorted(line + "\n" for line in (done.stdout + done.stderr).splitlines() if line.strip()))
-        known = pathlib.Path(__file__).with_name("promtool.txt").read_text()
-        self.assertEqual(findings, known)
-        self.assertNotIn("sonde_", findings)
+        findings = {line for line in (done.stdout + done.stderr).splitlines() if line.strip()}
+        known = set(pathlib.Path(__file__).with_name("promtool.txt").read_text().splitlines())
+        # a rule that promtool has dropped between 2.42 and 2.53
+        dropped = {line for line in known if "metric name should not include type" in line}
+        self.assertEqual(findings | dropped, known)
+        self.assertNotIn("sonde_", done.stdout + done.stderr)
 
     def test_prometheus_scrapes_it(self):
         target = pathlib.Path(self.slurm.env["SANDBOX_TARGETS"], "sonde-test.json")
