@@ -123,10 +123,11 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     metric_writer_init(&writer, &text, format, str_of(engine->const_labels), self_families,
                        n_self_families);
     writer.excluded = engine->excluded;
+    writer.is_unchecked = true;
     self_collect(&self, &writer);
     metric_writer_free(&writer);
     buf_put(&text, metric_eof(format));
-    tail = segment_new(&text);
+    tail = segment_new_stored(&text);
     buf_free(&text);
     return tail;
 }

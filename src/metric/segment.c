@@ -29,7 +29,26 @@ static void deflate_text(struct segment *segment)
     segment->deflated.cap = segment->deflated.n + 1;
 }
 
-struct segment *segment_new(struct buf *text)
+/* RFC 1951, 3.2.4: a byte that says so, the length and its complement, the bytes. */
+static void store_text(struct segment *segment)
+{
+    enum { BLOCK = 65535, HEADER = 5 };
+
+    buf_init(&segment->deflated, segment->text.n + (segment->text.n / BLOCK + 1) * HEADER);
+    for (struct str rest = buf_str(&segment->text), block; rest.n; rest = str_skip(rest, block.n)) {
+        char header[HEADER] = { 0 };
+
+        block = str_head(rest, BLOCK);
+        header[1] = (char)block.n;
+        header[2] = (char)(block.n >> 8);
+        header[3] = (char)~header[1];
+        header[4] = (char)~header[2];
+        buf_put(&segment->deflated, (struct str){ header, sizeof(header) });
+        buf_put(&segment->deflated, block);
+    }
+}
+
+static struct segment *make(struct buf *text, void (*pack)(struct segment *segment))
 {
     struct segment *segment = heap_alloc(sizeof(*segment));
 
@@ -40,9 +59,19 @@ struct segment *segment_new(struct buf *text)
         segment->text.p = heap_resize(segment->text.p, segment->text.n + 1, 1);
         segment->text.cap = segment->text.n + 1;
         segment->crc = (uint32_t)crc32_z(0, (unsigned char *)segment->text.p, segment->text.n);
-        deflate_text(segment);
+        pack(segment);
     }
     return segment;
+}
+
+struct segment *segment_new(struct buf *text)
+{
+    return make(text, deflate_text);
+}
+
+struct segment *segment_new_stored(struct buf *text)
+{
+    return make(text, store_text);
 }
 
 struct segment *segment_ref(struct segment *segment)

@@ -19,6 +19,10 @@ struct segment {
 
 /* Takes the text's memory over and leaves *text empty. */
 struct segment *segment_new(struct buf *text);
+
+/* The same, but only packed as deflate has it, not made smaller: for what is made anew for each
+ * scrape, on the one thread that answers them. */
+struct segment *segment_new_stored(struct buf *text);
 struct segment *segment_ref(struct segment *segment);
 struct segment *segment_unref(struct segment *segment); /* returns NULL */
 

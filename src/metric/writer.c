@@ -296,7 +296,8 @@ static char *begin_sample(struct metric_writer *writer, const struct str *values
         to = put_value(to, last, &doubtful);
         to = put_piece(to, writer->piece[writer->n_labels + 1]);
     }
-    if ((doubtful || writer->n_seen < METRIC_CHECKED) && !first_time(writer, str_span(line, to))) {
+    if ((doubtful || writer->n_seen < METRIC_CHECKED) && !writer->is_unchecked &&
+        !first_time(writer, str_span(line, to))) {
         buf_end(writer->out);
         writer->duplicates++;
         return NULL;

@@ -28,6 +28,7 @@ struct metric_writer {
     const struct family *families; /* the table that families are begun from */
     size_t n_families;
     uint64_t excluded; /* bit i: nobody wants families[i]; to be set before the first is begun */
+    bool is_unchecked; /* no label value comes from outside: nothing is looked up for duplicates */
     size_t samples;    /* written */
     size_t duplicates; /* left out */
     size_t folded;     /* series that a collector has added up into one called other */

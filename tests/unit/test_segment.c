@@ -45,6 +45,36 @@ static struct buf gunzip(struct str packed)
     return text;
 }
 
+static void stored_ones_of_any_length_stand_among_the_others(void **state)
+{
+    static const size_t lengths[] = { 1, 100, 65535, 65536, 200000 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        struct segment *segments[3] = { segment_of(STR("before\n")), NULL,
+                                        segment_of(STR("after\n")) };
+        struct segment_list list = { segments, 3 };
+        unsigned char trailer[GZIP_TRAILER];
+        struct buf stored, text, packed, unpacked;
+        struct iovec iov[5];
+
+        buf_init(&stored, 1 << 20);
+        for (size_t k = 0; k < lengths[i]; k++)
+            buf_byte(&stored, (char)('a' + k % 26));
+        segments[1] = segment_new_stored(&stored);
+        text = join(iov, segment_iov(list, iov));
+        packed = join(iov, segment_iov_gzip(list, iov, trailer));
+        unpacked = gunzip(buf_str(&packed));
+        assert_int_equal(text.n, lengths[i] + 13);
+        assert_true(str_eq(buf_str(&unpacked), buf_str(&text)));
+        for (size_t k = 0; k < 3; k++)
+            segment_unref(segments[k]);
+        buf_free(&text);
+        buf_free(&packed);
+        buf_free(&unpacked);
+    }
+}
+
 static void segments_are_one_text_and_one_gzip_member(void **state)
 {
     struct segment *segments[] = {
@@ -111,6 +141,7 @@ static void text_that_does_not_compress_survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stored_ones_of_any_length_stand_among_the_others),
         cmocka_unit_test(segments_are_one_text_and_one_gzip_member),
         cmocka_unit_test(no_segments_are_a_valid_empty_gzip_member),
         cmocka_unit_test(text_that_does_not_compress_survives),
