@@ -35,19 +35,24 @@ static const struct option fixed_options[] = {
       "DURATION", "5m", NULL, NULL, "Slurm", "The same for limits of accounts, users and QOS." },
     { "slurm.reservations-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_RESERVATIONS),
       "DURATION", "1m", NULL, NULL, "Slurm", "The same for reservations." },
+    { "slurm.licenses-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_LICENSES), "DURATION", "30s",
+      NULL, NULL, "Slurm", "The same for licences." },
     { "slurm.config-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_CONFIG), "DURATION", "1h",
       NULL, NULL, "Slurm", "The same for Slurm's configuration, and what it hides from sonde." },
     { "slurm.timeout", OPTION_DURATION, SETTING(timeout_ns), "DURATION", "10s", "CLI_TIMEOUT", NULL,
       "Slurm", "A Slurm command that takes longer is killed." },
     { "slurm.stale-limit", OPTION_DURATION, SETTING(stale_limit_ns), "DURATION", "5m", NULL, NULL,
-      "Slurm", "While Slurm does not answer, the last values are shown until they are this old." },
+      "Slurm",
+      "While Slurm does not answer, the last values are shown until they are this old, or twice "
+      "their poll limit if that is longer." },
     { "slurm.max-answer", OPTION_BYTES, SETTING(max_answer), "BYTES", "512M", NULL, NULL, "Slurm",
       "A Slurm command that prints more is stopped." },
     { "slurm.bin-path", OPTION_STRING, SETTING(bin_path), "DIRECTORY", NULL, NULL, NULL, "Slurm",
       "Where Slurm's commands are, if not in PATH." },
     { "slurm.cli-fallback", OPTION_BOOL, SETTING(cli_fallback), NULL, "true", NULL, NULL, "Slurm",
-      "As in prometheus-slurm-exporter: with =false squeue and sinfo are asked for JSON. Otherwise "
-      "it has no effect; --source decides." },
+      "As in prometheus-slurm-exporter: with =false Slurm's commands are asked for JSON, where "
+      "they "
+      "have it. Otherwise it has no effect; --source decides." },
     { "slurm.squeue-cli", OPTION_STRING, COMMAND_FOR(KIND_JOBS), "COMMAND", NULL, NULL, NULL,
       "Slurm",
       "A command to run in the place of squeue, exactly as given. It prints what squeue --json "
@@ -98,7 +103,8 @@ static const struct {
 
 /* Kinds that have a poll limit of their own. */
 static const unsigned asked_rarely = KIND_BIT(KIND_SHARES) | KIND_BIT(KIND_ASSOCIATIONS) |
-                                     KIND_BIT(KIND_RESERVATIONS) | KIND_BIT(KIND_CONFIG);
+                                     KIND_BIT(KIND_RESERVATIONS) | KIND_BIT(KIND_LICENSES) |
+                                     KIND_BIT(KIND_CONFIG);
 
 /* What jobs post must not be older than the scrape that shows it. */
 static const int64_t traces_poll_limit_ns = NS_PER_SEC;
@@ -322,6 +328,9 @@ struct refresh_tuning settings_tuning(const struct settings *settings, const str
     struct refresh_tuning tuning = {
         .timeout_ns = settings->timeout_ns,
         .stale_limit_ns = settings->stale_limit_ns,
+        .retry_ns = settings->poll_limit_ns[KIND_JOBS] > NS_PER_SEC
+                        ? settings->poll_limit_ns[KIND_JOBS]
+                        : NS_PER_SEC,
         .max_backoff_ns = 60 * NS_PER_SEC,
         .publish = {
             .collectors = settings_collectors(settings, source),

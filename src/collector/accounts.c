@@ -30,20 +30,22 @@ static const struct family families[] = {
                           { "account", "state" } },
     [CPU_ALLOC] = { "slurm_account_cpu_alloc",
                     METRIC_GAUGE,
-                    "CPUs that are allocated to an account's jobs.",
+                    "CPUs that an account's jobs hold; a suspended job holds none.",
                     { "account" } },
     [MEM_ALLOC] = { "slurm_account_mem_alloc",
                     METRIC_GAUGE,
-                    "Memory that is allocated to an account's jobs, in bytes.",
+                    "Memory that an account's jobs hold, in bytes; a suspended job keeps its own.",
                     { "account" } },
     [GPUS] = { "slurm_account_gpus_allocated",
                METRIC_GAUGE,
-               "GPUs that are allocated to an account's jobs, by type: none where Slurm names no "
-               "type.",
+               "GPUs that are allocated to an account's jobs, suspended ones included, by type: "
+               "none where Slurm names no type.",
                { "account", "type" } },
     [GPU_SHARDS] = { "slurm_account_gpu_shards_allocated",
                      METRIC_GAUGE,
-                     "Shards of GPUs that are allocated to an account's jobs, by type of the GPU.",
+                     "Shards of GPUs that are allocated to an account's jobs, suspended ones "
+                     "included, "
+                     "by type of the GPU.",
                      { "account", "type" } },
 };
 

@@ -156,6 +156,15 @@ struct rows {
     size_t n_accounts, n_users;
 };
 
+static size_t count_series(const struct share *share)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < FAMILIES; k++)
+        n += !isnan(values[k](share));
+    return n;
+}
+
 static void pick(const struct shares *shares, struct rows *rows, struct metric_writer *writer)
 {
     struct once once;
@@ -171,7 +180,7 @@ static void pick(const struct shares *shares, struct rows *rows, struct metric_w
         else if (rows->n_users < MOST_USERS)
             rows->user[rows->n_users++] = share;
         else
-            writer->folded++;
+            writer->folded += count_series(share);
     }
     once_free(&once);
 }

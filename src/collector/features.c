@@ -13,15 +13,15 @@ enum { TOTAL, CPU_ALLOC, MEM_ALLOC };
 static const struct family families[] = {
     [TOTAL] = { "slurm_feature_total",
                 METRIC_GAUGE,
-                "Jobs that hold resources," BY_FEATURE,
+                "Jobs that hold resources, suspended ones included," BY_FEATURE,
                 { "feature" } },
     [CPU_ALLOC] = { "slurm_feature_cpu_alloc",
                     METRIC_GAUGE,
-                    "CPUs that are allocated to jobs," BY_FEATURE,
+                    "CPUs that jobs hold, suspended ones none," BY_FEATURE,
                     { "feature" } },
     [MEM_ALLOC] = { "slurm_feature_mem_alloc",
                     METRIC_GAUGE,
-                    "Memory that is allocated to jobs in bytes," BY_FEATURE,
+                    "Memory that jobs hold in bytes, suspended ones included," BY_FEATURE,
                     { "feature" } },
 };
 

@@ -13,8 +13,8 @@ enum { OF_CLUSTER, OF_PARTITION = SUMS, PER_STATE = 2 * SUMS, FAMILIES };
 
 #define UNUSABLE_NODES                                                                             \
     "nodes that take no jobs: down, of state error, future or unknown, draining, failing, not "    \
-    "responding, in maintenance, powered down or about to be, rebooting, blocked, external, or "   \
-    "not as configured."
+    "responding, in maintenance, about to be powered down, rebooting, blocked, external, or not "  \
+    "as configured."
 
 static const struct family families[] = {
     [OF_CLUSTER + ALL] = { "slurm_gpus",
@@ -27,7 +27,8 @@ static const struct family families[] = {
                                  { "type" } },
     [OF_CLUSTER + IDLE] = { "slurm_gpus_idle",
                             METRIC_GAUGE,
-                            "GPUs that are free on nodes that take jobs.",
+                            "GPUs that are free on nodes that take jobs, powered-down ones "
+                            "included: Slurm powers them up.",
                             { "type" } },
     [OF_CLUSTER + UNUSABLE] = { "slurm_gpus_unusable",
                                 METRIC_GAUGE,
@@ -118,10 +119,10 @@ struct table {
 static bool takes_jobs(struct node_state state)
 {
     const unsigned bases = 1 << NODE_DOWN | 1 << NODE_ERROR | 1 << NODE_FUTURE | 1 << NODE_UNKNOWN;
+    /* POWERED_DOWN is not one of these: Slurm gives such a node to a job and powers it up. */
     const uint32_t flags = NODE_DRAIN | NODE_FAIL | NODE_NOT_RESPONDING | NODE_MAINTENANCE |
-                           NODE_POWERED_DOWN | NODE_POWERING_DOWN | NODE_POWER_DOWN |
-                           NODE_POWER_DRAIN | NODE_REBOOT_ISSUED | NODE_INVALID_REG | NODE_BLOCKED |
-                           NODE_EXTERNAL;
+                           NODE_POWERING_DOWN | NODE_POWER_DOWN | NODE_POWER_DRAIN |
+                           NODE_REBOOT_ISSUED | NODE_INVALID_REG | NODE_BLOCKED | NODE_EXTERNAL;
 
     return !(bases >> state.base & 1) && !(state.flags & flags);
 }

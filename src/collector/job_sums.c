@@ -39,7 +39,7 @@ static void init(struct job_sums *sums, const struct job_sums_plan *plan,
         needs->shards |= plan->rows[i].amount == AMOUNT_GPU_SHARDS;
     }
     sums->is_live[JOB_PENDING] = sums->is_live[JOB_RUNNING] = true;
-    sums->says_zero[JOB_PENDING] = sums->says_zero[JOB_RUNNING] = plan->says_zero;
+    sums->says_zero[JOB_PENDING] = sums->says_zero[JOB_RUNNING] = plan->known != NULL;
     groups_init(&sums->groups, section, plan->cut);
     tally_init(&sums->tally, n_job_state_words + 1);
     gpu_tally_init(&sums->gpus, section, STR("gpu"), n_job_state_words + 1);
@@ -60,7 +60,9 @@ static void clear(struct job_sums *sums)
 static void add_to(struct job_sums *sums, const struct needs *needs, size_t group, size_t column,
                    const struct job *job)
 {
-    if (needs->cells)
+    if (needs->cells && column == sums->holding_column)
+        tally_add_held(tally_at(&sums->tally, group, column), job);
+    else if (needs->cells)
         tally_add(tally_at(&sums->tally, group, column), job);
     if (needs->gpus)
         gpu_tally_add(&sums->gpus, group, column, job);
@@ -86,7 +88,17 @@ static void add(struct job_sums *sums, const struct job *job)
             add_to(sums, &sums->holding, list.group[i], sums->holding_column, job);
     }
     sums->is_live[state] |= is_holding;
-    sums->says_zero[state] = sums->plan->says_zero;
+    sums->says_zero[state] = sums->plan->known != NULL;
+}
+
+/* Makes a group of each name, with jobs or without. */
+static void meet_known(struct job_sums *sums, const struct jobs *jobs)
+{
+    struct job_sums_names known = sums->plan->known(jobs);
+
+    for (size_t i = 0; i < known.n; i++)
+        if (known.name[i])
+            groups_of(&sums->groups, known.name[i]);
 }
 
 /* Adds all but the most frequent groups to the one called other, which may have been there. */
@@ -213,8 +225,10 @@ void job_sums_collect(const struct job_sums_plan *plan, const struct section *se
     init(&sums, plan, section);
     for (size_t i = 0; i < section->jobs.n; i++)
         add(&sums, &section->jobs.job[i]);
+    if (plan->known)
+        meet_known(&sums, &section->jobs);
     if (plan->is_bounded && sums.groups.names.n > JOB_SUMS_MOST)
-        writer->folded += fold(&sums);
+        writer->folded += fold(&sums) * plan->n_rows;
     for (size_t i = 0; i < plan->n_rows; i++)
         write_row(&sums, &plan->rows[i], writer);
     clear(&sums);

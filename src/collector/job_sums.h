@@ -19,7 +19,7 @@ enum job_amount {
 enum job_part {
     ALL_BY_STATE,
     LIVE_BY_STATE, /* those that wait or hold their resources: what has ended needs nothing */
-    HOLDING,       /* those that hold their resources, whatever their state is called */
+    HOLDING,       /* what they hold of it now, whatever their state is called */
 };
 
 /* A family and what it shows. Its labels are the name that jobs are added up by, then the type of a
@@ -30,11 +30,18 @@ struct job_sums_row {
     enum job_part part;
 };
 
+/* Names that Slurm configures: zero is said of them without jobs, and of states that none has. */
+struct job_sums_names {
+    const symbol *name;
+    size_t n;
+};
+typedef struct job_sums_names job_sums_known(const struct jobs *jobs);
+
 struct job_sums_plan {
-    size_t key;      /* where in a struct job the symbol stands that they are added up by */
-    groups_cut *cut; /* NULL: it is one name */
-    bool says_zero;  /* of what Slurm configures: also the states that have no job there now */
-    bool is_bounded; /* of what users write: past the most frequent ones called other; no GPUs */
+    size_t key;            /* where in a struct job the symbol stands that they are added up by */
+    groups_cut *cut;       /* NULL: it is one name */
+    job_sums_known *known; /* or NULL */
+    bool is_bounded;       /* what users write: the most frequent, then other; no states, no GPUs */
     const struct job_sums_row *rows;
     size_t n_rows;
 };

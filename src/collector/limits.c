@@ -240,7 +240,34 @@ static struct row *add_row(struct rows *rows, const struct limit *limit)
     return &rows->row[rows->n++];
 }
 
+static size_t count_series(const struct limit *limit)
+{
+    return (limit->limit != MODEL_UNKNOWN_U64) + (limit->used != MODEL_UNKNOWN_U64);
+}
+
 /* Each limit once, and no more than there is room for. */
+static void pick_association(const struct section *section, const struct association *of,
+                             struct once *once, struct rows *rows, struct metric_writer *writer)
+{
+    for (uint32_t k = 0; k < of->n_limits; k++) {
+        const struct limit *limit = &section->associations.limit[of->first_limit + k];
+        struct row *row;
+
+        if (!once_numbers(once, of->account, of->user, of->partition, limit->kind, limit->tres))
+            continue;
+        if (rows->n == MOST_LIMITS) {
+            writer->folded += count_series(limit);
+            continue;
+        }
+        row = add_row(rows, limit);
+        row->labels[0] = section_text(section, of->account);
+        row->labels[1] = section_text(section, of->user);
+        row->labels[2] = section_text(section, of->partition);
+        row->labels[3] = section_text(section, limit->tres);
+    }
+}
+
+/* Accounts first, so that where room is short it is some users that are left out. */
 static void pick_associations(const struct section *section, struct rows *rows,
                               struct metric_writer *writer)
 {
@@ -248,27 +275,12 @@ static void pick_associations(const struct section *section, struct rows *rows,
     struct once once;
 
     once_init(&once);
-    for (size_t i = 0; i < all->n; i++) {
-        const struct association *of = &all->association[i];
-
-        for (uint32_t k = 0; k < of->n_limits; k++) {
-            const struct limit *limit = &all->limit[of->first_limit + k];
-            struct row *row;
-
-            if (!once_numbers(&once, of->account, of->user, of->partition, limit->kind,
-                              limit->tres))
-                continue;
-            if (rows->n == MOST_LIMITS) {
-                writer->folded++;
-                continue;
-            }
-            row = add_row(rows, limit);
-            row->labels[0] = section_text(section, of->account);
-            row->labels[1] = section_text(section, of->user);
-            row->labels[2] = section_text(section, of->partition);
-            row->labels[3] = section_text(section, limit->tres);
-        }
-    }
+    for (size_t i = 0; i < all->n; i++)
+        if (!all->association[i].user)
+            pick_association(section, &all->association[i], &once, rows, writer);
+    for (size_t i = 0; i < all->n; i++)
+        if (all->association[i].user)
+            pick_association(section, &all->association[i], &once, rows, writer);
     once_free(&once);
 }
 

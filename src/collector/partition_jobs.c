@@ -35,10 +35,15 @@ static const struct job_sums_row rows[] = {
     { GPUS, AMOUNT_GPUS, LIVE_BY_STATE },
 };
 
+static struct job_sums_names known(const struct jobs *jobs)
+{
+    return (struct job_sums_names){ jobs->known_partition, jobs->n_known_partitions };
+}
+
 static const struct job_sums_plan plan = {
     .key = offsetof(struct job, partition),
     .cut = groups_cut_at_commas,
-    .says_zero = true,
+    .known = known,
     .rows = rows,
     .n_rows = COUNT(rows),
 };

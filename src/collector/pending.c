@@ -26,7 +26,8 @@ static const struct family families[] = {
                          METRIC_GAUGE,
                          "Pending jobs of a partition by reason, past the 100 most frequent ones "
                          "by other; every task of a job array counts, and a job that may start in "
-                         "several partitions in each of them.",
+                         "several partitions in each of them. Reasons without jobs are left out; "
+                         "slurm_partition_job_state_total says 0.",
                          { "partition", "reason" } },
     [PARTITION_CPUS] = { "slurm_partition_pending_cpus",
                          METRIC_GAUGE,
@@ -99,7 +100,7 @@ static size_t make_columns(struct pending *pending)
             pending->column_of[i] = (uint32_t)pending->n_columns++;
         } else {
             pending->column_of[i] = (uint32_t)other;
-            n_folded += !is_shown[i];
+            n_folded += !str_eq(name, pending->columns[other]);
         }
     }
     free(is_shown);
@@ -201,6 +202,9 @@ static void add_all(struct pending *pending)
     for (size_t i = 0; i < jobs->n; i++)
         if (reasons_is_pending(&jobs->job[i]))
             add(pending, &jobs->job[i], now);
+    for (size_t i = 0; i < jobs->n_known_partitions; i++)
+        if (jobs->known_partition[i])
+            oldest_of(pending, groups_first(&pending->partitions, jobs->known_partition[i]));
 }
 
 static void write_jobs(const struct pending *pending, size_t family, const struct groups *groups,
@@ -288,7 +292,8 @@ static void collect(const struct section *section, struct metric_writer *writer)
     write_cpus(&pending, writer);
     write_gpus(&pending, writer);
     write_jobs(&pending, ACCOUNT_JOBS, &pending.accounts, &pending.by_account, writer);
-    write_jobs(&pending, QOS_JOBS, &pending.qos, &pending.by_qos, writer);
+    if (!section->jobs.lacks_qos)
+        write_jobs(&pending, QOS_JOBS, &pending.qos, &pending.by_qos, writer);
     write_ages(&pending, writer);
     clear(&pending);
 }

@@ -33,16 +33,22 @@ static const struct job_sums_row rows[] = {
     { GPUS, AMOUNT_GPUS, LIVE_BY_STATE },
 };
 
+static struct job_sums_names known(const struct jobs *jobs)
+{
+    return (struct job_sums_names){ jobs->known_qos, jobs->n_known_qos };
+}
+
 static const struct job_sums_plan plan = {
     .key = offsetof(struct job, qos),
-    .says_zero = true,
+    .known = known,
     .rows = rows,
     .n_rows = COUNT(rows),
 };
 
 static void collect(const struct section *section, struct metric_writer *writer)
 {
-    job_sums_collect(&plan, section, writer);
+    if (!section->jobs.lacks_qos)
+        job_sums_collect(&plan, section, writer);
 }
 
 const struct collector collector_qos = {

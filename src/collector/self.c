@@ -68,7 +68,8 @@ const struct family self_families[] = {
                         { "source", "kind", "reason" } },
     [SOURCE_WARNINGS] = { "sonde_source_warnings_total",
                           METRIC_COUNTER,
-                          "Looks that succeeded although a Slurm command wrote to standard error.",
+                          "Looks that succeeded with a warning: a Slurm command wrote to standard "
+                          "error, or sonde found data hidden from its user, or no associations.",
                           { "source", "kind" } },
     [SOURCE_BYTES] = { "sonde_source_read_bytes_total",
                        METRIC_COUNTER,
@@ -144,9 +145,8 @@ const struct family self_families[] = {
                                { "collector" } },
     [COLLECTOR_FOLDED] = { "sonde_collector_folded_series",
                            METRIC_GAUGE,
-                           "Series that the collector added up as other the last time, because "
-                           "there "
-                           "were too many.",
+                           "At least how many series the collector added up as other or left out "
+                           "the last time, because there were too many.",
                            { "collector" } },
     [HTTP_REQUESTS] = { "sonde_http_requests_total",
                         METRIC_COUNTER,
@@ -288,7 +288,7 @@ static void collect_scrapes(const struct self *self, struct metric_writer *write
         const typeof(self->stats->kinds[0]) *stats = &self->stats->kinds[scrape_rows[i].kind];
         uint64_t errors = stats->skipped;
 
-        if (!stats->asked)
+        if (!stats->looks)
             continue;
         for (size_t k = 0; k < REFRESH_REASONS && stats->errors[k].reason; k++)
             errors += stats->errors[k].count;

@@ -24,15 +24,15 @@ void top_write(struct metric_writer *writer, struct top_row *rows, size_t n, siz
     if (n > most)
         qsort(rows, n, sizeof(*rows), larger_first);
     for (size_t i = 0; i < n; i++) {
-        if (i < most && (n <= most || !str_eq(rows[i].name, STR("other"))))
+        if (i < most && (n <= most || !str_eq(rows[i].name, STR("other")))) {
             metric_u64(writer, &rows[i].name, rows[i].amount);
-        else
-            other += rows[i].amount;
+            continue;
+        }
+        other += rows[i].amount;
+        writer->folded += !str_eq(rows[i].name, STR("other"));
     }
-    if (n > most) {
-        writer->folded += n - most;
+    if (n > most)
         metric_u64(writer, METRIC_VALUES(STR("other")), other);
-    }
 }
 
 void top_mark(const struct top_row *rows, size_t n, size_t most, bool *ret_is_top)

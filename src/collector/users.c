@@ -21,11 +21,14 @@ static const struct family families[] = {
                     { "username", "state" } },
     [GPUS] = { "slurm_user_gpus_allocated",
                METRIC_GAUGE,
-               "GPUs that are allocated to a user's jobs, by type: none where Slurm names no type.",
+               "GPUs that are allocated to a user's jobs, suspended ones included, by type: none "
+               "where Slurm names no type.",
                { "user", "type" } },
     [GPU_SHARDS] = { "slurm_user_gpu_shards_allocated",
                      METRIC_GAUGE,
-                     "Shards of GPUs that are allocated to a user's jobs, by type of the GPU.",
+                     "Shards of GPUs that are allocated to a user's jobs, suspended ones included, "
+                     "by "
+                     "type of the GPU.",
                      { "user", "type" } },
 };
 

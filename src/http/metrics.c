@@ -37,7 +37,8 @@ struct metrics {
     char *path; /* the configuration it came from may be replaced */
     struct http_route routes[6 + HTTP_TRACE_ROUTES]; /* the last one ends the table */
     size_t n_routes;
-    struct trace *trace; /* NULL: off */
+    struct trace *trace;    /* NULL: off */
+    int64_t jobs_wanted_at; /* by somebody who posts: once a second is enough */
     const char *trace_path;
     pthread_mutex_t lock; /* guards engine and server; never held for longer than a handler runs */
     struct engine *engine;
@@ -404,7 +405,10 @@ struct section *metrics_jobs(void *ctx, bool *ret_is_simulated)
     struct snapshot *snapshot;
 
     pthread_mutex_lock(&metrics->lock);
-    refresher_want(metrics->engine->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now);
+    if (now - metrics->jobs_wanted_at >= NS_PER_SEC) {
+        refresher_want(metrics->engine->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now);
+        metrics->jobs_wanted_at = now;
+    }
     snapshot = refresher_snapshot(metrics->engine->refresher);
     if (snapshot->editions[KIND_JOBS] && snapshot->editions[KIND_JOBS]->section)
         jobs = section_ref(snapshot->editions[KIND_JOBS]->section);
@@ -440,6 +444,9 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine)
     old = metrics->engine;
     metrics->engine = engine;
     metrics->engine_number++;
+    /* Who waits for the old one would wait in vain. */
+    if (metrics->server && !metrics->is_stopping)
+        http_wake(metrics->server);
     pthread_mutex_unlock(&metrics->lock);
     engine_free(old);
 }

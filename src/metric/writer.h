@@ -31,7 +31,7 @@ struct metric_writer {
     bool is_unchecked; /* no label value comes from outside: nothing is looked up for duplicates */
     size_t samples;    /* written */
     size_t duplicates; /* left out */
-    size_t folded;     /* series that a collector has added up into one called other */
+    size_t folded;     /* series that a collector has added up as other or left out; at least */
 
     /* the rest is the writer's own */
     uint64_t begun; /* bit i: families[i] was begun */

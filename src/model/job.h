@@ -48,7 +48,12 @@ struct jobs {
     struct job *job;
     size_t n;
     bool lacks_features; /* the source does not tell what nodes a job asks for */
-    struct wait *wait;   /* one for each partition in which a job was seen to start */
+    bool lacks_qos;      /* nor its QOS */
+
+    /* Partitions and QOS that are there, as far as is known, with jobs or without. */
+    symbol *known_partition, *known_qos;
+    size_t n_known_partitions, n_known_qos;
+    struct wait *wait; /* one for each partition in which a job was seen to start */
     size_t n_waits;
 };
 

@@ -135,6 +135,11 @@ bool job_holds_resources(struct job_state state)
     return state.base == JOB_RUNNING || state.base == JOB_SUSPENDED;
 }
 
+bool job_holds_cpus(struct job_state state)
+{
+    return job_holds_resources(state) && state.base != JOB_SUSPENDED;
+}
+
 static const struct str node_base_words[NODE_BASES] = {
     [NODE_UNKNOWN] = STR_INIT("unknown"), [NODE_DOWN] = STR_INIT("down"),
     [NODE_IDLE] = STR_INIT("idle"),       [NODE_ALLOCATED] = STR_INIT("allocated"),

@@ -64,8 +64,12 @@ extern const struct str job_state_words[];
 extern const size_t n_job_state_words;
 size_t job_state_index(struct job_state state); /* into job_state_words */
 
-/* Holds its resources now: running, or suspended with its memory, or completing. */
+/* Holds its resources now: running, suspended or completing. */
 bool job_holds_resources(struct job_state state);
+
+/* A suspended job, unlike a stopped one, has released its CPUs for other jobs, see squeue(1); its
+ * memory and, as gres.html says, its generic resources it keeps. */
+bool job_holds_cpus(struct job_state state);
 
 enum node_base {
     NODE_UNKNOWN,

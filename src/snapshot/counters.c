@@ -78,12 +78,17 @@ struct counters *counters_free(struct counters *counters)
     return NULL;
 }
 
-static uint64_t count_on(struct counter *counter, uint64_t now, bool has_restarted)
+/* What midnight resets is counted from our first look on: if it began with what Slurm has counted
+ * today, every restart of sonde would look like a day's work. The rest begins with Slurm's count.
+ */
+static uint64_t count_on(struct counter *counter, uint64_t now, bool outlives_midnight,
+                         bool has_restarted)
 {
     if (now != MODEL_UNKNOWN_U64) {
         uint64_t since = has_restarted || now < counter->last ? 0 : counter->last;
+        uint64_t first = outlives_midnight ? now : 0;
 
-        counter->total += counter->is_known ? now - since : now;
+        counter->total += counter->is_known ? now - since : first;
         counter->last = now;
         counter->is_known = true;
     }
@@ -132,9 +137,9 @@ static void note_rpcs(struct counters *counters, struct section *section, struct
 
         if (!entry)
             continue;
-        count_on(&entry->counter[0], rpc[i].count, false);
-        count_on(&entry->counter[1], rpc[i].total_usec, false);
-        count_on(&entry->counter[2], rpc[i].dropped, false);
+        count_on(&entry->counter[0], rpc[i].count, true, false);
+        count_on(&entry->counter[1], rpc[i].total_usec, true, false);
+        count_on(&entry->counter[2], rpc[i].dropped, true, false);
     }
 }
 
@@ -169,7 +174,7 @@ static void note_exits(struct counters *counters, struct section *section, struc
             entry_of(counters, list, section_text(section, cycle->exit[i].reason), 0);
 
         if (entry)
-            count_on(&entry->counter[0], cycle->exit[i].count, false);
+            count_on(&entry->counter[0], cycle->exit[i].count, false, false);
     }
     cycle->n_exits = list->map.n;
     cycle->exit = ARENA_ARRAY(&section->arena, struct cycle_exit, list->map.n);
@@ -191,8 +196,8 @@ void counters_note(struct counters *counters, struct section *section)
     for (size_t i = 0; i < COUNT(members); i++) {
         uint64_t *value = (uint64_t *)((char *)running + members[i].offset);
 
-        *value =
-            count_on(&counters->member[i], *value, has_restarted && !members[i].outlives_reset);
+        *value = count_on(&counters->member[i], *value, members[i].outlives_reset,
+                          has_restarted && !members[i].outlives_reset);
     }
     if (has_restarted) {
         restart_list(&list[LIST_MAIN_EXITS]);

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "snapshot/counters.h"
+#include "snapshot/inventory.h"
 #include "snapshot/starts.h"
 
 /* What is known of one kind; guarded by the refresher's lock. */
@@ -34,7 +35,9 @@ struct refresher {
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
     struct refresh_stats stats; /* its ages are filled in when asked */
-    struct starts *starts;      /* these two are the thread's own */
+    int last_kind;              /* that was worked on; all that follows is the thread's own */
+    struct inventory *inventory;
+    struct starts *starts;
     struct counters *counters;
     struct said failure[KINDS], warning[KINDS], skipped[KINDS],
         ceiling[KINDS]; /* the thread's own */
@@ -59,12 +62,11 @@ static bool is_settled(const struct refresher *r, enum kind kind, int64_t now)
     return now < state->backoff_until || (state->seen && now < state->fresh_until);
 }
 
-/* In all formats that anybody has asked for. */
-static bool is_rendered(const struct refresher *r, enum kind kind)
+static bool is_rendered(const struct refresher *r, enum kind kind, unsigned formats)
 {
     const struct edition *edition = r->snapshot->editions[kind];
 
-    return !edition || (edition->formats & r->formats) == r->formats;
+    return !edition || (edition->formats & formats) == formats;
 }
 
 static void want_kind(struct kind_state *state, int64_t since_ns)
@@ -87,7 +89,7 @@ bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_for
             continue;
         refresher->stats.kinds[kind].asked = true;
         if ((!is_settled(refresher, kind, now) && refresher->kinds[kind].looked_at < since_ns) ||
-            !is_rendered(refresher, kind)) {
+            !is_rendered(refresher, kind, FORMAT_BIT(format))) {
             want_kind(&refresher->kinds[kind], since_ns);
             ready = false;
         }
@@ -188,14 +190,16 @@ static void count_error(struct refresh_stats *stats, enum kind kind, int code)
     }
 }
 
-/* Poll limit, doubled with each failure in a row. */
 static int64_t backoff_ns(const struct refresh_tuning *tuning, enum kind kind, unsigned failures)
 {
-    int64_t ns = tuning->poll_limit_ns[kind];
+    int64_t most = tuning->poll_limit_ns[kind] > tuning->max_backoff_ns
+                       ? tuning->poll_limit_ns[kind]
+                       : tuning->max_backoff_ns;
+    int64_t ns = tuning->retry_ns;
 
-    for (unsigned i = 1; i < failures && ns < tuning->max_backoff_ns; i++)
-        ns = ns * 2 < tuning->max_backoff_ns ? ns * 2 : tuning->max_backoff_ns;
-    return ns;
+    for (unsigned i = 1; i < failures && ns < most; i++)
+        ns *= 2;
+    return ns < most ? ns : most;
 }
 
 static void note_failure(struct refresher *r, struct outcome *outcome)
@@ -244,6 +248,7 @@ static int read_section(struct refresher *r, int64_t timeout_ns, const struct se
 /* What only a look back can tell. */
 static void add_history(struct refresher *r, struct section *section)
 {
+    inventory_note(r->inventory, section);
     if (section->kind == KIND_JOBS)
         starts_note(r->starts, section);
     else if (section->kind == KIND_DIAG)
@@ -288,6 +293,7 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     look(r, &tuning, formats, jobs, outcome);
     section_unref(jobs);
     pthread_mutex_lock(&r->lock);
+    r->stats.kinds[outcome->kind].looks++;
     r->stats.kinds[outcome->kind].last_seconds = outcome->asked_seconds;
     outcome->seconds = (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC;
     histogram_add(&r->stats.kinds[outcome->kind].durations, outcome->seconds);
@@ -319,18 +325,22 @@ static void render_more(struct refresher *r, enum kind kind)
     edition_unref(old);
 }
 
-/* Does one thing that is wanted; false if there was none. */
+/* Does one thing that is wanted; false if there was none. The kinds take turns: one that is always
+ * wanted keeps no other waiting. */
 static bool work_once(struct refresher *r, struct outcome *outcome)
 {
-    for (int kind = 0; kind < KINDS; kind++) {
+    for (int i = 1; i <= KINDS; i++) {
+        int kind = (r->last_kind + i) % KINDS;
+
         if (!r->kinds[kind].wanted)
             continue;
         r->kinds[kind].wanted = false;
+        r->last_kind = kind;
         outcome->kind = (enum kind)kind;
         if (!is_settled(r, kind, clock_mono(r->config.clock)) &&
             r->kinds[kind].looked_at < r->kinds[kind].wanted_since)
             refresh(r, outcome);
-        else if (!is_rendered(r, kind))
+        else if (!is_rendered(r, kind, r->formats))
             render_more(r, kind);
         return true;
     }
@@ -427,6 +437,7 @@ static void *refresher_main(void *arg)
 static void release(struct refresher *r)
 {
     snapshot_unref(r->snapshot);
+    inventory_free(r->inventory);
     starts_free(r->starts);
     counters_free(r->counters);
     pthread_mutex_destroy(&r->lock);
@@ -443,8 +454,10 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->work, NULL);
     r->snapshot = snapshot_new();
+    r->inventory = inventory_new();
     r->starts = starts_new();
     r->counters = counters_new();
+    r->last_kind = KINDS - 1;
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);

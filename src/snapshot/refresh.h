@@ -15,7 +15,8 @@ struct refresh_tuning {
     int64_t poll_limit_ns[KINDS]; /* a section younger than this is fresh */
     int64_t timeout_ns;           /* for one look at one kind */
     int64_t stale_limit_ns;       /* older than this, and no longer fresh, is withdrawn */
-    int64_t max_backoff_ns;       /* but a poll limit that is longer holds */
+    int64_t retry_ns;             /* the pause after a failure, doubled with each one in a row, */
+    int64_t max_backoff_ns;       /* up to this, or the poll limit if that is longer */
     struct publish_config publish;
 };
 
@@ -58,7 +59,8 @@ struct refresh_stats {
         bool asked;          /* anybody ever wanted it */
         bool up;             /* the last look succeeded */
         double age_seconds;  /* of the newest section; negative: never seen */
-        double last_seconds; /* what the last look took, rendering not included */
+        uint64_t looks;      /* that have ended */
+        double last_seconds; /* what the last of them took, rendering not included */
         struct histogram durations;
         uint64_t bytes, skipped, warnings;
         struct {

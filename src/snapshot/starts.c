@@ -39,10 +39,12 @@ struct starts *starts_free(struct starts *starts)
     return NULL;
 }
 
-/* A job that was cancelled while it waited has a start time too, but no nodes. */
+/* A job that was cancelled while it waited has a start time too, but no nodes. One whose nodes have
+ * yet to boot gets another start time when they are up. */
 static bool has_started(const struct job *job)
 {
     return job->start_time > 0 && job->state.base != JOB_PENDING &&
+           !(job->state.flags & (JOB_CONFIGURING | JOB_POWER_UP_NODE)) &&
            (job->nodes || job_holds_resources(job->state));
 }
 
@@ -157,6 +159,9 @@ void starts_note(struct starts *starts, struct section *section)
 {
     int64_t horizon = newest_start(section) - MARGIN_SECONDS;
 
+    /* Before its first start, so that this one is an increase. */
+    for (size_t i = 0; i < section->jobs.n_known_partitions; i++)
+        wait_of(starts, section_text(section, section->jobs.known_partition[i]));
     /* What ran before the first look started nobody knows how long ago. */
     if (starts->has_looked)
         count_new_ones(starts, section);

@@ -264,7 +264,7 @@ static void users_beyond_the_ceiling_are_counted_as_folded(void **state)
         share[i] = (struct share){ .user = put(section, name), .raw_shares = 1 };
     }
     collected = collect_from("fairshare", section);
-    assert_int_equal(collected.folded, 3);
+    assert_int_equal(collected.folded, 3 * 7);
     assert_int_equal(collected.samples, 20000 * 7);
     buf_free(&collected.text);
     section_unref(section);
@@ -377,6 +377,44 @@ static void the_limits_of_an_account_are_those_of_its_own_row(void **state)
                  "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"gres/gpu:a100\"} 8\n");
     section_unref(limits.section);
+}
+
+static void where_room_is_short_users_lose_their_limits_and_accounts_do_not(void **state)
+{
+    enum { USERS = 50003 };
+    struct section *section = section_new(KIND_ASSOCIATIONS);
+    struct association *row = heap_alloc((USERS + 1) * sizeof(*row));
+    struct limit *limit = heap_alloc((USERS + 1) * sizeof(*limit));
+    struct collected collected;
+    char name[16];
+
+    (void)state;
+    for (uint32_t i = 0; i <= USERS; i++) {
+        snprintf(name, sizeof(name), "u%u", i);
+        row[i] = (struct association){
+            .account = put(section, i < USERS ? "physics" : "last"),
+            .user = put(section, i < USERS ? name : ""),
+            .first_limit = i,
+            .n_limits = 1,
+        };
+        limit[i] =
+            (struct limit){ .kind = LIMIT_JOBS, .limit = 7, .used = i ? 1 : MODEL_UNKNOWN_U64 };
+    }
+    section->associations.association = row;
+    section->associations.n = USERS + 1;
+    section->associations.limit = limit;
+    section->associations.n_limits = USERS + 1;
+    check_family("limits", section, "slurm_account_job_alloc_limit",
+                 "slurm_account_job_alloc_limit{account=\"last\"} 7\n");
+    collected = collect_from("limits", section);
+    assert_contains(collected.text.p,
+                    "slurm_association_jobs_limit{account=\"physics\",user=\"u49998\"");
+    assert_null(strstr(collected.text.p, "\"u49999\""));
+    assert_int_equal(collected.folded, 4 * 2); /* limit and use of each */
+    buf_free(&collected.text);
+    section_unref(section);
+    free(row);
+    free(limit);
 }
 
 static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, const char *used)
@@ -500,6 +538,57 @@ static void traced_jobs_tell_of_themselves(void **state)
     check_family("trace", section, "slurm_job_cpu_alloc", "slurm_job_cpu_alloc{jobid=\"42\"} 4\n");
     check_family("trace", section, "slurm_job_mem_alloc",
                  "slurm_job_mem_alloc{jobid=\"42\"} 8589934592\n");
+    section_unref(section);
+}
+
+static void the_whole_text_of_a_traced_job_is_what_dashboards_know(void **state)
+{
+    struct section *section = section_new(KIND_TRACES);
+    struct traced_job job = { .id = 7,
+                              .user = put(section, "bob"),
+                              .cpu_percent = 99.5,
+                              .memory_bytes = 2048,
+                              .read_bytes = 4096,
+                              .write_bytes = 8192,
+                              .threads = 3,
+                              .allocated_cpus = 2,
+                              .allocated_memory_bytes = UINT64_C(1) << 30,
+                              .n_hosts = 1 };
+    struct traced_host host = { .name = put(section, "n1"), .pid = 4711 };
+    struct collected collected;
+
+    (void)state;
+    section->traces = (struct traces){ .job = &job, .n = 1, .host = &host, .n_hosts = 1 };
+    collected = collect_from("trace", section);
+    assert_string_equal(
+        collected.text.p,
+        "# HELP slurm_proc_cpu_usage CPU that a traced job's processes use, in percent of one "
+        "core.\n"
+        "# TYPE slurm_proc_cpu_usage gauge\n"
+        "slurm_proc_cpu_usage{jobid=\"7\",username=\"bob\"} 99.5\n"
+        "# HELP slurm_proc_mem_usage Memory that a traced job's processes use, in bytes.\n"
+        "# TYPE slurm_proc_mem_usage gauge\n"
+        "slurm_proc_mem_usage{jobid=\"7\",username=\"bob\"} 2048\n"
+        "# HELP slurm_proc_read_bytes Bytes that a traced job's processes have read.\n"
+        "# TYPE slurm_proc_read_bytes gauge\n"
+        "slurm_proc_read_bytes{jobid=\"7\",username=\"bob\"} 4096\n"
+        "# HELP slurm_proc_write_bytes Bytes that a traced job's processes have written.\n"
+        "# TYPE slurm_proc_write_bytes gauge\n"
+        "slurm_proc_write_bytes{jobid=\"7\",username=\"bob\"} 8192\n"
+        "# HELP slurm_proc_threadcount Threads of a traced job's processes.\n"
+        "# TYPE slurm_proc_threadcount gauge\n"
+        "slurm_proc_threadcount{jobid=\"7\",username=\"bob\"} 3\n"
+        "# HELP slurm_proc_pid Process id of a traced job on a host, the lowest if there are "
+        "several.\n"
+        "# TYPE slurm_proc_pid gauge\n"
+        "slurm_proc_pid{jobid=\"7\",hostname=\"n1\"} 4711\n"
+        "# HELP slurm_job_cpu_alloc CPUs that Slurm has allocated to a traced job.\n"
+        "# TYPE slurm_job_cpu_alloc gauge\n"
+        "slurm_job_cpu_alloc{jobid=\"7\"} 2\n"
+        "# HELP slurm_job_mem_alloc Memory that Slurm has allocated to a traced job, in bytes.\n"
+        "# TYPE slurm_job_mem_alloc gauge\n"
+        "slurm_job_mem_alloc{jobid=\"7\"} 1073741824\n");
+    buf_free(&collected.text);
     section_unref(section);
 }
 
@@ -711,9 +800,11 @@ int main(void)
         cmocka_unit_test(an_account_with_several_rows_has_the_first),
         cmocka_unit_test(users_beyond_the_ceiling_are_counted_as_folded),
         cmocka_unit_test(the_limits_of_an_account_are_those_of_its_own_row),
+        cmocka_unit_test(where_room_is_short_users_lose_their_limits_and_accounts_do_not),
         cmocka_unit_test(each_kind_of_limit_has_its_families),
         cmocka_unit_test(hidden_data_is_told_by_word),
         cmocka_unit_test(traced_jobs_tell_of_themselves),
+        cmocka_unit_test(the_whole_text_of_a_traced_job_is_what_dashboards_know),
         cmocka_unit_test(statistics_have_the_names_and_units_that_dashboards_know),
         cmocka_unit_test(what_slurm_counts_goes_on_and_the_rest_is_of_now),
         cmocka_unit_test(statistics_that_nobody_keeps_are_those_of_slurm),

@@ -196,8 +196,31 @@ static void gpus_are_held_by_running_suspended_and_completing_jobs_only(void **s
     }
     assert_string_equal(collect("accounts", "slurm_account_gpus"),
                         "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 6\n");
-    assert_string_equal(collect("accounts", "slurm_account_cpu"),
-                        "slurm_account_cpu_alloc{account=\"physics\"} 3\n");
+}
+
+static void a_suspended_job_holds_memory_and_gpus_but_no_cpus(void **state)
+{
+    struct job *job;
+
+    (void)state;
+    job = add_job(JOB_SUSPENDED);
+    job->cpus = 4;
+    job->tres = put("cpu=4,gres/gpu=2");
+    assert_string_equal(
+        collect("accounts", ""),
+        "slurm_account_job_state_total{account=\"physics\",state=\"SUSPENDED\"} 1\n"
+        "slurm_account_job_state_cpu_alloc{account=\"physics\",state=\"SUSPENDED\"} 4\n"
+        "slurm_account_job_state_mem_alloc{account=\"physics\",state=\"SUSPENDED\"} 1073741824\n"
+        "slurm_account_cpu_alloc{account=\"physics\"} 0\n"
+        "slurm_account_mem_alloc{account=\"physics\"} 1073741824\n"
+        "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 2\n");
+    assert_string_equal(collect("users", "slurm_user_gpus"),
+                        "slurm_user_gpus_allocated{user=\"ann\",type=\"none\"} 2\n");
+    add_job(JOB_RUNNING)->state.flags = JOB_STOPPED;
+    assert_string_equal(collect("features", ""),
+                        "slurm_feature_total{feature=\"\"} 2\n"
+                        "slurm_feature_cpu_alloc{feature=\"\"} 1\n"
+                        "slurm_feature_mem_alloc{feature=\"\"} 2147483648\n");
 }
 
 static void more_gpu_types_than_anybody_has_are_one(void **state)
@@ -336,6 +359,70 @@ static void a_qos_has_jobs_cpus_memory_and_gpus_by_state(void **state)
                         "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"RUNNING\"} 1\n");
 }
 
+static void partitions_and_qos_without_jobs_say_zero(void **state)
+{
+    symbol partitions[] = { put("gpu"), put("cpu"), 0 }, qos[] = { put("high"), put("normal") };
+
+    (void)state;
+    section->jobs.known_partition = partitions;
+    section->jobs.n_known_partitions = COUNT(partitions);
+    section->jobs.known_qos = qos;
+    section->jobs.n_known_qos = COUNT(qos);
+    add_job(JOB_RUNNING);
+    assert_string_equal(
+        collect("partition_jobs", ""),
+        "slurm_partition_job_state_total{partition=\"cpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_state_total{partition=\"cpu\",state=\"RUNNING\"} 1\n"
+        "slurm_partition_job_state_total{partition=\"gpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_state_total{partition=\"gpu\",state=\"RUNNING\"} 0\n"
+        "slurm_partition_job_cpus{partition=\"cpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_cpus{partition=\"cpu\",state=\"RUNNING\"} 1\n"
+        "slurm_partition_job_cpus{partition=\"gpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_cpus{partition=\"gpu\",state=\"RUNNING\"} 0\n"
+        "slurm_partition_job_memory_bytes{partition=\"cpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_memory_bytes{partition=\"cpu\",state=\"RUNNING\"} 1073741824\n"
+        "slurm_partition_job_memory_bytes{partition=\"gpu\",state=\"PENDING\"} 0\n"
+        "slurm_partition_job_memory_bytes{partition=\"gpu\",state=\"RUNNING\"} 0\n");
+    section->jobs.n = 0;
+    assert_string_equal(collect("qos", ""),
+                        "slurm_qos_jobs{qos=\"high\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_jobs{qos=\"high\",state=\"RUNNING\"} 0\n"
+                        "slurm_qos_jobs{qos=\"normal\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_jobs{qos=\"normal\",state=\"RUNNING\"} 0\n"
+                        "slurm_qos_job_cpus{qos=\"high\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_job_cpus{qos=\"high\",state=\"RUNNING\"} 0\n"
+                        "slurm_qos_job_cpus{qos=\"normal\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_job_cpus{qos=\"normal\",state=\"RUNNING\"} 0\n"
+                        "slurm_qos_job_memory_bytes{qos=\"high\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_job_memory_bytes{qos=\"high\",state=\"RUNNING\"} 0\n"
+                        "slurm_qos_job_memory_bytes{qos=\"normal\",state=\"PENDING\"} 0\n"
+                        "slurm_qos_job_memory_bytes{qos=\"normal\",state=\"RUNNING\"} 0\n");
+    assert_string_equal(collect("pending", ""),
+                        "slurm_partition_pending_oldest_age_seconds{partition=\"gpu\"} 0\n"
+                        "slurm_partition_pending_oldest_age_seconds{partition=\"cpu\"} 0\n"
+                        "slurm_pending_oldest_age_seconds 0\n");
+    add_pending("Resources");
+    assert_string_equal(collect("pending", "slurm_partition_pending"),
+                        "slurm_partition_pending_jobs{partition=\"cpu\",reason=\"Resources\"} 1\n"
+                        "slurm_partition_pending_cpus{partition=\"cpu\",reason=\"Resources\"} 1\n"
+                        "slurm_partition_pending_oldest_age_seconds{partition=\"cpu\"} 60\n"
+                        "slurm_partition_pending_oldest_age_seconds{partition=\"gpu\"} 0\n");
+}
+
+static void qos_that_the_source_does_not_tell_are_absent(void **state)
+{
+    symbol known = put("normal");
+
+    (void)state;
+    section->jobs.lacks_qos = true;
+    section->jobs.known_qos = &known;
+    section->jobs.n_known_qos = 1;
+    add_pending("Resources")->qos = 0;
+    assert_string_equal(collect("qos", ""), "");
+    assert_string_equal(collect("pending", "slurm_qos"), "");
+    assert_contains(collect("pending", ""), "slurm_account_pending_jobs{account=\"physics\"");
+}
+
 static void add_with_features(const char *features, uint32_t cpus)
 {
     struct job *job = add_job(JOB_RUNNING);
@@ -399,8 +486,25 @@ static void features_past_the_hundred_most_frequent_are_other(void **state)
     assert_contains(samples.p, "slurm_feature_cpu_alloc{feature=\"other\"} 103\n");
     assert_contains(samples.p, "slurm_feature_mem_alloc{feature=\"other\"} 54760833024\n");
     assert_null(strstr(samples.p, "\"f099\""));
-    assert_int_equal(folded, 50);
+    assert_int_equal(folded, 150); /* of each family 50 */
     assert_int_equal(duplicates, 0);
+}
+
+static void a_name_that_is_other_already_is_not_counted_as_folded(void **state)
+{
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 101; i++) {
+        snprintf(name, sizeof(name), "reason %d", i);
+        add_pending(name)->tasks = 2;
+    }
+    add_pending("other");
+    collect("jobs", "slurm_pending_reason_total");
+    assert_contains(samples.p, "slurm_pending_reason_total{reason=\"other\"} 3\n");
+    assert_int_equal(folded, 1);
+    collect("pending", "");
+    assert_int_equal(folded, 1);
 }
 
 static void a_sum_that_does_not_fit_is_absent_from_other_too(void **state)
@@ -644,7 +748,29 @@ static void waits_are_a_histogram_of_each_partition(void **state)
                         "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"+Inf\"} 6\n");
     assert_contains(collect("waits", ""), "slurm_job_wait_seconds_sum{partition=\"cpu\"} 1500000\n"
                                           "slurm_job_wait_seconds_count{partition=\"cpu\"} 6\n");
-    assert_contains(samples.p, "slurm_job_wait_seconds_sum{partition=\"gpu\"} 250\n"
+    section->jobs.wait = &waits[1];
+    section->jobs.n_waits = 1;
+    collect("waits", "");
+    assert_string_equal(out.p, "# HELP slurm_job_wait_seconds How long the jobs waited that have "
+                               "started since sonde began to look, from when they could have run: "
+                               "submitted, no longer held, nothing left to depend on.\n"
+                               "# TYPE slurm_job_wait_seconds histogram\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1\"} 0\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"5\"} 0\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"15\"} 0\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"30\"} 0\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"60\"} 0\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"300\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"900\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1800\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"3600\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"14400\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"43200\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"86400\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"259200\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"604800\"} 1\n"
+                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"+Inf\"} 1\n"
+                               "slurm_job_wait_seconds_sum{partition=\"gpu\"} 250\n"
                                "slurm_job_wait_seconds_count{partition=\"gpu\"} 1\n");
 }
 
@@ -791,14 +917,18 @@ int main(void)
         CASE(a_user_has_jobs_cpus_and_memory_by_state),
         CASE(gpus_are_read_in_every_notation),
         CASE(gpus_are_held_by_running_suspended_and_completing_jobs_only),
+        CASE(a_suspended_job_holds_memory_and_gpus_but_no_cpus),
         CASE(more_gpu_types_than_anybody_has_are_one),
         CASE(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without),
         CASE(a_job_for_several_partitions_counts_once_in_each),
         CASE(a_list_of_partitions_without_end_is_cut),
         CASE(a_qos_has_jobs_cpus_memory_and_gpus_by_state),
+        CASE(partitions_and_qos_without_jobs_say_zero),
+        CASE(qos_that_the_source_does_not_tell_are_absent),
         CASE(features_count_for_jobs_that_hold_resources),
         CASE(features_that_the_source_does_not_tell_are_absent),
         CASE(features_past_the_hundred_most_frequent_are_other),
+        CASE(a_name_that_is_other_already_is_not_counted_as_folded),
         CASE(a_sum_that_does_not_fit_is_absent_from_other_too),
         CASE(reasons_are_spelled_as_dashboards_know_them),
         CASE(three_hundred_maintenances_are_one_reason),

@@ -341,8 +341,8 @@ static void free_gpus_of_nodes_that_take_no_jobs_are_unusable(void **state)
         "idle+drain",
         "mixed+drain",
         "idle+fail",
-        "idle+powered_down",
-        "idle~",
+        "idle+drain+powered_down",
+        "down+powered_down",
         "idle+power_down",
         "idle!",
         "idle%",
@@ -364,6 +364,9 @@ static void free_gpus_of_nodes_that_take_no_jobs_are_unusable(void **state)
         "idle+completing",
         "idle#",
         "idle+reboot_requested",
+        "idle+powered_down", /* Slurm powers it up */
+        "idle~",
+        "idle+cloud+powered_down",
         "idle+cloud",
         "idle+dynamic_future",
     };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is remembered from one look to the next: starts of jobs, counters of the scheduler. */
+/* What is remembered from one look to the next: starts of jobs, counters of the scheduler, names.
+ */
 #include "test.h"
 
 #include "base/clock.h"
 #include "snapshot/counters.h"
+#include "snapshot/inventory.h"
 #include "snapshot/starts.h"
 
 enum { NOW = 1800000000 };
@@ -139,6 +141,24 @@ static void what_waits_or_never_started_is_not_counted(void **state)
     starts_free(starts);
 }
 
+/* On a cluster that saves power: its start time is set again when its nodes are up. */
+static void a_job_whose_nodes_boot_has_not_started(void **state)
+{
+    struct starts *starts = starts_new();
+    struct job job = started(1, NOW - 100, NOW - 60);
+
+    (void)state;
+    look_and_count(starts, NULL, 0);
+    job.state = (struct job_state){ JOB_RUNNING, JOB_CONFIGURING };
+    assert_int_equal(look_and_count(starts, &job, 1), 0);
+    job.state = (struct job_state){ JOB_BASE_UNKNOWN, JOB_CONFIGURING };
+    assert_int_equal(look_and_count(starts, &job, 1), 0);
+    job.state = (struct job_state){ JOB_RUNNING, 0 };
+    job.start_time = NOW;
+    assert_int_equal(look_and_count(starts, &job, 1), 1);
+    starts_free(starts);
+}
+
 static void a_start_in_a_far_future_hides_no_other(void **state)
 {
     struct starts *starts = starts_new();
@@ -172,13 +192,13 @@ static void a_counter_goes_on_over_midnight(void **state)
         int64_t reset_time;
         uint64_t told, expected;
     } looks[] = {
-        { 1000, 40, 40 },   /* what it was when sonde came */
-        { 1000, 50, 50 },   /* ten more */
-        { 2000, 3, 53 },    /* after midnight */
-        { 2000, 4, 54 },    /**/
-        { 3000, 400, 454 }, /* a busy night: more than before, all of it new */
-        { 3000, 0, 454 },   /* reset without a word */
-        { 3000, 5, 459 },
+        { 1000, 40, 0 },    /* what was done before sonde came is not its to count */
+        { 1000, 50, 10 },   /* ten more */
+        { 2000, 3, 13 },    /* after midnight */
+        { 2000, 4, 14 },    /**/
+        { 3000, 400, 414 }, /* a busy night: more than before, all of it new */
+        { 3000, 0, 414 },   /* reset without a word */
+        { 3000, 5, 419 },
     };
     struct counters *counters = counters_new();
 
@@ -219,9 +239,10 @@ static void what_is_not_told_for_once_is_not_lost(void **state)
     (void)state;
     assert_true(note(counters, &diag, &section)->jobs_failed == MODEL_UNKNOWN_U64);
     section_unref(section);
-    diag.jobs_failed = 7;
-    note(counters, &diag, &section);
-    section_unref(section);
+    for (diag.jobs_failed = 3; diag.jobs_failed < 11; diag.jobs_failed += 7) {
+        note(counters, &diag, &section);
+        section_unref(section);
+    }
     diag.jobs_failed = MODEL_UNKNOWN_U64;
     assert_int_equal(note(counters, &diag, &section)->jobs_failed, 7);
     section_unref(section);
@@ -267,6 +288,102 @@ static void rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count(void **stat
     counters_free(counters);
 }
 
+static struct section *section_of_nodes(const char *const *partitions, size_t n)
+{
+    struct section *section = section_new(KIND_NODES);
+
+    section->nodes.n_partitions = n;
+    section->nodes.partition = ARENA_ARRAY(&section->arena, struct partition, n);
+    for (size_t i = 0; i < n; i++)
+        section->nodes.partition[i].name = symbols_put(&section->symbols, str_of(partitions[i]));
+    return section;
+}
+
+static struct section *section_of_qos(const char *qos)
+{
+    struct section *section = section_new(KIND_ASSOCIATIONS);
+
+    section->associations.n_qos = 1;
+    section->associations.qos = ARENA_ARRAY(&section->arena, struct qos, 1);
+    section->associations.qos[0].name = symbols_put(&section->symbols, str_of(qos));
+    return section;
+}
+
+static struct section *section_of_job(const char *qos)
+{
+    struct section *section = section_new(KIND_JOBS);
+
+    section->jobs.n = 1;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 1);
+    section->jobs.job[0].qos = symbols_put(&section->symbols, str_of(qos));
+    return section;
+}
+
+static void note_and_free(struct inventory *inventory, struct section *section)
+{
+    inventory_note(inventory, section);
+    section_unref(section);
+}
+
+static void partitions_are_known_from_the_nodes_and_forgotten_with_them(void **state)
+{
+    static const char *const partitions[] = { "cpu", "gpu" };
+    struct inventory *inventory = inventory_new();
+    struct section *jobs = section_of_job("");
+
+    (void)state;
+    note_and_free(inventory, section_of_nodes(partitions, 2));
+    inventory_note(inventory, jobs);
+    assert_int_equal(jobs->jobs.n_known_partitions, 2);
+    assert_str(section_text(jobs, jobs->jobs.known_partition[1]), "gpu");
+    assert_int_equal(jobs->jobs.n_known_qos, 0);
+    section_unref(jobs);
+    note_and_free(inventory, section_of_nodes(partitions, 1));
+    jobs = section_of_job("");
+    inventory_note(inventory, jobs);
+    assert_int_equal(jobs->jobs.n_known_partitions, 1);
+    section_unref(jobs);
+    inventory_free(inventory);
+}
+
+static void qos_are_known_from_the_jobs_until_slurm_lists_them(void **state)
+{
+    struct inventory *inventory = inventory_new();
+    struct section *jobs = section_of_job("normal");
+
+    (void)state;
+    note_and_free(inventory, section_of_job("long"));
+    inventory_note(inventory, jobs);
+    assert_int_equal(jobs->jobs.n_known_qos, 2);
+    section_unref(jobs);
+    note_and_free(inventory, section_of_qos("high"));
+    jobs = section_of_job("normal");
+    inventory_note(inventory, jobs);
+    assert_int_equal(jobs->jobs.n_known_qos, 1);
+    assert_str(section_text(jobs, jobs->jobs.known_qos[0]), "high");
+    section_unref(jobs);
+    inventory_free(inventory);
+}
+
+static void a_known_partition_has_a_histogram_before_its_first_start(void **state)
+{
+    static const char *const partitions[] = { "idle" };
+    struct inventory *inventory = inventory_new();
+    struct starts *starts = starts_new();
+    struct section *jobs = section_of_job("");
+
+    (void)state;
+    note_and_free(inventory, section_of_nodes(partitions, 1));
+    inventory_note(inventory, jobs);
+    starts_note(starts, jobs);
+    assert_int_equal(jobs->jobs.n_waits, 1);
+    assert_str(section_text(jobs, jobs->jobs.wait[0].partition), "idle");
+    assert_int_equal(count_waits(jobs), 0);
+    section_unref(jobs);
+    starts_free(starts);
+    inventory_free(inventory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +393,10 @@ int main(void)
         cmocka_unit_test(a_start_that_is_told_of_late_is_still_counted),
         cmocka_unit_test(a_requeued_job_starts_again),
         cmocka_unit_test(what_waits_or_never_started_is_not_counted),
+        cmocka_unit_test(a_job_whose_nodes_boot_has_not_started),
+        cmocka_unit_test(partitions_are_known_from_the_nodes_and_forgotten_with_them),
+        cmocka_unit_test(qos_are_known_from_the_jobs_until_slurm_lists_them),
+        cmocka_unit_test(a_known_partition_has_a_histogram_before_its_first_start),
         cmocka_unit_test(a_start_in_a_far_future_hides_no_other),
         cmocka_unit_test(a_counter_goes_on_over_midnight),
         cmocka_unit_test(what_midnight_does_not_reset_is_not_counted_twice),

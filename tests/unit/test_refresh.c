@@ -87,6 +87,7 @@ static int set_up(void **state)
         .tuning = {
             .timeout_ns = 10 * NS_PER_SEC,
             .stale_limit_ns = 300 * NS_PER_SEC,
+            .retry_ns = 10 * NS_PER_SEC,
             .max_backoff_ns = 60 * NS_PER_SEC,
             .publish = { .collectors = ~0u, .max_segment = 1 << 20, .clock = &f.clock.clock },
         },
@@ -436,8 +437,63 @@ static void what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits(void **s
     manual_clock_advance(&f->clock, 601 * NS_PER_SEC);
     assert_false(shows_jobs(f));
     refresh_jobs(f);
-    manual_clock_advance(&f->clock, 599 * NS_PER_SEC);
-    assert_true(want_jobs(f)); /* back-off is never shorter than the poll limit */
+}
+
+/* An exporter that starts before slurmctld must not be without its costly kinds for hours. */
+static void after_a_failure_what_is_asked_for_rarely_is_soon_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    static const int pauses[] = { 10, 20, 40, 80, 160, 320, 600, 600 };
+
+    f->tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
+    refresher_tune(f->refresher, &f->tuning);
+    script(f, EREMOTEIO, NULL);
+    for (unsigned i = 0; i < COUNT(pauses); i++) {
+        refresh_jobs(f);
+        manual_clock_advance(&f->clock, pauses[i] * NS_PER_SEC - 1);
+        assert_true(want_jobs(f));
+        assert_int_equal(f->scripted.reads, i + 1);
+        manual_clock_advance(&f->clock, 1);
+    }
+}
+
+/* Otherwise one that is wanted again and again would keep the others out. */
+static void the_kinds_take_turns(void **state)
+{
+    struct fixture *f = *state;
+    unsigned both = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES);
+    int64_t now = clock_mono(&f->clock.clock);
+
+    for (int kind = 0; kind < KINDS; kind++)
+        f->tuning.poll_limit_ns[kind] = 0;
+    refresher_tune(f->refresher, &f->tuning);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 0;
+    pthread_mutex_unlock(&f->scripted.lock);
+    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, now));
+    wait_for_reads(f, 1); /* of the jobs, which are wanted again already */
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    assert_false(refresher_want(f->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now + NS_PER_SEC));
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 2;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_changes(f, 2);
+    assert_true(stats_of(f).kinds[KIND_NODES].up);
+}
+
+static void nobody_waits_for_a_format_that_somebody_else_wants(void **state)
+{
+    struct fixture *f = *state;
+
+    refresh_jobs(f);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1;
+    pthread_mutex_unlock(&f->scripted.lock);
+    assert_false(want(f, KIND_BIT(KIND_NODES), METRIC_TEXT));
+    wait_for_reads(f, 2); /* the nodes, which hang */
+    assert_false(want(f, KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
+    assert_true(want_jobs(f));
 }
 
 static void after_tuning_that_renders_otherwise_slurm_is_asked_again(void **state)
@@ -593,6 +649,9 @@ int main(void)
         CASE(kinds_succeed_and_fail_by_themselves),
         CASE(another_format_is_rendered_without_asking_slurm),
         CASE(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits),
+        CASE(after_a_failure_what_is_asked_for_rarely_is_soon_tried_again),
+        CASE(the_kinds_take_turns),
+        CASE(nobody_waits_for_a_format_that_somebody_else_wants),
         CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
         CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
         CASE(what_stays_the_same_is_logged_once_an_hour),

@@ -27,6 +27,7 @@ static struct engine *make_engine(collector_set collectors_on)
         .tuning = {
             .timeout_ns = 10 * NS_PER_SEC,
             .stale_limit_ns = 300 * NS_PER_SEC,
+            .retry_ns = 10 * NS_PER_SEC,
             .max_backoff_ns = 60 * NS_PER_SEC,
             .publish = { .max_segment = 16 << 20, .clock = &clock_of_test.clock },
         },

@@ -139,6 +139,18 @@ static void only_a_job_with_an_allocation_holds_resources(void **state)
     assert_false(job_holds_resources(JOB_STATE_NONE));
 }
 
+static void a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not(void **state)
+{
+    (void)state;
+    assert_false(job_holds_cpus(job_of("SUSPENDED")));
+    assert_true(job_holds_cpus(job_of("STOPPED")));
+    assert_true(job_holds_cpus(job_of("RUNNING,STOPPED")));
+    assert_true(job_holds_cpus(job_of("RUNNING")));
+    assert_true(job_holds_cpus(job_of("COMPLETING")));
+    assert_false(job_holds_cpus(job_of("PENDING")));
+    assert_false(job_holds_cpus(job_of("COMPLETED")));
+}
+
 static void assert_node(const char *text, enum node_base base, uint32_t flags)
 {
     struct node_state node;
@@ -340,6 +352,7 @@ int main(void)
         cmocka_unit_test(the_job_word_is_the_one_that_squeue_prints),
         cmocka_unit_test(every_job_word_reads_back_as_itself),
         cmocka_unit_test(only_a_job_with_an_allocation_holds_resources),
+        cmocka_unit_test(a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not),
         cmocka_unit_test(a_node_state_is_read_as_any_release_prints_it),
         cmocka_unit_test(the_words_of_a_json_list_may_come_in_any_order),
         cmocka_unit_test(an_unknown_part_is_told_and_the_known_ones_are_kept),
