@@ -201,6 +201,7 @@ static void start_trace(struct exporter *exporter)
         .jobs = metrics_jobs,
         .ctx = exporter->metrics,
         .unseal = munge_unseal,
+        .clock = &clock_real,
         .log = exporter->log,
     };
     struct trace_config trace_config;

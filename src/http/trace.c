@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "http/trace_page.h"
+#include "http/unsealer.h"
 
 #include <stdatomic.h>
 
@@ -10,6 +11,7 @@
 
 struct http_trace {
     struct http_trace_config config;
+    struct unsealer *unsealer;
     atomic_bool is_open;
 };
 
@@ -33,11 +35,10 @@ static const struct outcome cannot_unseal = { 0, 503, "10", NULL };
 
 static const struct outcome *outcome_of(int code)
 {
-    size_t i = 0;
-
-    while (outcomes[i].code != code)
-        i++;
-    return &outcomes[i];
+    for (size_t i = 0; i < COUNT(outcomes); i++)
+        if (outcomes[i].code == code)
+            return &outcomes[i];
+    return &cannot_unseal;
 }
 
 static void reply(struct http_exchange *x, const struct outcome *outcome, const struct err *err)
@@ -62,21 +63,28 @@ static void take(struct http_trace *trace, struct http_exchange *x, struct str b
     reply(x, outcome_of(code), &err);
 }
 
+static enum trace_refusal refusal_of(int code)
+{
+    switch (-code) {
+    case EACCES:
+        return TRACE_DENIED;
+    case EFBIG:
+        return TRACE_GARBLED;
+    default:
+        return TRACE_UNPROVED;
+    }
+}
+
 static void refuse_credential(struct http_trace *trace, struct http_exchange *x, int code,
                               const struct err *err)
 {
-    enum trace_refusal why = TRACE_UNPROVED;
-    const struct outcome *outcome = &cannot_unseal;
+    enum trace_refusal why = refusal_of(code);
 
-    if (code == -EACCES || code == -EFBIG) {
-        why = code == -EACCES ? TRACE_DENIED : TRACE_GARBLED;
-        outcome = outcome_of(code);
-    } else {
+    if (why == TRACE_UNPROVED && code != -EAGAIN)
         LOG(trace->config.log, LOG_WARN, "the credential of a traced job cannot be opened",
             LOG_STR("error", err->text));
-    }
     trace_refuse(trace->config.trace, why);
-    reply(x, outcome, err);
+    reply(x, outcome_of(code), err);
 }
 
 static void take_credential(struct http_trace *trace, struct http_exchange *x, struct str text)
@@ -87,11 +95,12 @@ static void take_credential(struct http_trace *trace, struct http_exchange *x, s
     int code;
 
     buf_init(&body, TRACE_BODY_MAX);
-    code = trace->config.unseal(trace->config.munge_socket, text, &body, &uid, &err);
+    code = unsealer_open(trace->unsealer, text, &body, &uid, &err);
     if (code < 0)
         refuse_credential(trace, x, code, &err);
     else
-        take(trace, x, buf_str(&body), &(struct trace_identity){ .proof = TRACE_UID, .uid = uid });
+        take(trace, x, buf_str(&body),
+             &(struct trace_identity){ .proof = TRACE_UID, .uid = uid, .is_admitted = true });
     buf_free(&body);
 }
 
@@ -118,6 +127,25 @@ static void work_on_post(void *ctx, struct http_exchange *x)
     take(trace, x, body, &who);
 }
 
+/* Whoever reaches us can send credentials. munged, which Slurm needs too, is to see no more of them
+ * than there may be posts, and none while it hangs. */
+static enum http_verdict begin_credential(struct http_trace *trace, struct http_exchange *x)
+{
+    struct err err = { 0 };
+    int code = unsealer_check(trace->unsealer, &err);
+
+    if (code < 0) {
+        refuse_credential(trace, x, code, &err);
+        return HTTP_DONE;
+    }
+    code = trace_admit(trace->config.trace, &err);
+    if (code < 0) {
+        reply(x, outcome_of(code), &err);
+        return HTTP_DONE;
+    }
+    return HTTP_WORK;
+}
+
 static enum http_verdict begin_post(void *ctx, struct http_exchange *x)
 {
     struct http_trace *trace = ctx;
@@ -127,7 +155,9 @@ static enum http_verdict begin_post(void *ctx, struct http_exchange *x)
         http_reply(x, 403, SENTENCE, STR("not from a web page, please\n"));
         return HTTP_DONE;
     }
-    if (is_credential(http_request_body(x)) || http_user(x).n || atomic_load(&trace->is_open))
+    if (is_credential(http_request_body(x)))
+        return begin_credential(trace, x);
+    if (http_user(x).n || atomic_load(&trace->is_open))
         return HTTP_WORK;
     trace_refuse(trace->config.trace, TRACE_UNPROVED);
     http_reply_unauthorized(x, "prove that the job is yours: send the post as a munge credential, "
@@ -162,15 +192,24 @@ static void work_on_page(void *ctx, struct http_exchange *x)
 struct http_trace *http_trace_new(const struct http_trace_config *config)
 {
     struct http_trace *trace = heap_alloc(sizeof(*trace));
+    const struct unsealer_config credentials = {
+        .unseal = config->unseal,
+        .socket = config->munge_socket,
+        .clock = config->clock,
+    };
 
     trace->config = *config;
+    trace->unsealer = unsealer_new(&credentials);
     atomic_init(&trace->is_open, config->is_open);
     return trace;
 }
 
 struct http_trace *http_trace_free(struct http_trace *trace)
 {
-    free(trace);
+    if (trace) {
+        unsealer_free(trace->unsealer);
+        free(trace);
+    }
     return NULL;
 }
 

@@ -21,10 +21,11 @@ struct http_trace_config {
     struct section *(*jobs)(void *ctx, bool *ret_is_simulated);
     void *ctx;
 
-    /* munge_unseal, or what a test has instead. On a worker. */
+    /* munge_unseal, or what a test has instead. On a worker, on one at a time. */
     int (*unseal)(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
                   struct err *err);
     const char *munge_socket; /* or NULL */
+    const struct clock *clock;
     struct log *log;
 };
 

@@ -3,6 +3,7 @@
  */
 #include "source/cli.h"
 
+#include "base/quote.h"
 #include "base/spawn.h"
 
 enum { FLAGS_MAX = 6, FORMAT_MAX = 8192 };
@@ -17,24 +18,26 @@ static const struct question {
                                            NULL: there is no such choice */
     const char *json_flags[FLAGS_MAX];  /* of the same command, to be answered in JSON */
 } questions[KINDS] = {
-    /* Each task of an array that waits has a reason of its own; without --array they are told as
+    /* --local: a federation may be set up to show the siblings' jobs and nodes as well
+     * (FederationParameters=fed_display).
+     * Each task of an array that waits has a reason of its own; without --array they are told as
      * one, with the reasons of all.
      * A job's owner decides its name, and can see the arguments of every process on this host. So
      * that the token stays unknown until squeue has asked for the names, it is told the format by
      * its environment, which only we and root can read. */
     [KIND_JOBS] = { .command = "squeue",
-                    .flags = { "--noheader", "--all", "--states=all", "--array" },
+                    .flags = { "--noheader", "--all", "--local", "--states=all", "--array" },
                     .format_variable = "SQUEUE_FORMAT2=",
                     .answer = &answer_squeue,
                     .foreign = &answer_foreign_jobs,
-                    .json_flags = { "--all", "--states=all", "--json" } },
+                    .json_flags = { "--all", "--local", "--states=all", "--json" } },
     /* sinfo takes no format from its environment; what it prints is written by administrators only.
      */
     [KIND_NODES] = { .command = "sinfo",
-                     .flags = { "--noheader", "--all", "--Node", "--Format" },
+                     .flags = { "--noheader", "--all", "--local", "--Node", "--Format" },
                      .answer = &answer_sinfo,
                      .foreign = &answer_foreign_nodes,
-                     .json_flags = { "--all", "--json" } },
+                     .json_flags = { "--all", "--local", "--json" } },
     [KIND_RESERVATIONS] = { .command = "scontrol",
                             .flags = { "--oneliner", "show", "reservations" },
                             .answer = &answer_reservations },
@@ -65,7 +68,9 @@ static const char *const user_flags[] = { "show", "assoc_mgr", "flags=users", NU
 
 /* Nodes in JSON once sinfo has been found to group them, as it does from 23.02 on. scontrol has no
  * JSON before that. */
-static const char *const ungrouped_flags[] = { "--all", "show", "nodes", "--json", NULL };
+static const char *const ungrouped_flags[] = {
+    "--all", "--local", "show", "nodes", "--json", NULL
+};
 
 struct cli {
     struct source source;
@@ -117,14 +122,18 @@ int lined_feed(struct answer *answer, struct str piece, struct err *err)
     return 0;
 }
 
-int lined_end(struct answer *answer, struct err *err)
+int lined_end(struct answer *answer, const size_t *n_read, struct err *err)
 {
     const struct lines *lines = &((struct lined *)answer)->lines;
+    struct section *section = answer->section;
 
     if (lines->rest.n || lines->skipping)
         return err_set(err, EBADMSG, "it ends in the middle of a line");
-    answer->section->skipped += lines->skipped;
-    return 0;
+    section->skipped += lines->skipped;
+    if (!n_read || *n_read || !section->skipped)
+        return 0;
+    return err_set(err, EBADMSG, "none of its lines can be read, the first of %llu is \"%s\"",
+                   (unsigned long long)section->skipped, quote(section->skipped_example).text);
 }
 
 void lined_free(struct answer *answer)

@@ -29,7 +29,10 @@ struct lined {
 
 void lined_begin(struct answer *answer, void (*line)(void *ctx, struct str line));
 int lined_feed(struct answer *answer, struct str piece, struct err *err);
-int lined_end(struct answer *answer, struct err *err);
+
+/* *n_read is what was made of the lines: -EBADMSG with the first of them if none could be read.
+ * NULL: the class knows by itself whether there was something. */
+int lined_end(struct answer *answer, const size_t *n_read, struct err *err);
 void lined_free(struct answer *answer);
 
 extern const struct answer_class answer_squeue;       /* KIND_JOBS */

@@ -223,7 +223,7 @@ static void begin(struct answer *answer)
 
 static int end(struct answer *answer, struct err *err)
 {
-    int code = lined_end(answer, err);
+    int code = lined_end(answer, NULL, err);
 
     if (code == 0 && !((struct assoc_mgr *)answer)->has_begun)
         return err_set(err, EBADMSG, "there are no associations in it");

@@ -61,7 +61,7 @@ static int end_config(struct answer *answer, struct err *err)
 {
     const struct show_config *show = (const struct show_config *)answer;
     struct config *config = &answer->section->config;
-    int code = lined_end(answer, err);
+    int code = lined_end(answer, NULL, err);
 
     if (code == 0 && !config->version && !show->has_private_data)
         return err_set(err, EBADMSG, "there is no configuration in it");
@@ -109,11 +109,16 @@ static void begin_users(struct answer *answer)
     lined_begin(answer, read_user);
 }
 
+static int end_users(struct answer *answer, struct err *err)
+{
+    return lined_end(answer, NULL, err);
+}
+
 const struct answer_class answer_config_user = {
     .size = sizeof(struct lined),
     .begin = begin_users,
     .feed = lined_feed,
-    .end = lined_end,
+    .end = end_users,
     .free = lined_free,
 };
 

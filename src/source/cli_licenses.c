@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Licences from scontrol(1), "scontrol --oneliner show licenses". */
+/* Licences from scontrol(1), "scontrol --oneliner show licenses". Without --oneliner, as a site may
+ * ask, what follows a licence's name stands in lines of its own, which are indented. */
 #include "source/cli.h"
 #include "source/pairs.h"
 
@@ -18,20 +19,18 @@ static const struct str keys[KEYS] = {
 
 struct scontrol_licenses {
     struct lined lined;
-    size_t room; /* of the section's array */
+    struct buf record; /* the lines of the current licence, as one */
+    size_t room;       /* of the section's array */
 };
 
-static void read_license(void *ctx, struct str line)
+static void read_license(struct scontrol_licenses *all, struct str record)
 {
-    struct scontrol_licenses *all = ctx;
     struct answer *answer = &all->lined.answer;
     struct licenses *licenses = &answer->section->licenses;
     struct str values[KEYS];
 
-    if (!line.n || str_starts(line, STR("No licenses configured")))
-        return;
-    if (!pairs_read(line, keys, KEYS, values) || answer_is_nameless(values[NAME])) {
-        answer_leave_out(answer, line);
+    if (!pairs_read(record, keys, KEYS, values) || answer_is_nameless(values[NAME])) {
+        answer_leave_out(answer, record);
         return;
     }
     licenses->license =
@@ -48,14 +47,45 @@ static void read_license(void *ctx, struct str line)
     };
 }
 
+static void finish_record(struct scontrol_licenses *all)
+{
+    if (all->record.over)
+        answer_leave_out(&all->lined.answer, buf_str(&all->record));
+    else if (all->record.n)
+        read_license(all, buf_str(&all->record));
+    buf_reset(&all->record);
+}
+
+static void read_line(void *ctx, struct str line)
+{
+    struct scontrol_licenses *all = ctx;
+    bool is_indented = str_starts(line, STR(" "));
+
+    line = str_trim(line);
+    if (!is_indented || !all->record.n)
+        finish_record(all);
+    else
+        buf_byte(&all->record, ' ');
+    if (!str_starts(line, STR("No licenses configured")))
+        buf_put(&all->record, line);
+}
+
 static void begin(struct answer *answer)
 {
-    lined_begin(answer, read_license);
+    lined_begin(answer, read_line);
+    buf_init(&((struct scontrol_licenses *)answer)->record, LINES_MAX);
+}
+
+static int end(struct answer *answer, struct err *err)
+{
+    finish_record((struct scontrol_licenses *)answer);
+    return lined_end(answer, &answer->section->licenses.n, err);
 }
 
 static void release(struct answer *answer)
 {
     lined_free(answer);
+    buf_free(&((struct scontrol_licenses *)answer)->record);
     arena_adopt(&answer->section->arena, answer->section->licenses.license);
 }
 
@@ -63,6 +93,6 @@ const struct answer_class answer_licenses = {
     .size = sizeof(struct scontrol_licenses),
     .begin = begin,
     .feed = lined_feed,
-    .end = lined_end,
+    .end = end,
     .free = release,
 };

@@ -17,6 +17,7 @@ enum {
     USERS,
     ACCOUNTS,
     STATE,
+    COMMENT, /* told last, and only if there is one */
     KEYS
 };
 
@@ -33,11 +34,13 @@ static const struct str keys[KEYS] = {
     [USERS] = STR_INIT("Users"),
     [ACCOUNTS] = STR_INIT("Accounts"),
     [STATE] = STR_INIT("State"),
+    [COMMENT] = STR_INIT("Comment"),
 };
 
 struct scontrol_reservations {
     struct lined lined;
-    size_t room; /* of the section's array */
+    size_t room;      /* of the section's array */
+    bool has_comment; /* the reservation read last, which may go on in the next line */
 };
 
 /* A comment's second line may look like a reservation; but few would think of every field. */
@@ -45,7 +48,7 @@ static bool read_fields(struct str line, struct str *values)
 {
     if (!pairs_read(line, keys, KEYS, values) || answer_is_nameless(values[NAME]))
         return false;
-    for (size_t i = 0; i < KEYS; i++)
+    for (size_t i = 0; i < COMMENT; i++)
         if (!values[i].p)
             return false;
     return true;
@@ -61,9 +64,11 @@ static void read_reservation(void *ctx, struct str line)
     if (!line.n || str_starts(line, STR("No reservations in the system")))
         return;
     if (!read_fields(line, values)) {
-        answer_leave_out(answer, line);
+        if (!all->has_comment || str_starts(line, keys[NAME]))
+            answer_leave_out(answer, line);
         return;
     }
+    all->has_comment = values[COMMENT].p;
     reservations->reservation = heap_grow(reservations->reservation, reservations->n, &all->room,
                                           sizeof(*reservations->reservation));
     reservations->reservation[reservations->n++] = (struct reservation){
@@ -87,6 +92,11 @@ static void begin(struct answer *answer)
     lined_begin(answer, read_reservation);
 }
 
+static int end(struct answer *answer, struct err *err)
+{
+    return lined_end(answer, &answer->section->reservations.n, err);
+}
+
 static void release(struct answer *answer)
 {
     lined_free(answer);
@@ -97,6 +107,6 @@ const struct answer_class answer_reservations = {
     .size = sizeof(struct scontrol_reservations),
     .begin = begin,
     .feed = lined_feed,
-    .end = lined_end,
+    .end = end,
     .free = release,
 };

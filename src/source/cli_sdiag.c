@@ -291,7 +291,7 @@ static void begin(struct answer *answer)
 
 static int end(struct answer *answer, struct err *err)
 {
-    int code = lined_end(answer, err);
+    int code = lined_end(answer, NULL, err);
 
     if (code == 0 && !answer->section->diag.time)
         return err_set(err, EBADMSG, "there are no statistics in it");

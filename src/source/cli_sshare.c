@@ -61,6 +61,8 @@ static void read_share(void *ctx, struct str line)
     struct share share;
     size_t depth = 0;
 
+    if (!line.n)
+        return;
     while (depth < line.n && line.p[depth] == ' ')
         depth++;
     if (!cut_fields(str_skip(line, depth), fields) || answer_is_nameless(fields[SSHARE_ACCOUNT]) ||
@@ -100,6 +102,11 @@ static void put_format(const struct answer *answer, struct buf *to)
         buf_printf(to, "%s%s", i ? "," : "", sshare_fields[i]);
 }
 
+static int end(struct answer *answer, struct err *err)
+{
+    return lined_end(answer, &answer->section->shares.n, err);
+}
+
 static void release(struct answer *answer)
 {
     lined_free(answer);
@@ -111,6 +118,6 @@ const struct answer_class answer_sshare = {
     .begin = begin,
     .put_format = put_format,
     .feed = lined_feed,
-    .end = lined_end,
+    .end = end,
     .free = release,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/foreign.h"
 
-#include "base/quote.h"
 #include "source/cli.h"
 
 enum { HEAD_MAX = 4096 }; /* of bytes after which a format is known */
@@ -90,7 +89,11 @@ int foreign_end(struct answer *answer, struct err *err)
 
     if (!foreign->inner)
         code = choose(foreign, FORM_LINES, buf_str(&foreign->head), err);
-    return code < 0 ? code : foreign->inner->class->end(foreign->inner, err);
+    if (code < 0)
+        return code;
+    if (foreign->inner->class == foreign->lines)
+        lines_end(&((struct lined *)foreign->inner)->lines);
+    return foreign->inner->class->end(foreign->inner, err);
 }
 
 void foreign_free(struct answer *answer)
@@ -99,17 +102,4 @@ void foreign_free(struct answer *answer)
 
     answer_free(foreign->inner);
     buf_free(&foreign->head);
-}
-
-int foreign_lines_end(struct answer *answer, const size_t *n_read, struct err *err)
-{
-    struct lines *lines = &((struct lined *)answer)->lines;
-    struct section *section = answer->section;
-
-    lines_end(lines);
-    section->skipped += lines->skipped;
-    if (*n_read || !section->skipped)
-        return 0;
-    return err_set(err, EBADMSG, "none of its lines can be read, the first of %llu is \"%s\"",
-                   (unsigned long long)section->skipped, quote(section->skipped_example).text);
 }

@@ -16,7 +16,8 @@
     "\"cstate\": \"%C\", \"w\": %w}"
 
 /* An answer in one of two formats: what has come is held until it is known which, and goes to an
- * answer of that class from then on. */
+ * answer of that class from then on. In lines (struct lined of cli.h) the last newline may be
+ * missing: some record their answers by hand. */
 struct foreign {
     struct answer answer;
     const struct answer_class *lines, *document;
@@ -36,10 +37,6 @@ void foreign_free(struct answer *answer);
         .size = sizeof(struct foreign), .begin = begin_function, .feed = foreign_feed,             \
         .end = foreign_end, .free = foreign_free                                                   \
     }
-
-/* The end of a lined answer (cli.h) that may lack a newline at its end. *n_read is what was made of
- * its lines: -EBADMSG with the first of them if none could be read. */
-int foreign_lines_end(struct answer *answer, const size_t *n_read, struct err *err);
 
 /* Documents of Slurm's own. */
 extern const struct answer_class answer_json_jobs;

@@ -140,11 +140,12 @@ static void begin_lines(struct answer *answer)
     lined_begin(answer, read_line);
     json_line_init(&all->form, STR(FOREIGN_SQUEUE));
     answer->section->jobs.lacks_features = true;
+    answer->section->jobs.lacks_qos = true;
 }
 
 static int end_lines(struct answer *answer, struct err *err)
 {
-    return foreign_lines_end(answer, &answer->section->jobs.n, err);
+    return lined_end(answer, &answer->section->jobs.n, err);
 }
 
 static void free_lines(struct answer *answer)

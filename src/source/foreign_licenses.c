@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Licences from a command of the site's own: scontrol(1) --oneliner show licenses, or --json. */
+/* Licences from a command of the site's own: scontrol(1) show licenses, with --oneliner or without,
+ * or
+ * --json. */
 #include "source/cli.h"
 #include "source/foreign.h"
 

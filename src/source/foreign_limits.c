@@ -109,7 +109,8 @@ static void begin(struct answer *answer)
 
 static int end(struct answer *answer, struct err *err)
 {
-    return foreign_lines_end(answer, &answer->section->associations.n, err);
+    lines_end(&((struct lined *)answer)->lines);
+    return lined_end(answer, &answer->section->associations.n, err);
 }
 
 static void release(struct answer *answer)

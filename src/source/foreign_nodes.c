@@ -120,7 +120,7 @@ static void begin_lines(struct answer *answer)
 static int end_lines(struct answer *answer, struct err *err)
 {
     struct node_lines *all = (struct node_lines *)answer;
-    int code = foreign_lines_end(answer, &answer->section->nodes.n, err);
+    int code = lined_end(answer, &answer->section->nodes.n, err);
 
     if (code == 0)
         node_list_finish(&all->list);

@@ -24,11 +24,14 @@ struct known_jobs {
 };
 
 struct trace {
-    pthread_mutex_t lock; /* of all but the atomic ones; the HTTP thread does not take it */
+    const struct clock *clock;
+    pthread_mutex_t lock; /* of the next two; the HTTP thread does not take it */
     struct trace_store store;
-    double tokens;
-    int64_t tokens_at_ns;
     struct known_jobs known;
+    pthread_mutex_t rate_lock; /* of the next three, for no longer than a sum takes */
+    double tokens;             /* posts that may come at once */
+    int64_t tokens_at_ns;
+    unsigned max_posts_per_second;
     atomic_size_t n_fresh;
     _Atomic uint64_t n_posts, n_displaced, n_refused[TRACE_REFUSALS];
 };
@@ -37,9 +40,12 @@ struct trace *trace_new(const struct trace_config *config)
 {
     struct trace *trace = heap_alloc(sizeof(*trace));
 
+    trace->clock = config->clock;
     pthread_mutex_init(&trace->lock, NULL);
     trace_store_init(&trace->store, config);
+    pthread_mutex_init(&trace->rate_lock, NULL);
     trace->tokens = INFINITY;
+    trace->max_posts_per_second = config->max_posts_per_second;
     /* Multiply-shift (Dietzfelbinger and others): ids that collide can't be chosen by somebody who
      * does not know the multiplier. */
     trace->known.multiplier = map_hash(STR("job ids")) | 1;
@@ -58,15 +64,11 @@ struct trace *trace_free(struct trace *trace)
     if (trace) {
         forget_jobs(&trace->known);
         trace_store_free(&trace->store);
+        pthread_mutex_destroy(&trace->rate_lock);
         pthread_mutex_destroy(&trace->lock);
         free(trace);
     }
     return NULL;
-}
-
-static int64_t now_of(const struct trace *trace)
-{
-    return clock_mono(trace->store.config.clock);
 }
 
 /* Brings everything up to date. Under the lock. */
@@ -75,7 +77,7 @@ static int64_t begin(struct trace *trace)
     int64_t now;
 
     pthread_mutex_lock(&trace->lock);
-    now = now_of(trace);
+    now = clock_mono(trace->clock);
     trace_store_expire(&trace->store, now);
     return now;
 }
@@ -93,6 +95,9 @@ void trace_tune(struct trace *trace, const struct trace_config *config)
 
     trace_store_tune(&trace->store, config, now);
     end(trace);
+    pthread_mutex_lock(&trace->rate_lock);
+    trace->max_posts_per_second = config->max_posts_per_second;
+    pthread_mutex_unlock(&trace->rate_lock);
 }
 
 static uint32_t *job_slot(const struct known_jobs *known, uint32_t id)
@@ -192,14 +197,39 @@ static bool take_token(double *tokens, int64_t *at_ns, unsigned per_second, int6
     return true;
 }
 
-static bool is_within_rates(struct trace *trace, struct trace_user *user, int64_t now)
+static bool is_within_rate_of_all(struct trace *trace)
 {
-    const struct trace_config *config = &trace->store.config;
+    bool is_within;
+
+    pthread_mutex_lock(&trace->rate_lock);
+    is_within = take_token(&trace->tokens, &trace->tokens_at_ns, trace->max_posts_per_second,
+                           clock_mono(trace->clock));
+    pthread_mutex_unlock(&trace->rate_lock);
+    return is_within;
+}
+
+static bool is_within_rates(struct trace *trace, struct trace_user *user, bool is_admitted,
+                            int64_t now)
+{
+    unsigned per_second = trace->store.config.max_posts_per_second_per_user;
 
     if (!trace_user_is_trusted(user) &&
-        !take_token(&user->tokens, &user->tokens_at_ns, config->max_posts_per_second_per_user, now))
+        !take_token(&user->tokens, &user->tokens_at_ns, per_second, now))
         return false;
-    return take_token(&trace->tokens, &trace->tokens_at_ns, config->max_posts_per_second, now);
+    return is_admitted || is_within_rate_of_all(trace);
+}
+
+static int refuse_rate(struct err *err)
+{
+    return err_set(err, EBUSY, "too many posts, try again in a second");
+}
+
+int trace_admit(struct trace *trace, struct err *err)
+{
+    if (is_within_rate_of_all(trace))
+        return 0;
+    trace_refuse(trace, TRACE_TOO_OFTEN);
+    return refuse_rate(err);
 }
 
 static int keep(struct trace *trace, struct trace_user *user, const struct trace_body *body,
@@ -224,8 +254,8 @@ static int post(struct trace *trace, const struct trace_identity *who, int body_
     struct trace_user *user = trace_store_enter(&trace->store, who);
     int code = body_code;
 
-    if (!user || !is_within_rates(trace, user, now))
-        code = err_set(err, EBUSY, "too many posts, try again in a second");
+    if (!user || !is_within_rates(trace, user, who->is_admitted, now))
+        code = refuse_rate(err);
     else if (code == 0)
         code = keep(trace, user, body, jobs, now, err);
     if (user)
@@ -412,7 +442,7 @@ struct section *trace_section(struct trace *trace, const struct section *jobs)
     struct part *parts;
 
     section->mono_ns = begin(trace);
-    section->wall_ns = clock_wall(trace->store.config.clock);
+    section->wall_ns = clock_wall(trace->clock);
     learn_jobs(&trace->known, trace->store.ends.n ? jobs : NULL);
     parts = find_parts(trace, &n_parts, &n_senders);
     add_up(section, jobs, parts, n_parts, n_senders);

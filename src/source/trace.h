@@ -45,7 +45,12 @@ struct trace_identity {
     } proof;
     uint32_t uid;
     struct str name;
+    bool is_admitted; /* trace_admit has let this post through */
 };
+
+/* Counts a post among those of all senders, before it is looked at: where finding out who sends it
+ * is a burden to others. -EBUSY, as below. Waits for nothing. */
+int trace_admit(struct trace *trace, struct err *err);
 
 /* Takes a post, which is JSON. `jobs` is the newest section of jobs or NULL. 0: it is shown; 1: it
  * is kept, but not shown before the job is known to be in the queue and the sender's. -EBADMSG (not

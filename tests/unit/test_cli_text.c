@@ -393,6 +393,51 @@ static void a_forged_licence_changes_no_other(void **state)
     section_unref(section);
 }
 
+/* As scontrol prints them without --oneliner, in 22.05 and in 26.05. */
+static void a_licence_may_take_several_lines(void **state)
+{
+    struct section *section = read_text(KIND_LICENSES, &answer_licenses,
+                                        "LicenseName=ansys\n"
+                                        "    Total=4 Used=3 Free=1 Reserved=2 Remote=no\n"
+                                        "LicenseName=comsol@flex\n"
+                                        "    Total=9 Used=0 Free=9 Reserved=0 Remote=yes\n"
+                                        "    LastConsumed=5 LastDeficit=6 LastUpdate=1794787249\n"
+                                        "\n"
+                                        "    Total=1 LicenseName=nobody\n"
+                                        "LicenseName=half\n");
+    const struct license *license = section->licenses.license;
+
+    (void)state;
+    assert_int_equal(section->licenses.n, 2);
+    assert_str(section_text(section, license[0].name), "ansys");
+    assert_int_equal(license[0].total, 4);
+    assert_int_equal(license[0].reserved, 2);
+    assert_str(section_text(section, license[1].name), "comsol@flex");
+    assert_true(license[1].is_remote);
+    assert_int_equal(license[1].last_deficit, 6);
+    assert_int_equal(section->skipped, 2);
+    assert_str(section->skipped_example, "Total=1 LicenseName=nobody");
+    section_unref(section);
+}
+
+static void a_licence_has_an_end(void **state)
+{
+    struct section *section;
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, 8 << 20);
+    buf_text(&text, "LicenseName=ansys Total=4 Used=3 Free=1\nLicenseName=endless\n");
+    while (text.n < (LINES_MAX * 3) / 2)
+        buf_text(&text, " Total=4 Used=3 Free=1 Reserved=0 Remote=no\n");
+    buf_text(&text, "LicenseName=matlab Total=4 Used=3 Free=1\n");
+    section = read_text(KIND_LICENSES, &answer_licenses, text.p);
+    assert_int_equal(section->licenses.n, 2);
+    assert_int_equal(section->skipped, 1);
+    section_unref(section);
+    buf_free(&text);
+}
+
 static void recorded_licences_add_up(void **state)
 {
     (void)state;
@@ -463,9 +508,31 @@ static void a_reservations_comment_forges_nothing(void **state)
     assert_str(section_text(section, reservation[1].name), "b");
     assert_int_equal(reservation[1].node_count, MODEL_UNKNOWN_U32);
     assert_int_equal(reservation[1].core_count, MODEL_UNKNOWN_U32);
-    assert_int_equal(section->skipped, 2);
+    assert_int_equal(section->skipped, 1);
     assert_str(section->skipped_example,
                "ReservationName=forged StartTime=1 EndTime=2 State=ACTIVE");
+    section_unref(section);
+}
+
+#define RESERVATION_BEGIN                                                                          \
+    " StartTime=1 EndTime=2 Duration=00:10:00 Nodes=c1 NodeCnt=1 CoreCnt=4" RESERVATION_END
+
+static void the_lines_of_a_comment_are_no_records_that_cannot_be_read(void **state)
+{
+    struct section *section =
+        read_text(KIND_RESERVATIONS, &answer_reservations,
+                  "ReservationName=a" RESERVATION_BEGIN " Comment=first line\n"
+                  "second line\n"
+                  "\n"
+                  "Nodes=c9 State=ACTIVE\n"
+                  "ReservationName=b Comment=odd" RESERVATION_BEGIN "\n"
+                  "nobody's line\n"
+                  "ReservationName=c" RESERVATION_BEGIN "\n");
+
+    (void)state;
+    assert_int_equal(section->reservations.n, 3);
+    assert_int_equal(section->skipped, 1);
+    assert_str(section->skipped_example, "nobody's line");
     section_unref(section);
 }
 
@@ -509,8 +576,8 @@ static void a_cluster_without_any_says_so(void **state)
                         "No QOS currently cached in Slurm.\n\n");
     assert_int_equal(section->associations.n + section->associations.n_qos + section->skipped, 0);
     section_unref(section);
-    section = read_text(KIND_SHARES, &answer_sshare, "");
-    assert_int_equal(section->shares.n, 0);
+    section = read_text(KIND_SHARES, &answer_sshare, "\n");
+    assert_int_equal(section->shares.n + section->skipped, 0);
     section_unref(section);
 }
 
@@ -528,6 +595,11 @@ static void an_answer_that_is_cut_off_or_none_is_refused(void **state)
     assert_refused(KIND_DIAG, &answer_sdiag, "No data available\n", "no statistics");
     assert_refused(KIND_ASSOCIATIONS, &answer_associations, "", "no associations");
     assert_refused(KIND_CONFIG, &answer_config, "", "no configuration");
+    assert_refused(KIND_LICENSES, &answer_licenses, "slurm: busy\nLicenseName=half\n",
+                   "the first of 2 is \"slurm: busy\"");
+    assert_refused(KIND_RESERVATIONS, &answer_reservations, "ReservationName=a State=ACTIVE\n",
+                   "the first of 1 is \"ReservationName=a State=ACTIVE\"");
+    assert_refused(KIND_SHARES, &answer_sshare, "Account|User\n", "the first of 1 is");
     assert_refused(KIND_CONFIG, &answer_config, "SLURM_VERSION = 22.0", "middle of a line");
 }
 
@@ -1152,9 +1224,12 @@ int main(void)
         cmocka_unit_test(recorded_statistics_are_complete),
         cmocka_unit_test(licences_are_read_with_or_without_what_newer_releases_tell),
         cmocka_unit_test(a_forged_licence_changes_no_other),
+        cmocka_unit_test(a_licence_may_take_several_lines),
+        cmocka_unit_test(a_licence_has_an_end),
         cmocka_unit_test(recorded_licences_add_up),
         cmocka_unit_test(a_reservation_is_read_whatever_its_name),
         cmocka_unit_test(a_reservations_comment_forges_nothing),
+        cmocka_unit_test(the_lines_of_a_comment_are_no_records_that_cannot_be_read),
         cmocka_unit_test(recorded_reservations_are_those_of_the_seed),
         cmocka_unit_test(a_cluster_without_any_says_so),
         cmocka_unit_test(an_answer_that_is_cut_off_or_none_is_refused),

@@ -120,6 +120,7 @@ static void a_line_of_the_peer_is_read_field_by_field(void **state)
     assert_int_equal(section->jobs.n, 1);
     assert_int_equal(section->skipped, 0);
     assert_true(section->jobs.lacks_features);
+    assert_true(section->jobs.lacks_qos);
     assert_int_equal(job->id, 26515966);
     assert_int_equal(job->array_task_id, 7);
     assert_int_equal(job->tasks, 1);
@@ -436,6 +437,7 @@ static void numbers_may_have_every_shape(void **state)
     assert_int_equal(job[0].priority, 12);
     assert_int_equal(job[2].priority, MODEL_UNKNOWN_U64);
     assert_false(section->jobs.lacks_features);
+    assert_false(section->jobs.lacks_qos);
     section_unref(section);
 }
 
@@ -1424,8 +1426,8 @@ static void scontrol_is_asked_from_then_on_when_sinfo_groups_nodes(void **state)
     source_close(source);
     assert_int_equal(count_lines(directory, "asked-sinfo"), 1);
     assert_int_equal(count_lines(directory, "asked-scontrol"), 2);
-    assert_file(directory, "asked-sinfo", "--all --json");
-    assert_file(directory, "asked-scontrol", "--all show nodes --json");
+    assert_file(directory, "asked-sinfo", "--all --local --json");
+    assert_file(directory, "asked-scontrol", "--all --local show nodes --json");
     for (size_t i = 0; i < 4; i++) {
         static const char *const names[] = { "sinfo", "scontrol", "asked-sinfo", "asked-scontrol" };
         char path[4096];
@@ -1490,6 +1492,22 @@ static void statistics_and_licences_may_come_as_text_or_documents(void **state)
     section_unref(section);
 }
 
+static void the_last_line_of_a_recorded_answer_may_lack_its_newline(void **state)
+{
+    struct section *section = read_text(KIND_DIAG, &answer_foreign_diag,
+                                        str_head(STR(SDIAG_TEXT), strlen(SDIAG_TEXT) - 1));
+
+    (void)state;
+    assert_int_equal(section->diag.server_threads, 3);
+    section_unref(section);
+    section = read_text(KIND_LICENSES, &answer_foreign_licenses,
+                        STR("LicenseName=matlab\n    Total=10 Used=2 Free=8 Reserved=0 Remote=no"));
+    assert_int_equal(section->licenses.license[0].free, 8);
+    section_unref(section);
+    assert_refused(KIND_LICENSES, &answer_foreign_licenses, "usage: lic", -EBADMSG,
+                   "the first of 1 is \"usage: lic\"");
+}
+
 static void json_is_asked_for_every_job(void **state)
 {
     char directory[] = "/tmp/sonde-test-XXXXXX", path[4096], warning[SOURCE_WARNING] = "";
@@ -1504,11 +1522,39 @@ static void json_is_asked_for_every_job(void **state)
     assert_int_equal(section->jobs.n, 19);
     section_unref(section);
     source_close(source);
-    assert_file(directory, "asked", "--all --states=all --json");
+    assert_file(directory, "asked", "--all --local --states=all --json");
     snprintf(path, sizeof(path), "%s/squeue", directory);
     unlink(path);
     snprintf(path, sizeof(path), "%s/asked", directory);
     unlink(path);
+    rmdir(directory);
+}
+
+/* What is asked of squeue and sinfo in text, whatever they answer. */
+static void the_siblings_of_a_federation_are_left_out(void **state)
+{
+    static const char *const names[] = { "squeue", "sinfo", "asked-squeue", "asked-sinfo" };
+    char directory[] = "/tmp/sonde-test-XXXXXX", warning[SOURCE_WARNING] = "";
+    struct source *source;
+    struct section *section;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    put_script(directory, "squeue", "asked-squeue", "nothing.txt");
+    put_script(directory, "sinfo", "asked-sinfo", "nothing.txt");
+    source = open_cli((struct source_settings){ .bin_path = str_of(directory) });
+    for (int kind = KIND_JOBS; kind <= KIND_NODES; kind++)
+        assert_true(source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC,
+                                        &section, warning, NULL) < 0);
+    source_close(source);
+    assert_file(directory, "asked-squeue", "--noheader --all --local --states=all --array");
+    assert_file(directory, "asked-sinfo", "--noheader --all --local --Node --Format ");
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        unlink(path);
+    }
     rmdir(directory);
 }
 
@@ -1554,7 +1600,9 @@ int main(void)
         cmocka_unit_test(scontrol_is_asked_from_then_on_when_sinfo_groups_nodes),
         cmocka_unit_test(text_is_asked_of_a_command_that_has_no_json_yet),
         cmocka_unit_test(statistics_and_licences_may_come_as_text_or_documents),
+        cmocka_unit_test(the_last_line_of_a_recorded_answer_may_lack_its_newline),
         cmocka_unit_test(json_is_asked_for_every_job),
+        cmocka_unit_test(the_siblings_of_a_federation_are_left_out),
     };
 
     return RUN_TESTS(tests);

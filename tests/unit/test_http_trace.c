@@ -10,9 +10,12 @@
 #include "base/num.h"
 #include "http/trace.h"
 #include "http/trace_page.h"
+#include "http/unsealer.h"
 
 #include <crypt.h>
 #include <math.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 enum { ANNA = 1001, BERT = 1002 };
 
@@ -33,6 +36,8 @@ static struct manual_clock manual;
 static struct client client;
 static struct section *jobs;
 static bool is_simulated;
+static sem_t hanging, hang_ended; /* munged: is told when it begins to hang, and when it is over */
+static atomic_uint n_unsealed;
 static char directory[] = "/tmp/sonde-trace-XXXXXX";
 
 static struct section *give_jobs(void *ctx, bool *ret_is_simulated)
@@ -50,6 +55,14 @@ static int unseal(const char *socket, struct str credential, struct buf *to, uid
     uint64_t uid;
 
     assert_string_equal(socket, "/run/munge.test");
+    n_unsealed++;
+    if (str_eq(number, STR("hang"))) {
+        sem_post(&hanging);
+        sem_wait(&hang_ended);
+        return err_set(err, EIO, "timed out");
+    }
+    if (str_eq(number, STR("odd")))
+        return err_set(err, EIO, "munged has tripped over it");
     if (str_eq(number, STR("away")))
         return err_set(err, ENOENT, "munged is not there");
     if (!num_get_u64(number, &uid))
@@ -134,6 +147,7 @@ static void start(const struct trace_config *wanted, bool is_open, const char *w
         .ctx = &jobs,
         .unseal = unseal,
         .munge_socket = "/run/munge.test",
+        .clock = &manual.clock,
         .log = log_file,
     };
 
@@ -176,6 +190,9 @@ static int set_up(void **state)
     manual_clock_init(&manual, 1700000005 * NS_PER_SEC, 0);
     client.fd = -1;
     is_simulated = false;
+    n_unsealed = 0;
+    sem_init(&hanging, 0, 0);
+    sem_init(&hang_ended, 0, 0);
     make_jobs();
     return 0;
 }
@@ -184,23 +201,33 @@ static int tear_down(void **state)
 {
     (void)state;
     client_close(&client);
+    for (int i = 0; i < 10; i++)
+        sem_post(&hang_ended); /* where a test has failed, the server must stop nevertheless */
     server = http_stop(server);
     routes_of_trace = http_trace_free(routes_of_trace);
     trace = trace_free(trace);
     jobs = section_unref(jobs);
     log_file = log_free(log_file);
     manual_clock_destroy(&manual);
+    sem_destroy(&hanging);
+    sem_destroy(&hang_ended);
     return 0;
 }
 
-static struct reply send_request(const char *method, const char *headers, struct str body)
+static void begin_request(struct client *from, const char *method, const char *headers,
+                          struct str body)
 {
     char head[600];
 
     snprintf(head, sizeof(head), "%s /trace HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n%s\r\n",
              method, body.n, headers);
-    client_send_text(&client, head);
-    client_send(&client, body);
+    client_send_text(from, head);
+    client_send(from, body);
+}
+
+static struct reply send_request(const char *method, const char *headers, struct str body)
+{
+    begin_request(&client, method, headers, body);
     return client_read(&client, strcmp(method, "HEAD") != 0);
 }
 
@@ -409,6 +436,126 @@ static void too_often_and_too_many_are_429(void **state)
     assert_reply(post("", "MUNGE:1002:{\"job_id\":9,\"pid\":1}"), 200, "shown");
 }
 
+static void munged_sees_no_more_credentials_than_there_may_be_posts(void **state)
+{
+    struct trace_config config = usual;
+    struct trace_stats stats;
+    struct reply reply;
+
+    (void)state;
+    config.max_posts_per_second = 1;
+    start(&config, true, NULL);
+    for (int i = 0; i < 10; i++)
+        assert_reply(post("", "MUNGE:forged:" GOOD_POST), 403, "forged");
+    for (int i = 0; i < 3; i++) {
+        reply = post("", "\nMUNGE:forged:" GOOD_POST);
+        assert_str(reply_header(&reply, "Retry-After"), "1");
+        assert_reply(reply, 429, "try again");
+    }
+    assert_reply(post("", GOOD_POST), 429, "try again");
+    assert_int_equal(n_unsealed, 10);
+    trace_stats(trace, &stats);
+    assert_int_equal(stats.refused[TRACE_DENIED], 10);
+    assert_int_equal(stats.refused[TRACE_TOO_OFTEN], 4);
+}
+
+static void a_post_in_a_credential_counts_once(void **state)
+{
+    struct trace_config config = usual;
+
+    (void)state;
+    config.max_posts_per_second = 1;
+    start(&config, false, NULL);
+    for (int i = 0; i < 10; i++)
+        assert_reply(post("", i % 2 ? "MUNGE:1001:" GOOD_POST : "MUNGE:0:" GOOD_POST), 200,
+                     "shown");
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 429, "try again");
+    manual_clock_advance(&manual, 2 * NS_PER_SEC);
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 429, "try again");
+}
+
+static void assert_away(struct reply reply)
+{
+    assert_str(reply_header(&reply, "Retry-After"), "10");
+    assert_reply(reply, 503, "munged does not answer");
+}
+
+static void a_munged_that_hangs_holds_up_one_worker_and_one_post(void **state)
+{
+    static struct client others[2];
+
+    (void)state;
+    start(&usual, false, NULL);
+    for (size_t i = 0; i < COUNT(others); i++)
+        client_open(&others[i], http_address(server, 0));
+    begin_request(&others[0], "POST", "", STR("MUNGE:hang:" GOOD_POST));
+    sem_wait(&hanging);
+    /* it may just be slow */
+    begin_request(&others[1], "POST", "", STR("MUNGE:1001:" GOOD_POST));
+    assert_true(manual_clock_await_waiters(&manual, 1));
+    manual_clock_advance(&manual, UNSEALER_PATIENCE_NS);
+    assert_away(client_read(&others[1], true));
+    assert_away(post("", "MUNGE:1001:" GOOD_POST));
+    assert_contains(get_page(""), "No job");
+    sem_post(&hang_ended);
+    assert_reply(client_read(&others[0], true), 503, "timed out");
+    /* then it is left alone for a while, … */
+    assert_away(post("", "MUNGE:1001:" GOOD_POST));
+    manual_clock_advance(&manual, UNSEALER_PAUSE_NS);
+    /* … and one post finds out how it is, for which no other waits */
+    begin_request(&others[0], "POST", "", STR("MUNGE:hang:" GOOD_POST));
+    sem_wait(&hanging);
+    assert_away(post("", "MUNGE:1001:" GOOD_POST));
+    manual_clock_advance(&manual, UNSEALER_PATIENCE_NS);
+    sem_post(&hang_ended);
+    assert_reply(client_read(&others[0], true), 503, "timed out");
+    assert_int_equal(n_unsealed, 2);
+    manual_clock_advance(&manual, UNSEALER_PAUSE_NS);
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+    for (size_t i = 0; i < COUNT(others); i++)
+        client_close(&others[i]);
+}
+
+static void a_munged_that_is_slow_is_waited_for(void **state)
+{
+    static struct client other;
+
+    (void)state;
+    start(&usual, false, NULL);
+    client_open(&other, http_address(server, 0));
+    begin_request(&client, "POST", "", STR("MUNGE:hang:" GOOD_POST));
+    sem_wait(&hanging);
+    begin_request(&other, "POST", "", STR("MUNGE:1001:" GOOD_POST));
+    assert_true(manual_clock_await_waiters(&manual, 1));
+    manual_clock_advance(&manual, UNSEALER_PATIENCE_NS / 2);
+    sem_post(&hang_ended);
+    assert_reply(client_read(&client, true), 503, "timed out");
+    assert_reply(client_read(&other, true), 200, "shown");
+    client_close(&other);
+}
+
+static void a_missing_munged_is_not_asked_again_at_once(void **state)
+{
+    (void)state;
+    start(&usual, false, NULL);
+    assert_reply(post("", "MUNGE:away:" GOOD_POST), 503, "munged is not there");
+    assert_away(post("", "MUNGE:1001:" GOOD_POST));
+    manual_clock_advance(&manual, UNSEALER_PAUSE_NS);
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+}
+
+static void no_credential_keeps_out_the_others(void **state)
+{
+    (void)state;
+    start(&usual, false, NULL);
+    assert_reply(post("", "MUNGE:odd:" GOOD_POST), 503, "has tripped");
+    assert_reply(post("", "MUNGE:forged:" GOOD_POST), 403, "forged");
+    assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
+}
+
 static void a_web_page_in_somebodys_browser_cannot_post(void **state)
 {
     (void)state;
@@ -520,6 +667,12 @@ int main(void)
         TEST(what_is_wrong_with_a_post_is_said),
         TEST(a_large_body_is_413_and_another_method_405),
         TEST(too_often_and_too_many_are_429),
+        TEST(munged_sees_no_more_credentials_than_there_may_be_posts),
+        TEST(a_post_in_a_credential_counts_once),
+        TEST(a_munged_that_hangs_holds_up_one_worker_and_one_post),
+        TEST(a_munged_that_is_slow_is_waited_for),
+        TEST(a_missing_munged_is_not_asked_again_at_once),
+        TEST(no_credential_keeps_out_the_others),
         TEST(a_web_page_in_somebodys_browser_cannot_post),
         TEST(what_a_job_says_is_text_on_the_page_and_never_markup),
         TEST(a_simulated_queue_is_called_one),

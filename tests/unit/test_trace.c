@@ -665,6 +665,35 @@ static void a_user_posts_at_his_rate_and_all_at_theirs(void **state)
     assert_int_equal(stats.refused[TRACE_TOO_OFTEN], 7);
 }
 
+static void a_post_that_was_admitted_counts_once(void **state)
+{
+    struct trace_config config = usual;
+    struct trace_identity who = uid(0);
+    struct trace_stats stats;
+
+    (void)state;
+    config.max_posts_per_second = 1;
+    start(&config);
+    set_usual_queue();
+    who.is_admitted = true;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(trace_admit(trace, &err), 0);
+        assert_int_equal(post_pid(who, 7, 1), 0);
+    }
+    assert_int_equal(trace_admit(trace, &err), -EBUSY);
+    assert_contains(err.text, "try again in a second");
+    assert_int_equal(post_pid(uid(0), 7, 1), -EBUSY);
+    config.max_posts_per_second = 5;
+    trace_tune(trace, &config);
+    go_on(1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(trace_admit(trace, &err), 0);
+    assert_int_equal(trace_admit(trace, &err), -EBUSY);
+    trace_stats(trace, &stats);
+    assert_int_equal(stats.posts, 10);
+    assert_int_equal(stats.refused[TRACE_TOO_OFTEN], 3);
+}
+
 static void an_id_that_many_waiting_tasks_share_counts_once(void **state)
 {
     static const struct queued queue[] = {
@@ -744,6 +773,7 @@ static void *post_from_a_thread(void *arg)
 
         snprintf(body, sizeof(body), "{\"job_id\":%u,\"pid\":%u,\"cpus\":1}", number % 2 ? 7 : 9,
                  1 + i % 100);
+        who.is_admitted = i % 2 && trace_admit(trace, NULL) == 0;
         trace_post(trace, str_of(body), &who, jobs, NULL);
         trace_stats(trace, &stats);
         if (i % 50 == 0)
@@ -804,6 +834,7 @@ int main(void)
         TEST(then_the_heaviest_users_longest_silent_sender),
         TEST(lower_limits_hold_at_once),
         TEST(a_user_posts_at_his_rate_and_all_at_theirs),
+        TEST(a_post_that_was_admitted_counts_once),
         TEST(an_id_that_many_waiting_tasks_share_counts_once),
         TEST(jobs_come_in_the_order_of_their_ids),
         TEST(nothing_is_held_of_a_queue_once_nothing_is_traced),

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/unsealer.h"
+
+#include "base/arena.h"
+
+struct unsealer {
+    struct unsealer_config config;
+    pthread_mutex_t lock; /* of the rest; not held while munged is asked */
+    pthread_cond_t changed;
+    bool is_busy;      /* with a credential, … */
+    int64_t since_ns;  /* … since then */
+    bool is_away;      /* the last one failed for want of munged: … */
+    int64_t resume_ns; /* … the next is tried then, alone */
+};
+
+struct unsealer *unsealer_new(const struct unsealer_config *config)
+{
+    struct unsealer *unsealer = heap_alloc(sizeof(*unsealer));
+
+    unsealer->config = *config;
+    pthread_mutex_init(&unsealer->lock, NULL);
+    clock_cond_init(&unsealer->changed);
+    return unsealer;
+}
+
+struct unsealer *unsealer_free(struct unsealer *unsealer)
+{
+    if (unsealer) {
+        pthread_cond_destroy(&unsealer->changed);
+        pthread_mutex_destroy(&unsealer->lock);
+        free(unsealer);
+    }
+    return NULL;
+}
+
+static int64_t now_of(const struct unsealer *unsealer)
+{
+    return clock_mono(unsealer->config.clock);
+}
+
+/* Under the lock. */
+static int check(const struct unsealer *unsealer, struct err *err)
+{
+    int64_t now = now_of(unsealer);
+    bool hangs = unsealer->is_busy && now - unsealer->since_ns >= UNSEALER_PATIENCE_NS;
+
+    if (hangs || (unsealer->is_away && (unsealer->is_busy || now < unsealer->resume_ns)))
+        return err_set(err, EAGAIN,
+                       "munged does not answer the exporter, so that no credential can be checked; "
+                       "try again in 10 seconds");
+    return 0;
+}
+
+int unsealer_check(struct unsealer *unsealer, struct err *err)
+{
+    int code;
+
+    pthread_mutex_lock(&unsealer->lock);
+    code = check(unsealer, err);
+    pthread_mutex_unlock(&unsealer->lock);
+    return code;
+}
+
+static int enter(struct unsealer *unsealer, struct err *err)
+{
+    int code;
+
+    pthread_mutex_lock(&unsealer->lock);
+    while ((code = check(unsealer, err)) == 0 && unsealer->is_busy)
+        clock_wait(unsealer->config.clock, &unsealer->changed, &unsealer->lock,
+                   unsealer->since_ns + UNSEALER_PATIENCE_NS);
+    if (code == 0) {
+        unsealer->is_busy = true;
+        unsealer->since_ns = now_of(unsealer);
+    }
+    pthread_mutex_unlock(&unsealer->lock);
+    return code;
+}
+
+/* Only what munged, and not the sender, is to blame for counts: a stranger must not be able to keep
+ * out the others. */
+static void leave(struct unsealer *unsealer, int code)
+{
+    int64_t now;
+    bool has_answered = code == 0 || code == -EACCES || code == -EFBIG;
+
+    pthread_mutex_lock(&unsealer->lock);
+    now = now_of(unsealer);
+    unsealer->is_away =
+        !has_answered && (code == -ENOENT || now - unsealer->since_ns >= UNSEALER_PATIENCE_NS);
+    unsealer->resume_ns = now + UNSEALER_PAUSE_NS;
+    unsealer->is_busy = false;
+    pthread_cond_broadcast(&unsealer->changed);
+    pthread_mutex_unlock(&unsealer->lock);
+}
+
+int unsealer_open(struct unsealer *unsealer, struct str credential, struct buf *to, uid_t *ret_uid,
+                  struct err *err)
+{
+    const struct unsealer_config *config = &unsealer->config;
+    int code = enter(unsealer, err);
+
+    if (code < 0)
+        return code;
+    code = config->unseal(config->socket, credential, to, ret_uid, err);
+    leave(unsealer, code);
+    return code;
+}
