@@ -8,7 +8,10 @@ enum { TOTAL, USED, FREE, RESERVED, LAST_CONSUMED, LAST_DEFICIT };
 static const struct family families[] = {
     [TOTAL] = { "slurm_lic_total", METRIC_GAUGE, "Licences that there are.", { "name" } },
     [USED] = { "slurm_lic_used", METRIC_GAUGE, "Licences that jobs hold.", { "name" } },
-    [FREE] = { "slurm_lic_free", METRIC_GAUGE, "Licences that a job could get now.", { "name" } },
+    [FREE] = { "slurm_lic_free",
+               METRIC_GAUGE,
+               "Licences that no job holds, set aside or not.",
+               { "name" } },
     [RESERVED] = { "slurm_lic_reserved",
                    METRIC_GAUGE,
                    "Licences set aside by reservations.",

@@ -19,8 +19,9 @@
 #include <stdatomic.h>
 
 enum kind {
+    KIND_NODES, /* with the partitions, which come from the same answer; first, so that they are
+                 * known when the jobs come */
     KIND_JOBS,
-    KIND_NODES, /* with the partitions, which come from the same answer */
     KIND_RESERVATIONS,
     KIND_LICENSES,
     KIND_DIAG,

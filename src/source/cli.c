@@ -312,7 +312,7 @@ static int cli_probe(const struct source *source, struct err *err)
 {
     const struct cli *cli = (const struct cli *)source;
 
-    for (int kind = KIND_JOBS; kind <= KIND_NODES; kind++)
+    for (int kind = KIND_NODES; kind <= KIND_JOBS; kind++)
         if (!spawn_exists(cli->routes[kind].words[0]))
             return err_set(err, ENOENT,
                            "%s is not to be found; name its place with --slurm.bin-path, or see a "

@@ -19,6 +19,10 @@ static void read_node(struct answer *answer, struct node *node, const struct str
     /* A flag that a newer Slurm has thought of is left out, and the node is there. */
     node_state_parse(fields[SINFO_STATE], &node->state);
     answer_cpus(fields[SINFO_CPUS], node);
+    /* 22.05 calls a node that drains allocated, however little of it is in use. */
+    if (node->state.base == NODE_ALLOCATED && node->state.flags & NODE_DRAIN &&
+        node->cpus_alloc < node->cpus)
+        node->state.base = NODE_MIXED;
     if (!num_get_double(fields[SINFO_CPU_LOAD], &node->cpu_load))
         node->cpu_load = NAN;
     node->memory_bytes = answer_mebibytes(fields[SINFO_MEMORY]);

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "source/cli.h"
+#include "source/cli_format.h"
 
 #include <math.h>
 #include <sys/stat.h>
@@ -1214,9 +1215,50 @@ static void a_cluster_without_slurmdbd_is_told_how_to_do_without(void **state)
     fake_close(&fake);
 }
 
+/* One row of sinfo, of which only state and CPUs matter. */
+static struct node read_node(const char *state, const char *cpus)
+{
+    struct section *section = section_new(KIND_NODES);
+    struct answer *answer = answer_new(&answer_sinfo, section);
+    const char *token = ((struct framed *)answer)->frame.token;
+    struct err err = { 0 };
+    struct node node;
+    struct buf row;
+
+    buf_init(&row, 4096);
+    for (int i = 0; i < SINFO_N_FIELDS; i++)
+        buf_printf(&row, "%s%s",
+                   i == SINFO_STATE  ? state
+                   : i == SINFO_CPUS ? cpus
+                   : i == SINFO_NODE ? "n1"
+                                     : "N/A",
+                   token);
+    buf_byte(&row, '\n');
+    assert_int_equal(answer_sinfo.feed(answer, buf_str(&row), &err), 0);
+    assert_int_equal(answer_sinfo.end(answer, &err), 0);
+    assert_int_equal(section->nodes.n, 1);
+    node = section->nodes.node[0];
+    answer_free(answer);
+    section_unref(section);
+    buf_free(&row);
+    return node;
+}
+
+/* Slurm 22.05 says allocated where scontrol says MIXED+DRAIN. */
+static void a_draining_node_that_is_half_used_is_mixed(void **state)
+{
+    (void)state;
+    assert_int_equal(read_node("allocated+drain", "7/0/1/8").state.base, NODE_MIXED);
+    assert_int_equal(read_node("allocated+drain", "8/0/0/8").state.base, NODE_ALLOCATED);
+    assert_int_equal(read_node("allocated", "7/1/0/8").state.base, NODE_ALLOCATED);
+    assert_int_equal(read_node("idle+drain", "0/0/8/8").state.base, NODE_IDLE);
+    assert_int_equal(read_node("allocated+drain", "?").state.base, NODE_ALLOCATED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_draining_node_that_is_half_used_is_mixed),
         cmocka_unit_test(each_number_of_sdiag_has_its_place),
         cmocka_unit_test(the_lists_of_sdiag_are_read_row_by_row),
         cmocka_unit_test(what_sdiag_does_not_tell_is_unknown),

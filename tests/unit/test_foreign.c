@@ -1543,7 +1543,7 @@ static void the_siblings_of_a_federation_are_left_out(void **state)
     put_script(directory, "squeue", "asked-squeue", "nothing.txt");
     put_script(directory, "sinfo", "asked-sinfo", "nothing.txt");
     source = open_cli((struct source_settings){ .bin_path = str_of(directory) });
-    for (int kind = KIND_JOBS; kind <= KIND_NODES; kind++)
+    for (int kind = KIND_NODES; kind <= KIND_JOBS; kind++)
         assert_true(source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC,
                                         &section, warning, NULL) < 0);
     source_close(source);
