@@ -15,7 +15,7 @@ import subprocess
 import time
 import unittest
 
-from sonde import ROOT
+from sonde import ROOT, wait_until
 
 SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 
@@ -57,18 +57,13 @@ class Slurm:
         script += "".join(f"{command}\nprintf %s {mark}\n" for command in commands)
         return self.run("sh", "-c", script).stdout.split(mark)[:-1]
 
-    def job(self, name):
-        """The id of the job that the seed calls by that name."""
-        with open(f"{self.env['SANDBOX_STATE']}/jobs/{name}", encoding="ascii") as file:
-            return int(file.read())
-
     def inside(self, path):
         """The name inside of what is at that path below SANDBOX_STATE."""
         is_apart = self.env["SANDBOX_MODE"] == "namespace"
         return f"/sandbox/{path}" if is_apart else f"{self.env['SANDBOX_STATE']}/{path}"
 
     def write_command(self, directory, name):
-        """A script there that runs a command inside, like those in SANDBOX_BIN, but for whoever has the capabilities."""
+        """A script there that runs a command inside, as those in SANDBOX_BIN do, for who has the capabilities."""
         script = pathlib.Path(self.env["SANDBOX_BIN"], "squeue").read_text()
         lines = [line for line in script.splitlines(True) if "sudo" not in line]
         target = pathlib.Path(directory, name)
@@ -84,7 +79,7 @@ class Slurm:
 def pairs(text):
     """Key=value …; of a key that stands twice the first."""
     found = {}
-    for key, value in re.findall(r"(\S+?)=(\S*)", text):
+    for key, value in re.findall(r"(?<!\S)([^\s=]+)=(\S*)", text):
         found.setdefault(key, value)
     return found
 
@@ -127,7 +122,8 @@ def seconds(text):
     return total + 86400 * int(days or 0)
 
 
-def moment(text):
+def timestamp(text):
+    """0 for Unknown"""
     return int(text) if text.isdigit() else 0
 
 
@@ -169,8 +165,8 @@ class Job:
         self.gres = gres(self.tres)
         self.features = [] if field["Features"] == "(null)" else field["Features"].split("&")
         self.licenses = count_licenses(field["Licenses"].replace("(null)", ""))
-        self.submit, self.eligible = moment(field["SubmitTime"]), moment(field["EligibleTime"])
-        self.start = moment(field["StartTime"])
+        self.submit, self.eligible = timestamp(field["SubmitTime"]), timestamp(field["EligibleTime"])
+        self.start = timestamp(field["StartTime"])
         self.priority = int(field["Priority"])
         self.is_pending = self.state == "PENDING"
         # those that have not ended keep what they were given, also while suspended
@@ -180,14 +176,17 @@ class Job:
 
 def read_jobs(slurm):
     """All jobs, each asked for by its id, so that a hostile name can at most confuse what is read of its own job."""
-    owners = dict(line.split() for line in slurm.lines("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%A %u"))
-    jobs = {}
-    for text in slurm.ask([f"scontrol -a -o show job {job_id} || :" for job_id in owners]):
-        for line in re.split(r"\n(?=JobId=\d+ (?:ArrayJobId|HetJobId)=)", text):
-            if line.strip():
-                job = Job(line)
-                jobs[job.id] = job
-    assert {str(job.id): job.user for job in jobs.values()} == owners
+    def read():
+        owners = dict(line.split() for line in slurm.lines("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%A %u"))
+        jobs = {}
+        for text in slurm.ask([f"scontrol -a -o show job {job_id} || :" for job_id in owners]):
+            # arrays and heterogeneous jobs come together
+            for line in re.split(r"\n(?=JobId=\d+ (?:ArrayJobId|HetJobId)=)", text):
+                if line.strip():
+                    job = Job(line)
+                    jobs[str(job.id)] = job
+        return jobs if {job_id: job.user for job_id, job in jobs.items()} == owners else None
+    jobs = wait_until(read, "squeue and scontrol tell of the same jobs and owners")
     return sorted(jobs.values(), key=lambda job: job.id)
 
 
@@ -218,7 +217,7 @@ class Partition:
         self.name = field["PartitionName"]
         self.is_up = field["State"] == "UP"
         self.seconds = None if field["MaxTime"] == "UNLIMITED" else seconds(field["MaxTime"])
-        self.allocated, self.idle, _, self.cpus = (int(part) for part in cpus[self.name].split("/"))
+        _, self.idle, _, self.cpus = (int(part) for part in cpus[self.name].split("/"))
 
 
 def hostnames(text):
@@ -313,8 +312,7 @@ class Facts:
         _, self.cpus_idle, _, self.cpus = (int(part) for part in all_cpus.split("/"))
         config = dict(re.findall(r"^(\w+) *= (.*?) *$", config, re.M))
         details = dict(re.findall(r"^ReservationName=(\S+) (.*?)(?=^ReservationName=|\Z)", details, re.M | re.S))
-        self.reservations = [Reservation(line, details[line.split()[0]])
-                             for line in reservations.splitlines()]
+        self.reservations = [Reservation(line, details[line.split()[0]]) for line in reservations.splitlines()]
         self.licenses = read_licenses(config, resources, self.jobs, self.reservations)
         self.associations = read_associations(associations)
         self.qos = read_table(qos)
@@ -326,13 +324,14 @@ class Facts:
 
 def read_used_minutes(text):
     """What associations and QOS have used of limits on time, where no other command tells:
-    (account, user, partition) or (qos,) → {"GrpWall": "1.85", "GrpTRESMins": {"cpu": "1", …}, …}"""
+    (account, user, partition) or (qos,) → {"GrpWall": "1.85", "GrpTRESMins": {"cpu": "1", …}, …}
+    And whether a QOS has been used, since limits of its users are told only then."""
     found = {}
     for line in text.splitlines():
         key = re.match(r"ClusterName=\S* Account=(\S*) UserName=(\w*)\S* Partition=(\S*) ", line) \
             or re.match(r"QOS=(\w+)\(", line)
         if key:
-            used = dict(re.findall(r" (GrpWall)=\w+\(([\d.]+)\)", line))
+            used = dict(re.findall(r" (GrpWall)=\w+\(([\d.]+)\)", line), tells_of_users="{MaxJobsPU=" in line)
             for name, amounts in re.findall(r" (GrpTRES(?:Run)?Mins)=(\S+)", line):
                 used[name] = dict(re.findall(r"([^,=]+)=\w+\((\d+)\)", amounts))
             found[key.groups()] = used

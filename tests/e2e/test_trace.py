@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Job tracing whole: sonde run, sealed by a real munged, to the real exporter, beside a real Slurm's jobs."""
+import json
+import signal
+import subprocess
+import unittest
+
+from slurm import SUITES, Slurm
+from sonde import DEADLINE, SONDE, Exporter, wait_until
+
+
+class OnSlurm:
+    """The tests; a class for each suite is made below."""
+
+    suite = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = Slurm(cls.suite)
+        cls.addClassCleanup(cls.slurm.end)
+        cls.socket = f"{cls.slurm.env['SANDBOX_STATE']}/run/munge/socket"
+        row = cls.slurm.lines("squeue", "-h", "-t", "RUNNING", "-o", "%A %u %C")[0].split()
+        cls.job, cls.owner, cls.cpus = int(row[0]), row[1], int(row[2])
+        cls.other = "mallory" if cls.owner != "mallory" else "alice"
+        cls.exporter = Exporter("--trace.enabled", f"--trace.munge-socket={cls.socket}", "--trace.rate=60",
+                                path=cls.slurm.env["SANDBOX_BIN"])
+        cls.addClassCleanup(cls.exporter.stop)
+        cls.exporter.metrics()
+
+    def seal(self, user, **members):
+        text = json.dumps(dict({"job_id": self.job, "pid": 5, "cpus": 50, "threads": 2, "mem": 1000, "hostname": "n1",
+                                "period": 10}, **members))
+        return self.slurm.run("munge", f"--socket={self.slurm.inside('run/munge/socket')}", "-s", text, user=user).stdout
+
+    def post(self, body):
+        return self.exporter.get("/trace", data=body.encode(), method="POST")
+
+    def value(self, name, labels):
+        return self.exporter.metrics().samples().get(f"{name}{{{labels}}}")
+
+    def test_a_command_is_traced_beside_what_its_job_was_given(self):
+        command = subprocess.Popen(
+            [SONDE, "run", f"--munge-socket={self.socket}", f"--endpoint={self.exporter.url}/trace", "--sample-rate=0.2",
+             f"--jobid={self.job}", "--", "sh", "-c", "while :; do :; done"], stderr=subprocess.PIPE, text=True)
+        try:
+            labels = f'jobid="{self.job}",username="{self.owner}"'
+            wait_until(lambda: float(self.value("slurm_proc_cpu_usage", labels) or 0) > 20, "its use is shown")
+            self.assertEqual(self.value("slurm_job_cpu_alloc", f'jobid="{self.job}"'), str(self.cpus))
+            self.assertGreater(float(self.value("slurm_proc_mem_usage", labels)), 100000)
+            self.assertIn(str(self.job), self.exporter.get("/trace").text)
+        finally:
+            command.send_signal(signal.SIGTERM)
+            _, said = command.communicate(timeout=DEADLINE)
+        self.assertEqual((command.returncode, said), (128 + signal.SIGTERM, ""))
+
+    def test_hosts_are_added_up_and_the_owner_is_slurms(self):
+        labels = f'jobid="{self.job}",username="{self.owner}"'
+        for host in ("n1", "n2", "n3"):
+            answer = self.post(self.seal(self.owner, hostname=host, threads=700, username="root"))
+            self.assertEqual(answer.status, 200, answer.text)
+        # others of these tests add a few
+        wait_until(lambda: 2100 <= float(self.value("slurm_proc_threadcount", labels) or 0) < 2200, "three times 700")
+        self.assertEqual(self.value("slurm_proc_pid", f'jobid="{self.job}",hostname="n2"'), "5")
+
+    def test_nobody_else_can_speak_for_a_job(self):
+        self.assertEqual(self.post(self.seal(self.other, hostname="forged")).status, 403)
+        self.assertEqual(self.post(json.dumps({"job_id": self.job, "pid": 5, "cpus": 1})).status, 401)
+        sealed = self.seal(self.owner, hostname="once", threads=1)
+        self.assertEqual(self.post(sealed).status, 200)
+        self.assertEqual(self.post(sealed).status, 403)  # a credential is good for one post
+        self.assertEqual(self.post(sealed.replace("A", "B")).status, 403)
+        self.assertNotIn("forged", self.exporter.metrics().text)
+
+    def test_a_job_that_is_not_in_the_queue_is_not_shown(self):
+        self.assertEqual(self.post(self.seal(self.owner, job_id=4000000000)).status, 202)
+        self.assertNotIn('jobid="4000000000"', self.exporter.metrics().text)
+
+
+for suite in SUITES:
+    globals()[f"On_{suite}"] = type(f"On_{suite}", (OnSlurm, unittest.TestCase), {"suite": suite})
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
