@@ -342,8 +342,11 @@ static enum json_event string_rest(struct json *json)
         /* After half a surrogate pair, the closing quote as well tells that there is no other. */
         if (p > json->at || (p < json->end && *p == '"'))
             hold(json, str_span(json->at, p));
-        if (json->held.over)
-            return too_long(json);
+        if (json->held.over) {
+            if (json->skip_depth == NO_SKIP)
+                return too_long(json);
+            buf_reset(&json->held); /* nobody wants it */
+        }
         json->at = p;
         if (p == json->end)
             return run_out(json);

@@ -155,7 +155,8 @@ static int start_server(struct exporter *exporter, struct err *err)
         .web_config = settings->web_config.n ? settings->web_config.p : NULL,
         .max_connections = (unsigned)settings->max_connections,
         .workers = 2,
-        .queue = settings->trace.is_enabled ? 1024 : 64, /* a large job's tasks post at once */
+        /* Who waits there keeps a connection: there must be some left for scrapes. */
+        .queue = (unsigned)settings->max_connections / 4 + 1,
         .request_ns = 10 * NS_PER_SEC,
         .response_ns = 60 * NS_PER_SEC,
         .max_header = 16 * 1024,

@@ -18,6 +18,8 @@ struct kind_state {
     int64_t backoff_until;
 };
 
+static const unsigned urgent_kinds = KIND_BIT(KIND_NODES) | KIND_BIT(KIND_JOBS);
+
 /* The last thing that was logged of one sort, so that it is not logged at every look. */
 struct said {
     char text[200];
@@ -34,8 +36,9 @@ struct refresher {
     unsigned generation; /* of the tuning: grows when something else is to be rendered */
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
-    struct refresh_stats stats; /* its ages are filled in when asked */
-    int last_kind;              /* that was worked on; all that follows is the thread's own */
+    struct refresh_stats stats;  /* its ages are filled in when asked */
+    int last_urgent, last_other; /* that were worked on; all that follows is the thread's own */
+    unsigned urgent_in_a_row;
     struct inventory *inventory;
     struct starts *starts;
     struct counters *counters;
@@ -325,26 +328,52 @@ static void render_more(struct refresher *r, enum kind kind)
     edition_unref(old);
 }
 
-/* Does one thing that is wanted; false if there was none. The kinds take turns: one that is always
- * wanted keeps no other waiting. */
-static bool work_once(struct refresher *r, struct outcome *outcome)
+/* The next after `last`, round and round, of those of the set that are wanted; KINDS if none is. */
+static int wanted_after(const struct refresher *r, int last, unsigned set)
 {
     for (int i = 1; i <= KINDS; i++) {
-        int kind = (r->last_kind + i) % KINDS;
+        int kind = (last + i) % KINDS;
 
-        if (!r->kinds[kind].wanted)
-            continue;
-        r->kinds[kind].wanted = false;
-        r->last_kind = kind;
-        outcome->kind = (enum kind)kind;
-        if (!is_settled(r, kind, clock_mono(r->config.clock)) &&
-            r->kinds[kind].looked_at < r->kinds[kind].wanted_since)
-            refresh(r, outcome);
-        else if (!is_rendered(r, kind, r->formats))
-            render_more(r, kind);
-        return true;
+        if (r->kinds[kind].wanted && KIND_BIT(kind) & set)
+            return kind;
     }
-    return false;
+    return KINDS;
+}
+
+/* Whose turn it is. Nodes and jobs go first, so that a command for something else that hangs does
+ * not make them old; but after two of them one of the others has its turn, so that what is always
+ * wanted keeps nothing else waiting. */
+static int next_kind(struct refresher *r)
+{
+    int urgent = wanted_after(r, r->last_urgent, urgent_kinds);
+    int other = wanted_after(r, r->last_other, ~urgent_kinds);
+
+    if (urgent != KINDS && (other == KINDS || r->urgent_in_a_row < 2)) {
+        r->urgent_in_a_row++;
+        r->last_urgent = urgent;
+        return urgent;
+    }
+    r->urgent_in_a_row = 0;
+    if (other != KINDS)
+        r->last_other = other;
+    return other;
+}
+
+/* Does one thing that is wanted; false if there was none. */
+static bool work_once(struct refresher *r, struct outcome *outcome)
+{
+    int kind = next_kind(r);
+
+    if (kind == KINDS)
+        return false;
+    r->kinds[kind].wanted = false;
+    outcome->kind = (enum kind)kind;
+    if (!is_settled(r, kind, clock_mono(r->config.clock)) &&
+        r->kinds[kind].looked_at < r->kinds[kind].wanted_since)
+        refresh(r, outcome);
+    else if (!is_rendered(r, kind, r->formats))
+        render_more(r, kind);
+    return true;
 }
 
 /* What stays the same is said once an hour; an empty text is forgotten silence. */
@@ -457,7 +486,7 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->inventory = inventory_new();
     r->starts = starts_new();
     r->counters = counters_new();
-    r->last_kind = KINDS - 1;
+    r->last_urgent = r->last_other = KINDS - 1;
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);

@@ -616,6 +616,40 @@ static enum json_event read_long_token(const char *before, char fill, size_t len
 }
 
 /* Byte by byte as well: reading a token again with each piece would take hours. */
+/* Else one user's endless command line would hide everybody's jobs. */
+static void a_string_that_nobody_wants_may_have_any_length(void **state)
+{
+    static const char *const begins[] = { "{\"unwanted\": \"", "{\"unwanted\": [{\"deep\": \"" };
+    static const char *const ends[] = { "\", \"wanted\": 7}", "\"}], \"wanted\": 7}" };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(begins); i++) {
+        struct json *json = json_new();
+        uint64_t wanted = 0;
+        struct buf text;
+        enum json_event event;
+
+        buf_init(&text, 8 << 20);
+        buf_text(&text, begins[i]);
+        for (size_t k = 0; k < 3 * TOKEN_MAX; k++)
+            buf_byte(&text, k % 3 ? 'x' : '\xff');
+        buf_text(&text, ends[i]);
+        for (struct str rest = buf_str(&text); rest.n; rest = str_skip(rest, 65536)) {
+            json_feed(json, str_head(rest, 65536));
+            while ((event = json_next(json)) > JSON_END) {
+                if (event == JSON_KEY && str_eq(json_text(json), STR("unwanted")))
+                    json_skip(json);
+                if (event == JSON_NUMBER)
+                    json_u64(json, &wanted);
+            }
+            assert_int_equal(event, JSON_MORE);
+        }
+        assert_int_equal(wanted, 7);
+        buf_free(&text);
+        json_free(json);
+    }
+}
+
 static void a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut(void **state)
 {
     static const size_t pieces[] = { 1, 3, 1000, 65536, 100 << 20 };
@@ -755,6 +789,7 @@ int main(void)
         cmocka_unit_test(skipping_after_a_scalar_skips_nothing),
         cmocka_unit_test(sixty_four_levels_are_read_and_a_hundred_thousand_are_an_error),
         cmocka_unit_test(objects_and_arrays_may_alternate_down_to_the_last_level),
+        cmocka_unit_test(a_string_that_nobody_wants_may_have_any_length),
         cmocka_unit_test(a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut),
         cmocka_unit_test(a_gigabyte_of_string_is_refused_after_its_first_megabyte),
         cmocka_unit_test(what_slurm_printed_is_read_whole),

@@ -12,6 +12,7 @@ struct scripted {
     pthread_mutex_t lock;
     pthread_cond_t cond;
     unsigned reads;     /* begun */
+    enum kind kinds[4]; /* of the first ones */
     unsigned permitted; /* how many may finish */
     int fail_with;      /* errno, 0 = succeed */
     const char *warning;
@@ -26,6 +27,8 @@ static int scripted_read(struct source *source, enum kind kind, int64_t deadline
 
     (void)deadline_ns;
     pthread_mutex_lock(&scripted->lock);
+    if (scripted->reads < COUNT(scripted->kinds))
+        scripted->kinds[scripted->reads] = kind;
     mine = ++scripted->reads;
     pthread_cond_broadcast(&scripted->cond);
     while (scripted->permitted < mine && !atomic_load(&source->cancelled))
@@ -457,6 +460,30 @@ static void after_a_failure_what_is_asked_for_rarely_is_soon_tried_again(void **
     }
 }
 
+static void a_look_that_hangs_lets_nodes_and_jobs_pass(void **state)
+{
+    struct fixture *f = *state;
+    unsigned all = KIND_BIT(KIND_TRACES) - 1;
+    int64_t now = clock_mono(&f->clock.clock);
+
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 2;
+    pthread_mutex_unlock(&f->scripted.lock);
+    assert_false(refresher_want(f->refresher, all, METRIC_TEXT, now));
+    wait_for_reads(f, 3); /* which hangs */
+    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    assert_false(want_jobs(f));
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 3;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_reads(f, 4);
+    assert_int_equal(f->scripted.kinds[0], KIND_NODES);
+    assert_int_equal(f->scripted.kinds[1], KIND_JOBS);
+    assert_int_equal(f->scripted.kinds[2], KIND_RESERVATIONS);
+    assert_int_equal(f->scripted.kinds[3], KIND_JOBS);
+}
+
 /* Otherwise one that is wanted again and again would keep the others out. */
 static void the_kinds_take_turns(void **state)
 {
@@ -650,6 +677,7 @@ int main(void)
         CASE(another_format_is_rendered_without_asking_slurm),
         CASE(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits),
         CASE(after_a_failure_what_is_asked_for_rarely_is_soon_tried_again),
+        CASE(a_look_that_hangs_lets_nodes_and_jobs_pass),
         CASE(the_kinds_take_turns),
         CASE(nobody_waits_for_a_format_that_somebody_else_wants),
         CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
