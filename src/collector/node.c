@@ -177,7 +177,9 @@ static void write_loads(const struct section *section, struct metric_writer *wri
     for (size_t i = 0; i < section->nodes.n; i++) {
         const struct node *node = &section->nodes.node[i];
 
-        known_write_double(writer, METRIC_VALUES(node_name(section, node)), node->cpu_load);
+        /* The bounds of the sums, see node_sums.c. */
+        if (node->cpu_load >= 0 && node->cpu_load < 1e9)
+            known_write_double(writer, METRIC_VALUES(node_name(section, node)), node->cpu_load);
     }
 }
 

@@ -67,6 +67,29 @@ uint32_t answer_count(struct str field)
     return units_count(field, &value) && value < UINT32_MAX ? (uint32_t)value : MODEL_UNKNOWN_U32;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool answer_array_tasks(struct str field, uint32_t *ret_tasks)
+{
+    static const struct str ellipsis = STR_INIT("...");
+    struct str limit = field, list = str_cut(&limit, '%');
+    uint64_t tasks = 1;
+
+    if (str_ends(list, ellipsis)) {
+        field = str_head(list, list.n - ellipsis.n);
+        /* It may have been cut in the middle of a range. */
+        while (field.n && !is_digit(field.p[field.n - 1]))
+            field.n--;
+    }
+    if (field.n && (!units_array_tasks(field, &tasks) || tasks > UINT32_MAX))
+        return false;
+    *ret_tasks = (uint32_t)tasks;
+    return true;
+}
+
 int64_t answer_timestamp(struct str field)
 {
     int64_t seconds;

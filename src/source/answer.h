@@ -48,6 +48,10 @@ bool answer_is_nameless(struct str field);
 uint32_t answer_u32(struct str field, uint32_t otherwise);
 uint64_t answer_u64(struct str field); /* or MODEL_UNKNOWN_U64 */
 uint32_t answer_count(struct str field);
+
+/* The tasks of an array, "1-50%2". Of a list that Slurm has cut short, "1,3,5,...", those that it
+ * names, and at least one. */
+bool answer_array_tasks(struct str field, uint32_t *ret_tasks);
 int64_t answer_timestamp(struct str field);
 uint32_t answer_limit_minutes(struct str field);
 uint64_t answer_mebibytes(struct str field);

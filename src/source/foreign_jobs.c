@@ -32,8 +32,6 @@ struct job_lines {
  * have a list ("1-50%2"). Only of these is the id known to be the array's. */
 static bool read_array(struct job *job, struct str field)
 {
-    uint64_t tasks;
-
     job->array_task_id = MODEL_UNKNOWN_U32;
     job->tasks = 1;
     if (units_absent(field))
@@ -41,14 +39,14 @@ static bool read_array(struct job *job, struct str field)
     job->array_task_id = answer_u32(field, MODEL_UNKNOWN_U32);
     if (job->array_task_id != MODEL_UNKNOWN_U32)
         return true;
-    if (!units_array_tasks(field, &tasks) || tasks > UINT32_MAX)
+    if (!answer_array_tasks(field, &job->tasks))
         return false;
     job->array_job_id = job->id;
-    job->tasks = (uint32_t)tasks;
     return true;
 }
 
-/* squeue %R: nodes, or a reason in parentheses, which may be of a job that has failed. */
+/* squeue %R: nodes, or a reason in parentheses, which may be of a job that has failed. What waits
+ * has no nodes: a format of the site's own may tell its reason without them. */
 static void read_nodes_or_reason(struct answer *answer, struct job *job, struct str field)
 {
     uint64_t nodes;
@@ -59,6 +57,10 @@ static void read_nodes_or_reason(struct answer *answer, struct job *job, struct 
     if (field.p[0] == '(') {
         field = str_skip(field, 1);
         field.n -= str_ends(field, STR(")"));
+        job->reason = answer_text(answer, field);
+        return;
+    }
+    if (job->state.base == JOB_PENDING) {
         job->reason = answer_text(answer, field);
         return;
     }

@@ -3,7 +3,6 @@
  * data_parser plugins, and dump_job_info() of its older openapi plugins. */
 #include "base/num.h"
 #include "model/tres.h"
-#include "model/units.h"
 #include "source/foreign.h"
 #include "source/json_table.h"
 
@@ -95,14 +94,9 @@ static void add_state(struct answer *answer, void *record, const struct json_mem
 
 static bool count_tasks(const struct section *section, struct job_draft *draft)
 {
-    uint64_t tasks;
-
     if (!draft->array_tasks || draft->job.array_task_id != MODEL_UNKNOWN_U32)
         return true;
-    if (!units_array_tasks(section_text(section, draft->array_tasks), &tasks) || tasks > UINT32_MAX)
-        return false;
-    draft->job.tasks = (uint32_t)tasks;
-    return true;
+    return answer_array_tasks(section_text(section, draft->array_tasks), &draft->job.tasks);
 }
 
 static uint64_t times(uint64_t amount, uint32_t count)

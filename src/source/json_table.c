@@ -220,7 +220,7 @@ static void take_at_value(struct json_answer *json, enum json_event event)
 
     json->state = IN_OBJECT;
     if (member == json->indexes[0].table->members)
-        json->has_content |= event == JSON_OBJECT || event == JSON_ARRAY;
+        json->has_content |= event == (member->shape == SHAPE_LIST ? JSON_ARRAY : JSON_OBJECT);
     if (event == JSON_OBJECT && member->shape == SHAPE_OBJECT)
         open_object(json, member->table, field_of(json));
     else if (event == JSON_ARRAY && member->shape == SHAPE_LIST)
@@ -288,10 +288,20 @@ static void take_in_words(struct json_answer *json, enum json_event event)
         json_skip(json->json);
 }
 
+/* Some wrappers tell errors as texts instead of objects. */
+static void note_error(struct json_answer *json, enum json_event event)
+{
+    json->has_errors = true;
+    if (event == JSON_STRING && !json->refusal)
+        json->refusal = answer_text(&json->answer, json_text(json->json));
+}
+
 static void take_in_list(struct json_answer *json, enum json_event event)
 {
     struct json_frame *frame = frame_of(json);
 
+    if (frame->list->table == &json_errors && event != JSON_ARRAY_END)
+        note_error(json, event);
     if (event == JSON_OBJECT) {
         open_object(json, frame->list->table, frame->record);
     } else if (event == JSON_ARRAY_END) {
@@ -340,9 +350,10 @@ int json_answer_end(struct answer *answer, struct err *err)
     code = take_all(json, err);
     if (code < 0)
         return code;
-    if (json->refusal && !json->has_records)
+    if (json->has_errors && !json->has_records)
         return err_set(err, EBADMSG, "Slurm says in it: %s",
-                       quote(section_text(answer->section, json->refusal)).text);
+                       json->refusal ? quote(section_text(answer->section, json->refusal)).text
+                                     : "an error that it does not describe");
     if (!json->has_content)
         return err_set(err, EBADMSG, "the document has no \"%s\"",
                        json->indexes[0].table->members[0].key.p);

@@ -81,7 +81,7 @@ struct json_answer {
     unsigned part;                    /* of { set, infinite, number } */
     bool is_set, is_infinite, has_number;
     uint64_t number;
-    bool has_content, has_records;
+    bool has_content, has_records, has_errors;
     struct json_error {
         symbol description, words;
     } error;        /* the one being read, */

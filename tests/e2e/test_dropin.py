@@ -97,7 +97,7 @@ class DropIn(unittest.TestCase):
     def test_its_sinfo_format_is_read_and_a_bad_column_loses_only_itself(self):
         answer = self.start().metrics()
         self.assert_values(answer, {
-            "slurm_node_scrape_error": 0,
+            "slurm_node_scrape_error": 1,
             "slurm_cpus_total": 32,
             "slurm_cpus_idle": 24,
             "slurm_cpu_load": 3.75,

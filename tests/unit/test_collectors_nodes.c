@@ -267,6 +267,22 @@ static void what_a_node_does_not_tell_is_absent(void **state)
     section_unref(section);
 }
 
+static void a_load_that_no_node_can_have_is_absent(void **state)
+{
+    static const double loads[] = { -0.01, -INFINITY, INFINITY, NAN, 1e9 };
+    struct section *section = new_cluster();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(loads); i++) {
+        const char name[] = { 'n', (char)('1' + i), 0 };
+
+        add_node(section, name, "idle")->cpu_load = loads[i];
+    }
+    add_node(section, "n9", "idle")->cpu_load = 0;
+    check_family("node", section, "slurm_node_cpu_load", "slurm_node_cpu_load{node=\"n9\"} 0\n");
+    section_unref(section);
+}
+
 static void a_node_told_twice_is_shown_once(void **state)
 {
     struct section *section = new_cluster();
@@ -595,6 +611,7 @@ int main(void)
         cmocka_unit_test(a_node_tells_what_it_has_and_what_is_allocated),
         cmocka_unit_test(a_drained_node_tells_why_who_and_when),
         cmocka_unit_test(what_a_node_does_not_tell_is_absent),
+        cmocka_unit_test(a_load_that_no_node_can_have_is_absent),
         cmocka_unit_test(a_node_told_twice_is_shown_once),
         cmocka_unit_test(gpus_are_allocated_idle_or_unusable),
         cmocka_unit_test(free_gpus_of_nodes_that_take_no_jobs_are_unusable),

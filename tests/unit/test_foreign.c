@@ -237,6 +237,8 @@ static void what_squeue_prints_for_nodes_is_a_reason_or_nodes(void **state)
           MODEL_UNKNOWN_U32 },
         { "FAILED", "(RaisedSignal:11(Segmentation fault))", "RaisedSignal:11(Segmentation fault)",
           "", MODEL_UNKNOWN_U32 },
+        { "PENDING", "Priority", "Priority", "", MODEL_UNKNOWN_U32 },
+        { "PENDING", "None", "", "", MODEL_UNKNOWN_U32 },
         { "RUNNING", "cn[001-016,020],big1", "", "cn[001-016,020],big1", 18 },
         { "RUNNING", "cn[1-", "", "cn[1-", MODEL_UNKNOWN_U32 },
         { "CANCELLED", "", "", "", MODEL_UNKNOWN_U32 },
@@ -300,6 +302,29 @@ static void each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks(void **s
     section_unref(section);
 }
 
+static void a_list_of_tasks_that_is_cut_short_counts_those_that_it_names(void **state)
+{
+    static const struct {
+        const char *list;
+        uint32_t tasks;
+    } cases[] = {
+        { "1,3,6,190,...", 4 }, { "1,3-5,...%2", 4 }, { "1,3,19...", 3 },
+        { "1,3-...", 2 },       { "...", 1 },         { ",...", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct line line = { .id = "9", .state = "PENDING", .array = cases[i].list };
+        struct section *section = lines_of(&line, 1);
+
+        assert_int_equal(section->jobs.n, 1);
+        assert_int_equal(section->skipped, 0);
+        assert_int_equal(section->jobs.job[0].tasks, cases[i].tasks);
+        assert_int_equal(section->jobs.job[0].array_job_id, 9);
+        section_unref(section);
+    }
+}
+
 static void odd_states_counts_and_partitions_keep_the_job(void **state)
 {
     static const struct line lines[] = {
@@ -357,7 +382,7 @@ static void a_line_that_cannot_be_read_costs_only_itself(void **state)
     put_line(&text, &(struct line){ .id = "0" });
     put_line(&text, &(struct line){ .id = "-3" });
     put_line(&text, &(struct line){ .id = "99999999999" });
-    put_line(&text, &(struct line){ .array = "1,3,5,..." });
+    put_line(&text, &(struct line){ .array = "1,x,5,..." });
     buf_text(&text, "\n   \n");
     buf_text(&text, "{\"a\": \"acct\", \"id\": 6, \"end_time\": \"2026-11-15T2\n");
     buf_text(&text, "{\"a\": \"acct\", \"id\": {\"number\": 6}, \"cpu\": 1}\n");
@@ -500,16 +525,18 @@ static void a_document_tells_arrays_reasons_and_users_as_squeue_does(void **stat
         "\"3-8%2\", \"state_reason\": \"JobArrayTaskLimit\", \"user_name\": \"none\"},"
         "{\"job_id\": 19, \"array_job_id\": 18, \"array_task_id\": 0, \"array_task_string\": \"\", "
         "\"state_reason\": \"None\", \"user_name\": \"\", \"user_id\": 1001},"
-        "{\"job_id\": 20, \"array_task_string\": \"1,3,5,...\"},"
+        "{\"job_id\": 20, \"array_task_string\": \"1,x,5\"},"
         "{\"user_name\": \"nobody\"},"
         "{\"job_id\": 21, \"state_reason\": \"ReqNodeNotAvail\", \"state_description\": "
-        "\"ReqNodeNotAvail, UnavailableNodes:c5\", \"het_job_id\": 20, \"het_job_offset\": 1}]}");
+        "\"ReqNodeNotAvail, UnavailableNodes:c5\", \"het_job_id\": 20, \"het_job_offset\": 1},"
+        "{\"job_id\": 22, \"array_job_id\": 22, \"array_task_string\": \"1,3-5,190,...\"}]}");
     const struct job *job = section->jobs.job;
 
     (void)state;
-    assert_int_equal(section->jobs.n, 3);
+    assert_int_equal(section->jobs.n, 4);
     assert_int_equal(section->skipped, 2);
-    assert_str(section->skipped_example, "1,3,5,...");
+    assert_str(section->skipped_example, "1,x,5");
+    assert_int_equal(job[3].tasks, 5);
     assert_int_equal(job[0].tasks, 6);
     assert_int_equal(job[0].array_job_id, 18);
     assert_symbol(section, job[0].reason, "JobArrayTaskLimit");
@@ -535,6 +562,10 @@ static void a_document_without_jobs_is_refused_with_slurms_own_words(void **stat
         { "{\"errors\": [{}, {\"error\": \"no way\"}], \"warnings\": []}", "no way" },
         { "{\"meta\": {}, \"nodes\": [{}]}", "the document has no \"jobs\"" },
         { "{\"meta\": {}, \"jobs\": null}", "the document has no \"jobs\"" },
+        { "{\"jobs\": {}}", "the document has no \"jobs\"" },
+        { "{\"jobs\": [], \"errors\": [\"no\\nway\", \"nor this\"]}", "Slurm says in it: no" },
+        { "{\"errors\": [{}], \"jobs\": []}", "an error that it does not describe" },
+        { "{\"jobs\": [], \"errors\": [7]}", "an error that it does not describe" },
         { "{\"jobs\": [{\"job_id\": 1}", "cut short" },
         { "{\"jobs\": [{\"job_id\": 1}]", "cut short" },
         { "{\"jobs\": [}", "column 11" },
@@ -600,7 +631,8 @@ static void a_node_is_one_node_in_however_many_lines(void **state)
     assert_true(section->nodes.lacks_settings);
     assert_partitions(section, node, "cpu,gpu");
     assert_partitions(section, find_node(section, "n2"), "cpu");
-    assert_str(node_state_word(node->state), "mixed");
+    assert_int_equal(section->skipped, 0);
+    assert_str(node_state_word(node->state), "draining");
     assert_true(node->state.flags & NODE_PLANNED);
     assert_int_equal(node->cpus, 32);
     assert_int_equal(node->cpus_alloc, 4);
@@ -611,6 +643,54 @@ static void a_node_is_one_node_in_however_many_lines(void **state)
     assert_int_equal(node->memory_alloc_bytes, MODEL_UNKNOWN_U64);
     assert_int_equal(node->weight, 10);
     assert_true(find_node(section, "n2")->state.flags & NODE_NOT_RESPONDING);
+    section_unref(section);
+}
+
+static void assert_united(const char *first, const char *second, const char *expected)
+{
+    struct section *section;
+    struct buf text;
+
+    buf_init(&text, 4096);
+    buf_printf(&text,
+               "{\"s\": \"%s\", \"n\": \"n1\", \"p\": \"a\"}\n"
+               "{\"s\": \"%s\", \"n\": \"n1\", \"p\": \"b\"}\n",
+               first, second);
+    section = nodes_of(text.p);
+    assert_int_equal(section->nodes.n, 1);
+    assert_str(node_state_word(section->nodes.node[0].state), expected);
+    section_unref(section);
+    buf_free(&text);
+}
+
+static void the_order_of_a_nodes_lines_makes_no_difference_to_its_state(void **state)
+{
+    static const struct {
+        const char *one, *other, *united;
+    } cases[] = {
+        { "idle", "drained", "drained" }, { "mixed", "drained", "draining" },
+        { "idle", "mixed", "mixed" },     { "mixed", "allocated", "allocated" },
+        { "allocated", "down*", "down" }, { "idle", "reserved", "reserved" },
+        { "bewitched", "idle", "idle" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_united(cases[i].one, cases[i].other, cases[i].united);
+        assert_united(cases[i].other, cases[i].one, cases[i].united);
+    }
+}
+
+static void a_column_that_cannot_be_read_is_counted_once_a_line_and_an_absent_one_not(void **state)
+{
+    struct section *section =
+        nodes_of(NODE_LINE("n1", "bewitched", "cpu", "bad") NODE_LINE("n2", "idle", "cpu", "N/A")
+                     NODE_LINE("n3", "", "cpu", "") NODE_LINE("n4", "idle", "cpu", "0/1/0/1"));
+
+    (void)state;
+    assert_int_equal(section->nodes.n, 4);
+    assert_int_equal(section->skipped, 1);
+    assert_contains(section->skipped_example.p, "bewitched");
     section_unref(section);
 }
 
@@ -628,7 +708,7 @@ static void a_column_that_cannot_be_read_costs_only_itself(void **state)
 
     (void)state;
     assert_int_equal(section->nodes.n, 4);
-    assert_int_equal(section->skipped, 2);
+    assert_int_equal(section->skipped, 6);
     assert_int_equal(find_node(section, "n1")->cpus, MODEL_UNKNOWN_U32);
     assert_int_equal(find_node(section, "n1")->memory_bytes, UINT64_C(256000) << 20);
     assert_int_equal(find_node(section, "n2")->cpus, 32);
@@ -651,12 +731,17 @@ static void padded_columns_are_read_with_or_without_the_newer_ones(void **state)
         "   ||\n"
         "mix    |1         |cs1       |0.10    |hw-l*     |1         |1/0/0/1      |1    |1      "
         "   |gpu:nvidia_h100_80gb_hbm3_mig_|gpu:0|\n"
+        "mix    |1         |cs3       |0.10    |hw-l*     |1         |1/0/0/1      |1    |1      "
+        "   |gpu:nvidia_h100_80gb_hbm3_mig_1g.10gb:7|gpu:nvidia_h100_80gb_hbm3_mig_1g.10gb:7(|\n"
         "idle   |1         |cs2       |0.10    |hw-l*     |1         |0/1/0/1\n");
     const struct node *node = find_node(section, "cs222");
 
     (void)state;
-    assert_int_equal(section->nodes.n, 3);
+    assert_int_equal(section->nodes.n, 4);
     assert_int_equal(section->skipped, 1);
+    assert_symbol(section, find_node(section, "cs3")->gres,
+                  "gpu:nvidia_h100_80gb_hbm3_mig_1g.10gb:7");
+    assert_int_equal(find_node(section, "cs3")->gres_used, 0);
     assert_str(node_state_word(find_node(section, "cs422")->state), "draining");
     assert_int_equal(find_node(section, "cs422")->memory_alloc_bytes, UINT64_C(872016) << 20);
     assert_int_equal(find_node(section, "cs422")->gres, 0);
@@ -1567,6 +1652,7 @@ int main(void)
         cmocka_unit_test(what_squeue_prints_for_nodes_is_a_reason_or_nodes),
         cmocka_unit_test(quotes_and_backslashes_in_the_last_field_are_kept_as_they_are),
         cmocka_unit_test(each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks),
+        cmocka_unit_test(a_list_of_tasks_that_is_cut_short_counts_those_that_it_names),
         cmocka_unit_test(odd_states_counts_and_partitions_keep_the_job),
         cmocka_unit_test(keys_may_stand_in_any_order_with_others_between),
         cmocka_unit_test(a_line_that_cannot_be_read_costs_only_itself),
@@ -1579,6 +1665,8 @@ int main(void)
         cmocka_unit_test(a_document_without_jobs_is_refused_with_slurms_own_words),
         cmocka_unit_test(an_error_beside_jobs_does_not_hide_them),
         cmocka_unit_test(a_node_is_one_node_in_however_many_lines),
+        cmocka_unit_test(the_order_of_a_nodes_lines_makes_no_difference_to_its_state),
+        cmocka_unit_test(a_column_that_cannot_be_read_is_counted_once_a_line_and_an_absent_one_not),
         cmocka_unit_test(a_column_that_cannot_be_read_costs_only_itself),
         cmocka_unit_test(padded_columns_are_read_with_or_without_the_newer_ones),
         cmocka_unit_test(nodes_of_every_data_parser_are_read),
