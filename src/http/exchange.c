@@ -133,24 +133,6 @@ static bool within_rate(struct http_server *server)
     return true;
 }
 
-static uint64_t client_number(const struct http_exchange *x)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *address = info ? info->client_addr : NULL;
-    const struct sockaddr_in *four = (const void *)address;
-    const struct sockaddr_in6 *six = (const void *)address;
-
-    if (address && address->sa_family == AF_INET)
-        return map_hash((struct str){ (const char *)&four->sin_addr, 4 });
-    /* Who has one IPv6 address has 2^64 of them. */
-    if (address && address->sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        return map_hash((struct str){ (const char *)&six->sin6_addr, 8 });
-    if (address && address->sa_family == AF_INET6)
-        return map_hash((struct str){ (const char *)&six->sin6_addr + 12, 4 });
-    return 0;
-}
-
 /* Puts the refusal into the answer; the request is read to its end all the same. */
 static void accept_verdict(struct http_exchange *x, enum auth_verdict verdict)
 {
@@ -170,7 +152,7 @@ static bool ask_password(struct http_exchange *x)
 
     x->web = webconfig_ref(server->web);
     verdict = auth_check(server->auth, x->web, http_header(x, MHD_HTTP_HEADER_AUTHORIZATION),
-                         client_number(x), &x->waiter);
+                         http_client(x), &x->waiter);
     if (verdict == AUTH_LATER)
         return true;
     accept_verdict(x, verdict);

@@ -3,6 +3,10 @@
  * libmicrohttpd leaves its memory alone. */
 #include "http/internal.h"
 
+#include "base/map.h"
+
+#include <netinet/in.h>
+
 struct search {
     struct str name;
     size_t n_to_skip;
@@ -55,6 +59,24 @@ struct str http_request_body(const struct http_exchange *x)
 struct str http_user(const struct http_exchange *x)
 {
     return x->user;
+}
+
+uint64_t http_client(const struct http_exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    const struct sockaddr_in *four = (const void *)address;
+    const struct sockaddr_in6 *six = (const void *)address;
+
+    if (address && address->sa_family == AF_INET)
+        return map_hash((struct str){ (const char *)&four->sin_addr, 4 });
+    /* Who has one IPv6 address has 2^64 of them. */
+    if (address && address->sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        return map_hash((struct str){ (const char *)&six->sin6_addr, 8 });
+    if (address && address->sa_family == AF_INET6)
+        return map_hash((struct str){ (const char *)&six->sin6_addr + 12, 4 });
+    return 0;
 }
 
 int64_t http_started(const struct http_exchange *x)

@@ -82,6 +82,7 @@ struct str http_path(const struct http_exchange *x);
 struct str http_header(const struct http_exchange *x, const char *name); /* empty if absent */
 struct str http_request_body(const struct http_exchange *x);
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
+uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
 int64_t http_started(const struct http_exchange *x); /* monotonic, when the request was complete */
 
 /* The nth value of an argument in the address, decoded; p NULL when there are fewer. */

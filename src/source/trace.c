@@ -3,6 +3,7 @@
  * says in trace_body.c. */
 #include "source/trace.h"
 
+#include "model/hostlist.h"
 #include "source/trace_store.h"
 
 #include <math.h>
@@ -232,6 +233,13 @@ int trace_admit(struct trace *trace, struct err *err)
     return refuse_rate(err);
 }
 
+void trace_readmit(struct trace *trace)
+{
+    pthread_mutex_lock(&trace->rate_lock);
+    trace->tokens++;
+    pthread_mutex_unlock(&trace->rate_lock);
+}
+
 static int keep(struct trace *trace, struct trace_user *user, const struct trace_body *body,
                 const struct section *jobs, int64_t now, struct err *err)
 {
@@ -349,27 +357,36 @@ static void add_amounts(struct traced_job *job, const struct trace_amounts *amou
     add_amount(&job->threads, amounts->threads);
 }
 
+/* A host as its senders call it. */
+struct named_host {
+    struct traced_host host;
+    int64_t since_ns; /* that of its senders which has posted longest */
+    bool is_node;     /* of the job */
+};
+
 /* A section while it is filled. */
 struct sums {
     struct section *section;
-    uint32_t *place; /* by symbol of a host: index + 1 of its last traced_host */
+    uint32_t *place;          /* by symbol of a host: index + 1 of its last named_host */
+    struct named_host *named; /* of all jobs so far, … */
+    size_t n_named, first;    /* … and where those of this one begin */
 };
 
-static void add_host(struct sums *sums, struct traced_job *job, struct str name, int64_t pid)
+static void add_host(struct sums *sums, const struct trace_process *process)
 {
-    struct traces *traces = &sums->section->traces;
-    symbol host = symbols_put(&sums->section->symbols, name);
+    symbol host = symbols_put(&sums->section->symbols, process->host);
     uint32_t place = sums->place[host];
+    int64_t pid = (int64_t)process->pid, since_ns = process->fresh_since_ns;
 
-    if (place > job->first_host) {
-        struct traced_host *known = &traces->host[place - 1];
+    if (place > sums->first) {
+        struct named_host *known = &sums->named[place - 1];
 
-        known->pid = pid < known->pid ? pid : known->pid;
+        known->host.pid = pid < known->host.pid ? pid : known->host.pid;
+        known->since_ns = since_ns < known->since_ns ? since_ns : known->since_ns;
         return;
     }
-    traces->host[traces->n_hosts++] = (struct traced_host){ host, pid };
-    sums->place[host] = (uint32_t)traces->n_hosts;
-    job->n_hosts++;
+    sums->named[sums->n_named++] = (struct named_host){ { host, pid }, since_ns, false };
+    sums->place[host] = (uint32_t)sums->n_named;
 }
 
 static void add_group(struct sums *sums, struct traced_job *job, const struct trace_group *group)
@@ -380,7 +397,7 @@ static void add_group(struct sums *sums, struct traced_job *job, const struct tr
 
         add_amounts(job, &process->amounts);
         if (!isnan(process->pid))
-            add_host(sums, job, process->host, (int64_t)process->pid);
+            add_host(sums, process);
     }
 }
 
@@ -404,6 +421,7 @@ static struct traced_job *begin_job(struct sums *sums, const struct section *job
         .allocated_memory_bytes = from->memory_bytes,
         .first_host = (uint32_t)traces->n_hosts,
     };
+    sums->first = sums->n_named;
     return job;
 }
 
@@ -416,22 +434,86 @@ static int compare_hosts(const void *a, const void *b, void *arg)
     return order ? order : (x.n > y.n) - (x.n < y.n);
 }
 
+static int compare_preference(const void *a, const void *b, void *arg)
+{
+    const struct named_host *x = a, *y = b;
+
+    if (x->is_node != y->is_node)
+        return x->is_node ? -1 : 1;
+    if (x->since_ns != y->since_ns)
+        return x->since_ns < y->since_ns ? -1 : 1;
+    return compare_hosts(&x->host, &y->host, arg);
+}
+
+static struct str short_name(struct str host)
+{
+    return str_cut(&host, '.');
+}
+
+/* Slurm and the host itself may differ on whether its name has a domain. */
+static void mark_nodes(struct sums *sums, const struct section *jobs, const struct job *from,
+                       size_t n_nodes)
+{
+    struct hostlist nodes = { 0 };
+    struct arena arena = { 0 };
+    struct map names;
+
+    map_init(&names, &arena);
+    if (hostlist_expand(section_text(jobs, from->nodes), &arena, n_nodes, &nodes, NULL) == 0)
+        for (size_t i = 0; i < nodes.n; i++)
+            map_put(&names, short_name(nodes.hosts[i]));
+    for (size_t i = sums->first; i < sums->n_named; i++) {
+        struct str name = section_text(sums->section, sums->named[i].host.name);
+
+        sums->named[i].is_node = map_get(&names, short_name(name)) != NULL;
+    }
+    map_free(&names);
+    arena_clear(&arena);
+}
+
+/* A job may call its hosts what it likes, and each name is a series: there are no more of them than
+ * the job has nodes. */
+static void end_job(struct sums *sums, struct traced_job *job, const struct section *jobs,
+                    const struct job *from)
+{
+    struct traces *traces = &sums->section->traces;
+    struct named_host *named = sums->named + sums->first;
+    size_t n = sums->n_named - sums->first;
+    bool is_unknown = from->node_count == 0 || from->node_count == MODEL_UNKNOWN_U32;
+    size_t n_nodes = is_unknown ? 1 : from->node_count;
+
+    if (n > n_nodes) {
+        mark_nodes(sums, jobs, from, n_nodes);
+        qsort_r(named, n, sizeof(*named), compare_preference, sums->section);
+        n = n_nodes;
+    }
+    for (size_t i = 0; i < n; i++)
+        traces->host[traces->n_hosts++] = named[i].host;
+    job->n_hosts = (uint32_t)n;
+    qsort_r(traces->host + job->first_host, n, sizeof(*traces->host), compare_hosts, sums->section);
+}
+
 static void add_up(struct section *section, const struct section *jobs, const struct part *parts,
                    size_t n_parts, size_t n_senders)
 {
     struct traces *traces = &section->traces;
-    struct sums sums = { section, heap_alloc((1 + n_parts + n_senders) * sizeof(*sums.place)) };
+    struct sums sums = {
+        .section = section,
+        .place = heap_alloc((1 + n_parts + n_senders) * sizeof(*sums.place)),
+        .named = heap_alloc((1 + n_senders) * sizeof(*sums.named)),
+    };
 
     traces->job = ARENA_ARRAY(&section->arena, struct traced_job, n_parts);
     traces->host = ARENA_ARRAY(&section->arena, struct traced_host, n_senders);
     for (size_t i = 0; i < n_parts;) {
-        struct traced_job *job = begin_job(&sums, jobs, parts[i].job);
+        const struct job *from = parts[i].job;
+        struct traced_job *job = begin_job(&sums, jobs, from);
 
         for (; i < n_parts && parts[i].job->id == job->id; i++)
             add_group(&sums, job, parts[i].group);
-        qsort_r(traces->host + job->first_host, job->n_hosts, sizeof(*traces->host), compare_hosts,
-                section);
+        end_job(&sums, job, jobs, from);
     }
+    free(sums.named);
     free(sums.place);
 }
 

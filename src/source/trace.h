@@ -52,6 +52,9 @@ struct trace_identity {
  * is a burden to others. -EBUSY, as below. Waits for nothing. */
 int trace_admit(struct trace *trace, struct err *err);
 
+/* The post that was let through came to nothing: it does not count. */
+void trace_readmit(struct trace *trace);
+
 /* Takes a post, which is JSON. `jobs` is the newest section of jobs or NULL. 0: it is shown; 1: it
  * is kept, but not shown before the job is known to be in the queue and the sender's. -EBADMSG (not
  * what a post must be), -EFBIG, -EACCES (somebody else's job), -EBUSY (too often: come back in a

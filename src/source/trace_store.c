@@ -358,6 +358,7 @@ static void refresh(struct trace_store *store, struct trace_process *process, in
     struct trace_group *group = process->group;
 
     if (!process->end.place) {
+        process->fresh_since_ns = now_ns;
         list_append(&group->fresh, &process->of_group);
         group->n_fresh++;
         group->user->n_fresh++;

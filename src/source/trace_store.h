@@ -50,7 +50,7 @@ struct trace_process {
     struct str host;
     double pid;
     struct trace_amounts amounts; /* as told last */
-    int64_t told_at_ns, ends_at_ns;
+    int64_t fresh_since_ns, told_at_ns, ends_at_ns;
     struct ranked end; /* while fresh, as the next */
     struct link of_group;
     struct link of_user; /* while fresh; then of the store's stale ones */

@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from sonde import DEADLINE, SONDE, wait_until
+from sonde import BUILD, DEADLINE, SONDE, wait_until
 
 NO_MUNGE = "--munge-socket=/nonexistent"
 MUNGED = shutil.which("munged", path="/usr/sbin:/usr/local/sbin")
@@ -129,14 +129,19 @@ class Command(Case):
         self.assertIn("/etc/passwd: Permission denied", denied.stderr)
         self.assertEqual(run("").returncode, 127)
 
-    @unittest.skipIf(os.geteuid() == 0, "root may enter every directory")
     def test_a_directory_of_path_that_may_not_be_entered_is_passed_over(self):
         directory = self.directory()
         directory.chmod(0)
         self.addCleanup(directory.chmod, 0o700)
         env = environment(PATH=f"{directory}:{os.environ['PATH']}")
-        self.assertEqual(run("sonde-no-such-command", env=env).returncode, 127)
-        self.assertEqual(run("true", env=env).returncode, 0)
+        # Root may enter every directory, and nobody else perhaps not that of the build.
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        copy = self.directory()
+        copy.chmod(0o755)
+        program = shutil.copy(BUILD / "src/sonde-run", copy)
+        for command, status in (("sonde-no-such-command", 127), ("true", 0)):
+            done = subprocess.run([program, "--", command], env=env, capture_output=True, timeout=DEADLINE, **nobody)
+            self.assertEqual(done.returncode, status, done.stderr)
 
     def test_a_missing_command_and_a_wrong_flag_are_told(self):
         for arguments in ((), ("--",), ("--cmd",), ("--no-such-flag", "true")):

@@ -72,10 +72,12 @@ static void set_queue(const struct queued *queued, size_t n)
             .cpus = queued->cpus,
             .memory_bytes = queued->memory_bytes,
             .state = { (uint8_t)queued->state, 0 },
+            .node_count = MODEL_UNKNOWN_U32,
         };
     }
 }
 
+/* The first of them has three nodes. */
 static void set_usual_queue(void)
 {
     static const struct queued queue[] = {
@@ -85,6 +87,8 @@ static void set_usual_queue(void)
     };
 
     set_queue(queue, COUNT(queue));
+    jobs->jobs.job[0].node_count = 3;
+    jobs->jobs.job[0].nodes = symbols_put(&jobs->symbols, STR("n[1-3]"));
 }
 
 static struct trace_identity uid(uint32_t number)
@@ -197,6 +201,67 @@ static void posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up(void **
     assert_int_equal(shown->traces.host[0].pid, 50);
     assert_str(section_text(shown, shown->traces.host[1].name), "b");
     assert_int_equal(shown->traces.host[1].pid, 40);
+}
+
+static int post_host(uint32_t user, uint32_t job, const char *host)
+{
+    char body[200];
+
+    snprintf(body, sizeof(body), "{\"job_id\":%u,\"pid\":5,\"cpus\":1,\"hostname\":\"%s\"}", job,
+             host);
+    return post(uid(user), body);
+}
+
+static void assert_hosts(uint32_t id, const char *const *names, uint32_t n)
+{
+    const struct traced_job *job = find(id);
+
+    assert_int_equal(job->n_hosts, n);
+    for (uint32_t i = 0; i < n; i++)
+        assert_str(section_text(shown, shown->traces.host[job->first_host + i].name), names[i]);
+}
+
+static void a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first(void **state)
+{
+    static const char *const early[] = { "a", "b", "c" }, *const nodes[] = { "a", "n2.x", "n3" };
+
+    (void)state;
+    start(&usual);
+    set_usual_queue();
+    for (int i = 0; i < 26; i++) {
+        char later[] = { (char)('d' + i % 23), '0', '\0' };
+
+        if (i == 3)
+            go_on(1);
+        assert_int_equal(post_host(ANNA, 7, i < 3 ? early[2 - i] : later), 0);
+        assert_int_equal(post_host(CARL, 8, i < 3 ? early[2 - i] : later), 0);
+    }
+    assert_hosts(7, early, 3);
+    assert_true(cpus_of(7) == 26);
+    post_host(ANNA, 7, "n3");
+    post_host(ANNA, 7, "n2.x");
+    post_host(ANNA, 7, "n4");
+    assert_hosts(7, nodes, 3);
+    assert_true(cpus_of(7) == 29);
+    assert_hosts(8, early, 1);
+    assert_true(cpus_of(8) == 26);
+}
+
+static void hosts_that_are_shown_do_not_make_way_for_new_names(void **state)
+{
+    static const char *const first[] = { "x" };
+    char host[20];
+
+    (void)state;
+    start(&usual);
+    set_usual_queue();
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(post_host(CARL, 8, "x"), 0);
+        go_on(1);
+        snprintf(host, sizeof(host), "a%d", i);
+        assert_int_equal(post_host(CARL, 8, host), 0);
+        assert_hosts(8, first, 1);
+    }
 }
 
 static void a_process_that_posts_again_is_not_added_to_itself(void **state)
@@ -811,6 +876,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_owners_post_is_shown_beside_what_slurm_allocated),
         TEST(posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up),
+        TEST(a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first),
+        TEST(hosts_that_are_shown_do_not_make_way_for_new_names),
         TEST(a_process_that_posts_again_is_not_added_to_itself),
         TEST(what_is_not_told_is_unknown_and_what_is_unknown_is_ignored),
         TEST(a_wrong_member_is_refused_by_its_name),
