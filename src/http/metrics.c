@@ -250,11 +250,14 @@ static void leave_queue(void *metrics)
     ((struct metrics *)metrics)->waiting--;
 }
 
-/* For new data, until then at most. */
+/* For new data, until then at most. Pages of what has been replaced meanwhile only take memory. */
 static enum http_verdict wait_until(struct metrics *metrics, struct http_exchange *x, int64_t until)
 {
+    struct snapshot *snapshot = refresher_snapshot(metrics->engine->refresher);
     void **state = http_state(x, leave_queue);
 
+    drop_old_pages(metrics, snapshot);
+    snapshot_unref(snapshot);
     metrics->waiting += !*state;
     *state = metrics;
     http_wait_until(x, until);
