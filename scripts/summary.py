@@ -18,7 +18,7 @@ def main(broken, paths):
                 if case.find("failure") is not None or case.find("error") is not None:
                     failed.append(name)
                 elif skip is not None:
-                    skipped.append((name, skip.get("message") or skip.text or "no reason given"))
+                    skipped.append((name, skip.get("message") or skip.text or "its reason is in meson's log"))
                 else:
                     passed += 1
     if broken and not failed:
