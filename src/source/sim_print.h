@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of the simulated cluster taken apart into texts and numbers, of which the printers of
- * every format choose by tables; shared by sim_print.c and sim_json.c only. */
+ * every format choose by tables; shared by sim_print.c and the sim_json*.c files only. */
 #ifndef SONDE_SOURCE_SIM_PRINT_H
 #define SONDE_SOURCE_SIM_PRINT_H
 
