@@ -4,6 +4,7 @@
 #include "http/auth.h"
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "http/pool.h"
 
 #include <crypt.h>
@@ -123,43 +124,6 @@ struct auth *auth_free(struct auth *auth)
     explicit_bzero(auth, sizeof(*auth));
     free(auth);
     return NULL;
-}
-
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Padding may be missing. False if there is anything else wrong or no room. */
-static bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n)
-{
-    unsigned bits = 0, n_bits = 0;
-    size_t n = 0;
-
-    while (in.n && in.p[in.n - 1] == '=')
-        in.n--;
-    for (size_t i = 0; i < in.n; i++) {
-        int digit = base64_digit(in.p[i]);
-
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (unsigned)digit;
-        n_bits += 6;
-        if (n_bits >= 8) {
-            if (n == room)
-                return false;
-            n_bits -= 8;
-            out[n++] = (char)(bits >> n_bits & 0xff);
-        }
-    }
-    *ret_n = n;
-    return true;
 }
 
 /* Cuts "Basic bmFtZTpwYXNzd29yZA==" into name and password, which stand in `text`. */

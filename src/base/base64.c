@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/base64.h"
+
+static int digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    if (c == '+' || c == '-')
+        return 62;
+    return c == '/' || c == '_' ? 63 : -1;
+}
+
+bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n)
+{
+    unsigned bits = 0, n_bits = 0;
+    size_t n = 0;
+
+    while (in.n && in.p[in.n - 1] == '=')
+        in.n--;
+    for (size_t i = 0; i < in.n; i++) {
+        int digit = digit_of(in.p[i]);
+
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (unsigned)digit;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            if (n == room)
+                return false;
+            n_bits -= 8;
+            out[n++] = (char)(bits >> n_bits & 0xff);
+        }
+    }
+    *ret_n = n;
+    return true;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Base64 in both alphabets of RFC 4648: that of HTTP's passwords and that of web tokens. */
+#ifndef SONDE_BASE_BASE64_H
+#define SONDE_BASE_BASE64_H
+
+#include "base/str.h"
+
+/* Padding may be missing. False if there is anything else wrong or no room. */
+bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n);
+
+#endif
