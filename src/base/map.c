@@ -77,6 +77,18 @@ void map_free(struct map *map)
     *map = (struct map){ 0 };
 }
 
+void map_copy(struct map *map, const struct map *of, struct arena *arena)
+{
+    *map = *of;
+    map->arena = arena;
+    if (!of->cap)
+        return;
+    map->entries = heap_array(of->cap, sizeof(*map->entries));
+    map->slots = heap_array(of->n_slots, sizeof(*map->slots));
+    memcpy(map->entries, of->entries, of->n * sizeof(*map->entries));
+    memcpy(map->slots, of->slots, of->n_slots * sizeof(*map->slots));
+}
+
 /* The slot that holds the key or, if absent, the free one where it would go. */
 static size_t find_slot(const struct map *map, struct str key, uint64_t hash)
 {

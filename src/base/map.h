@@ -25,6 +25,10 @@ struct map {
 void map_init(struct map *map, struct arena *arena);
 void map_free(struct map *map);
 
+/* A second map with the same entries, to be added to on its own. Its keys are those of the first,
+ * which must outlive it. */
+void map_copy(struct map *map, const struct map *of, struct arena *arena);
+
 /* The value's place, or NULL when the key is absent. */
 void **map_get(const struct map *map, struct str key);
 

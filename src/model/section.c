@@ -36,9 +36,24 @@ struct section *section_unref(struct section *section)
     if (section && atomic_fetch_sub_explicit(&section->refs, 1, memory_order_acq_rel) == 1) {
         symbols_free(&section->symbols);
         arena_clear(&section->arena);
+        section_unref(section->same_as);
         free(section);
     }
     return NULL;
+}
+
+struct section *section_again(struct section *section)
+{
+    struct section *again = heap_alloc(sizeof(*again));
+
+    *again = *section;
+    atomic_init(&again->refs, 1);
+    again->same_as = section_ref(section);
+    again->arena = (struct arena){ 0 };
+    map_copy(&again->symbols.map, &section->symbols.map, &again->arena);
+    again->bytes_read = 0;
+    again->skipped = 0;
+    return again;
 }
 
 const char *kind_name(enum kind kind)

@@ -36,6 +36,7 @@ enum kind {
 
 struct section {
     atomic_uint refs;
+    struct section *same_as; /* what is below lives there: it was said again; or NULL */
     enum kind kind;
     struct arena arena;     /* everything below lives here */
     struct symbols symbols; /* of every `symbol` below */
@@ -60,6 +61,9 @@ struct section {
 struct section *section_new(enum kind kind);
 struct section *section_ref(struct section *section);
 struct section *section_unref(struct section *section); /* returns NULL */
+
+/* The same facts, said again at another time: nothing but the table of symbols is copied. */
+struct section *section_again(struct section *section);
 
 const char *kind_name(enum kind kind); /* "jobs", "nodes", … */
 

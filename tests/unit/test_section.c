@@ -42,6 +42,27 @@ static void symbols_are_unique_and_stable_over_100000_puts(void **state)
     section_unref(section);
 }
 
+static void what_is_said_again_shares_the_facts_and_has_symbols_of_its_own(void **state)
+{
+    struct section *first = section_new(KIND_JOBS);
+    symbol name = symbols_put(&first->symbols, STR("alice"));
+    struct section *again;
+
+    (void)state;
+    first->jobs.job = ARENA_ARRAY(&first->arena, struct job, 1);
+    first->jobs.job[0].user = name;
+    first->jobs.n = 1;
+    again = section_again(first);
+    assert_ptr_equal(again->jobs.job, first->jobs.job);
+    assert_int_equal(symbols_put(&again->symbols, STR("alice")), name);
+    assert_int_equal(symbols_put(&again->symbols, STR("cpu")), name + 1);
+    assert_int_equal(symbols_count(&first->symbols), name + 1);
+    section_unref(first);
+    assert_str(section_text(again, again->jobs.job[0].user), "alice");
+    assert_str(section_text(again, name + 1), "cpu");
+    section_unref(again);
+}
+
 static void a_section_lives_as_long_as_somebody_holds_it(void **state)
 {
     struct section *section = section_new(KIND_NODES);
@@ -103,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(symbol_0_is_the_empty_string),
         cmocka_unit_test(symbols_are_unique_and_stable_over_100000_puts),
+        cmocka_unit_test(what_is_said_again_shares_the_facts_and_has_symbols_of_its_own),
         cmocka_unit_test(a_section_lives_as_long_as_somebody_holds_it),
         cmocka_unit_test(threads_may_share_a_section),
         cmocka_unit_test(every_kind_has_a_name),
