@@ -3,6 +3,25 @@
 
 #include "base/str.h"
 
+/* A sentence that did not fit must not read as if it were whole. */
+static void mark_cut(char *text, size_t room)
+{
+    static const char mark[] = "…";
+    size_t end = room - sizeof(mark);
+
+    while (end && ((unsigned char)text[end] & 0xc0) == 0x80)
+        end--;
+    memcpy(text + end, mark, sizeof(mark));
+}
+
+static void put(char *text, size_t room, const char *format, va_list args)
+{
+    int n = vsnprintf(text, room, format, args);
+
+    if (n >= (int)room)
+        mark_cut(text, room);
+}
+
 int err_set(struct err *err, int code, const char *format, ...)
 {
     if (err) {
@@ -10,7 +29,7 @@ int err_set(struct err *err, int code, const char *format, ...)
 
         err->code = code;
         va_start(args, format);
-        vsnprintf(err->text, sizeof(err->text), format, args);
+        put(err->text, sizeof(err->text), format, args);
         va_end(args);
     }
     return -code;
@@ -18,15 +37,14 @@ int err_set(struct err *err, int code, const char *format, ...)
 
 int err_prefix(struct err *err, const char *format, ...)
 {
-    char context[sizeof(err->text)];
-    char sentence[sizeof(err->text)];
+    char context[sizeof(err->text) / 2], sentence[sizeof(err->text)];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(context, sizeof(context), format, args);
+    put(context, sizeof(context), format, args);
     va_end(args);
     memcpy(sentence, err->text, sizeof(sentence));
-    return err_set(err, err->code, "%.240s: %.250s", context, sentence);
+    return err_set(err, err->code, "%s: %s", context, sentence);
 }
 
 const char *err_words(int code)
@@ -42,10 +60,10 @@ const char *err_reason(int code)
         int code;
         const char *reason;
     } reasons[] = {
-        { ENOENT, "missing" },         { ETIMEDOUT, "timeout" },    { EFBIG, "too_big" },
-        { EBADMSG, "garbled" },        { EREMOTEIO, "failed" },     { EACCES, "denied" },
-        { EPERM, "denied" },           { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
-        { EOPNOTSUPP, "unsupported" },
+        { ENOENT, "missing" },         { ETIMEDOUT, "timeout" },        { EFBIG, "too_big" },
+        { EBADMSG, "garbled" },        { EREMOTEIO, "failed" },         { EACCES, "denied" },
+        { EPERM, "denied" },           { ECONNREFUSED, "refused" },     { ECANCELED, "cancelled" },
+        { EOPNOTSUPP, "unsupported" }, { EHOSTUNREACH, "unreachable" },
     };
 
     for (size_t i = 0; i < COUNT(reasons); i++)

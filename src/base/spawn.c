@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,7 @@ enum {
     PIECE = 64 * 1024,
     PIECES_AT_ONCE = 16,
     PIPE_BYTES = PIECE * PIECES_AT_ONCE,
+    WORDS = 2048, /* of standard error that are read at once */
     GATHER_MS = 1,
     CANCEL_CHECK_MS = 100,
     DEATH_MS = 2000, /* how long what was killed may take to be gone */
@@ -23,6 +25,20 @@ struct child {
     pid_t pid;
     int pidfd, out, warnings;
 };
+
+/* What is read of the child. */
+struct reading {
+    char *piece; /* of standard output: what may be the beginning of the mark, then what is new */
+    size_t n_before;       /* bytes that may be */
+    char words[2 * WORDS]; /* of standard error: the beginning, or before the mark the newest */
+    size_t n_words;
+    bool out_begun, words_begun; /* the mark has come there */
+};
+
+static const char *name_of(const struct spawn *spawn)
+{
+    return spawn->name ? spawn->name : spawn->argv[0];
+}
 
 static void close_fd(int *fd)
 {
@@ -66,8 +82,21 @@ static char **merge_env(const char *const *changes)
     return merged;
 }
 
-/* posix_spawn proper; out and warnings are the child's ends. */
-static int start(const struct spawn *spawn, int out, int warnings, pid_t *ret_pid)
+/* A file in memory, so that nobody has to wait until it is read. -1 with errno. */
+static int open_input(struct str input)
+{
+    int fd;
+
+    if (!input.n)
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd >= 0 && (write(fd, input.p, input.n) != (ssize_t)input.n || lseek(fd, 0, SEEK_SET) < 0))
+        close_fd(&fd);
+    return fd;
+}
+
+/* posix_spawn proper; in, out and warnings are the child's ends. */
+static int start(const struct spawn *spawn, int in, int out, int warnings, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -76,7 +105,7 @@ static int start(const struct spawn *spawn, int out, int warnings, pid_t *ret_pi
     int code;
 
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, warnings, STDERR_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -96,21 +125,32 @@ static int start(const struct spawn *spawn, int out, int warnings, pid_t *ret_pi
     return code;
 }
 
-static int open_child(const struct spawn *spawn, struct child *ret, struct err *err)
+/* Opens both ends of what the child is given. -errno, and then none is open. */
+static int open_ends(struct str input, int *ret_in, int out[2], int warnings[2])
 {
-    int out[2], warnings[2];
-    struct child child;
     int code;
 
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return err_set(err, errno, "cannot start %s: %s", spawn->argv[0], err_words(errno));
-    if (pipe2(warnings, O_CLOEXEC) < 0) {
-        code = errno;
-        close(out[0]);
-        close(out[1]);
-        return err_set(err, code, "cannot start %s: %s", spawn->argv[0], err_words(code));
-    }
-    code = start(spawn, out[1], warnings[1], &child.pid);
+    *ret_in = out[0] = out[1] = -1;
+    if ((*ret_in = open_input(input)) >= 0 && pipe2(out, O_CLOEXEC) == 0 &&
+        pipe2(warnings, O_CLOEXEC) == 0)
+        return 0;
+    code = -errno;
+    close_fd(ret_in);
+    close_fd(&out[0]);
+    close_fd(&out[1]);
+    return code;
+}
+
+static int open_child(const struct spawn *spawn, struct child *ret, struct err *err)
+{
+    int in, out[2], warnings[2];
+    struct child child;
+    int code = open_ends(spawn->input, &in, out, warnings);
+
+    if (code < 0)
+        return err_set(err, -code, "cannot start %s: %s", spawn->argv[0], err_words(-code));
+    code = start(spawn, in, out[1], warnings[1], &child.pid);
+    close(in);
     close(out[1]);
     close(warnings[1]);
     child.out = out[0];
@@ -132,13 +172,33 @@ static int open_child(const struct spawn *spawn, struct child *ret, struct err *
     return 0;
 }
 
+/* Passes on what follows the mark. Until it has come, keeps as much as may be its beginning. */
+static int pass_on(const struct spawn *spawn, struct reading *reading, size_t n, struct err *err)
+{
+    struct str all = { reading->piece, reading->n_before + n };
+
+    if (!reading->out_begun) {
+        size_t at = str_find_str(all, spawn->mark);
+
+        reading->out_begun = at < all.n;
+        if (!reading->out_begun) {
+            reading->n_before = all.n < spawn->mark.n ? all.n : spawn->mark.n - 1;
+            memmove(reading->piece, all.p + all.n - reading->n_before, reading->n_before);
+            return 0;
+        }
+        reading->n_before = 0;
+        all = str_skip(all, at + spawn->mark.n);
+    }
+    return all.n ? spawn->sink(spawn->ctx, all, err) : 0;
+}
+
 /* Reads what is there, but no more than a few pieces: the deadline must be looked at in between.
  * Closes the descriptor at its end. */
-static int drain_output(const struct spawn *spawn, int *fd, char *piece,
+static int drain_output(const struct spawn *spawn, int *fd, struct reading *reading,
                         struct spawn_result *result, struct err *err)
 {
     for (int i = 0; *fd >= 0 && i < PIECES_AT_ONCE; i++) {
-        ssize_t n = read(*fd, piece, PIECE);
+        ssize_t n = read(*fd, reading->piece + reading->n_before, PIECE);
         int code;
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -150,20 +210,45 @@ static int drain_output(const struct spawn *spawn, int *fd, char *piece,
         result->output_bytes += (size_t)n;
         if (result->output_bytes > spawn->max_output)
             return err_set(err, EFBIG, "%s printed more than %zu bytes and was stopped",
-                           spawn->argv[0], spawn->max_output);
-        code = spawn->sink(spawn->ctx, (struct str){ piece, (size_t)n }, err);
+                           name_of(spawn), spawn->max_output);
+        code = pass_on(spawn, reading, (size_t)n, err);
         if (code < 0)
             return code;
     }
     return 0;
 }
 
-/* Keeps the beginning and reads the rest away, so that the command does not wait for a reader. */
-static void drain_warnings(int *fd, struct str *warning, char *text, size_t size)
+/* Keeps the beginning; but until the mark has come, the end. */
+static void keep_words(const struct spawn *spawn, struct reading *reading, struct str piece)
+{
+    size_t room = sizeof(reading->words) - reading->n_words;
+
+    if (!reading->words_begun && room < piece.n) {
+        reading->n_words -= piece.n - room;
+        memmove(reading->words, reading->words + piece.n - room, reading->n_words);
+        room = piece.n;
+    }
+    piece = str_head(piece, room);
+    memcpy(reading->words + reading->n_words, piece.p, piece.n);
+    reading->n_words += piece.n;
+    if (!reading->words_begun) {
+        struct str all = { reading->words, reading->n_words };
+        size_t at = str_find_str(all, spawn->mark);
+
+        reading->words_begun = at < all.n;
+        if (reading->words_begun) {
+            all = str_skip(all, at + spawn->mark.n);
+            memmove(reading->words, all.p, all.n);
+            reading->n_words = all.n;
+        }
+    }
+}
+
+/* What is not kept is read away, so that the command does not wait for a reader. */
+static void drain_warnings(const struct spawn *spawn, int *fd, struct reading *reading)
 {
     for (int i = 0; *fd >= 0 && i < PIECES_AT_ONCE; i++) {
-        char piece[4096];
-        size_t room = size - 1 - warning->n;
+        char piece[WORDS];
         ssize_t n = read(*fd, piece, sizeof(piece));
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -172,9 +257,7 @@ static void drain_warnings(int *fd, struct str *warning, char *text, size_t size
             close_fd(fd);
             return;
         }
-        room = (size_t)n < room ? (size_t)n : room;
-        memcpy(text + warning->n, piece, room);
-        warning->n += room;
+        keep_words(spawn, reading, (struct str){ piece, (size_t)n });
     }
 }
 
@@ -209,24 +292,23 @@ static void wait_for_child(struct child *child, int timeout_ms)
 }
 
 /* Follows the child until it ends (0) or has to be ended (negative); then ends its whole group. */
-static int follow(const struct spawn *spawn, struct child *child, struct str *warning,
+static int follow(const struct spawn *spawn, struct child *child, struct reading *reading,
                   struct spawn_result *result, struct err *err)
 {
-    char *piece = heap_array(PIECE, 1);
     int code = 0;
 
     while (!code && !has_ended(child->pid)) {
         int64_t now = clock_mono(&clock_real);
 
         if (spawn->cancelled && atomic_load(spawn->cancelled)) {
-            code = err_set(err, ECANCELED, "%s was stopped", spawn->argv[0]);
+            code = err_set(err, ECANCELED, "%s was stopped", name_of(spawn));
         } else if (now >= spawn->deadline_ns) {
             code =
-                err_set(err, ETIMEDOUT, "%s did not finish in time and was killed", spawn->argv[0]);
+                err_set(err, ETIMEDOUT, "%s did not finish in time and was killed", name_of(spawn));
         } else {
             wait_for_child(child, poll_timeout(spawn, now));
-            code = drain_output(spawn, &child->out, piece, result, err);
-            drain_warnings(&child->warnings, warning, result->warning, sizeof(result->warning));
+            code = drain_output(spawn, &child->out, reading, result, err);
+            drain_warnings(spawn, &child->warnings, reading);
         }
     }
     /* Before its leader is reaped, the group's number cannot belong to anybody else; and once all
@@ -234,23 +316,39 @@ static int follow(const struct spawn *spawn, struct child *child, struct str *wa
      * takes. (Who has left the group may go on writing, for nobody.) */
     killpg(child->pid, SIGKILL);
     if (!code)
-        code = drain_output(spawn, &child->out, piece, result, err);
-    drain_warnings(&child->warnings, warning, result->warning, sizeof(result->warning));
-    free(piece);
+        code = drain_output(spawn, &child->out, reading, result, err);
+    drain_warnings(spawn, &child->warnings, reading);
     return code;
 }
 
-static int judge(const struct spawn *spawn, int status, struct str warning, struct err *err)
+/* The part of what was kept that fits; whole lines, where it is the end. */
+static void tell_warning(const struct reading *reading, struct spawn_result *ret)
 {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    struct str words = str_trim((struct str){ reading->words, reading->n_words });
+    size_t most = sizeof(ret->warning) - 1;
+
+    if (!reading->words_begun && words.n > most) {
+        words = str_skip(words, words.n - most);
+        words = str_skip(words, str_find(words, '\n') < words.n ? str_find(words, '\n') + 1 : 0);
+    }
+    words = str_head(words, most);
+    memcpy(ret->warning, words.p, words.n);
+    ret->warning[words.n] = '\0';
+}
+
+static int judge(const struct spawn *spawn, int status, struct spawn_result *ret, struct err *err)
+{
+    const char *warning = ret->warning[0] ? ret->warning : "it said nothing";
+
+    if (WIFEXITED(status))
+        ret->status = WEXITSTATUS(status);
+    if (ret->status == 0)
         return 0;
-    if (!warning.n)
-        warning = STR("it said nothing");
     if (WIFSIGNALED(status))
-        return err_set(err, EREMOTEIO, "%s was ended by signal %d: %.*s", spawn->argv[0],
-                       WTERMSIG(status), STR_ARG(warning));
-    return err_set(err, EREMOTEIO, "%s exited with status %d: %.*s", spawn->argv[0],
-                   WEXITSTATUS(status), STR_ARG(warning));
+        return err_set(err, EREMOTEIO, "%s was ended by signal %d: %s", name_of(spawn),
+                       WTERMSIG(status), warning);
+    return err_set(err, EREMOTEIO, "%s exited with status %d: %s", name_of(spawn), ret->status,
+                   warning);
 }
 
 /* Reaps one that was killed. False if it will not die. */
@@ -282,33 +380,35 @@ static bool is_stuck(pid_t *stuck)
 
 int spawn_run(const struct spawn *spawn, struct spawn_result *ret, struct err *err)
 {
+    bool no_mark = !spawn->mark.n;
+    struct reading reading = { .out_begun = no_mark, .words_begun = no_mark };
     struct child child;
-    struct str warning = { ret->warning, 0 };
     int status = 0, code;
 
-    *ret = (struct spawn_result){ 0 };
+    *ret = (struct spawn_result){ .begun = no_mark, .status = -1 };
     if (is_stuck(spawn->stuck))
         return err_set(err, ETIMEDOUT,
                        "%s (process %d) can still not be killed; it waits for a file system or "
                        "belongs to another user",
-                       spawn->argv[0], (int)*spawn->stuck);
+                       name_of(spawn), (int)*spawn->stuck);
     code = open_child(spawn, &child, err);
     if (code < 0)
         return code;
-    code = follow(spawn, &child, &warning, ret, err);
+    reading.piece = heap_array(SPAWN_MARK_MAX + PIECE, 1);
+    code = follow(spawn, &child, &reading, ret, err);
+    free(reading.piece);
     if (!reap(&child, &status)) {
         code = err_set(err, ETIMEDOUT, "%s (process %d) cannot be killed and is left behind",
-                       spawn->argv[0], (int)child.pid);
+                       name_of(spawn), (int)child.pid);
         if (spawn->stuck)
             *spawn->stuck = child.pid;
     }
     close_fd(&child.out);
     close_fd(&child.warnings);
     close_fd(&child.pidfd);
-    warning = str_trim(warning);
-    memmove(ret->warning, warning.p, warning.n);
-    ret->warning[warning.n] = '\0';
-    return code < 0 ? code : judge(spawn, status, str_of(ret->warning), err);
+    ret->begun = reading.out_begun;
+    tell_warning(&reading, ret);
+    return code < 0 ? code : judge(spawn, status, ret, err);
 }
 
 bool spawn_exists(const char *command)

@@ -27,7 +27,7 @@ static void a_prefix_is_context_before_the_sentence(void **state)
     assert_string_equal(err.text, "refresh: cluster alpha: squeue took too long");
 }
 
-static void long_sentences_are_cut_and_ended(void **state)
+static void long_sentences_are_cut_and_say_so(void **state)
 {
     struct err err = { 0 };
     char longer[2000];
@@ -37,11 +37,21 @@ static void long_sentences_are_cut_and_ended(void **state)
     longer[sizeof(longer) - 1] = '\0';
     err_set(&err, EFBIG, "%s", longer);
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+    assert_contains(err.text, "xxx…");
     longer[0] = 'y';
     err_prefix(&err, "%s", longer);
     assert_true(strlen(err.text) < sizeof(err.text));
     assert_int_equal(err.text[0], 'y');
-    assert_contains(err.text, "x: x");
+    assert_contains(err.text, "x…: x");
+    assert_contains(err.text + sizeof(err.text) / 2, "x…");
+    for (size_t i = 0; i < 3; i++) {
+        err_set(&err, EFBIG, "%.*s%s", (int)i, longer,
+                "………………………………………………………………………………………………………………………………………………"
+                "………………………………………………………………………………………………………………………………………………"
+                "………………………………………………………………………………………………………………………………………………");
+        assert_true(strlen(err.text) < sizeof(err.text));
+        assert_int_equal((strlen(err.text) - i) % strlen("…"), 0);
+    }
 }
 
 static void words_are_english_in_any_locale(void **state)
@@ -75,7 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(setting_gives_the_sentence_and_the_negative_code),
         cmocka_unit_test(a_prefix_is_context_before_the_sentence),
-        cmocka_unit_test(long_sentences_are_cut_and_ended),
+        cmocka_unit_test(long_sentences_are_cut_and_say_so),
         cmocka_unit_test(words_are_english_in_any_locale),
         cmocka_unit_test(each_code_has_a_reason_fit_for_a_label),
     };

@@ -326,6 +326,76 @@ static void a_command_is_looked_for_where_it_would_be_run(void **state)
     assert_false(spawn_exists("/bin/sonde-no-such-command"));
 }
 
+static void give_input(struct spawn *spawn)
+{
+    static char input[SPAWN_INPUT_MAX];
+
+    memset(input, 'x', sizeof(input));
+    spawn->input = (struct str){ input, sizeof(input) };
+}
+
+static void input_is_read_to_its_end_and_need_not_be_read_at_all(void **state)
+{
+    struct outcome o = run("wc -c", give_input);
+
+    (void)state;
+    assert_int_equal(o.code, 0);
+    assert_str(str_trim(buf_str(&o.output)), "65536");
+    buf_free(&o.output);
+    o = run("echo ignored", give_input);
+    assert_int_equal(o.code, 0);
+    assert_str(buf_str(&o.output), "ignored\n");
+    buf_free(&o.output);
+}
+
+static void wait_for_mark(struct spawn *spawn)
+{
+    spawn->mark = STR("<begin>\n");
+    spawn->name = "the other side";
+}
+
+static void what_stands_before_the_mark_is_passed_over(void **state)
+{
+    struct outcome o = run("echo greeting; printf '<<beg'; printf 'in>\nown\n<begin>\n';"
+                           "seq 1 9999 >&2; printf '<beg' >&2; printf 'in>\nown words\n' >&2",
+                           wait_for_mark);
+
+    (void)state;
+    assert_int_equal(o.code, 0);
+    assert_true(o.result.begun);
+    assert_str(buf_str(&o.output), "own\n<begin>\n");
+    assert_string_equal(o.result.warning, "own words");
+    buf_free(&o.output);
+}
+
+static void a_mark_that_comes_in_single_bytes_is_seen(void **state)
+{
+    struct outcome o =
+        run("for c in a '<' b '<' b e g i n '>'; do printf %s \"$c\"; sleep 0.01; done;"
+            "printf '\\nown'",
+            wait_for_mark);
+
+    (void)state;
+    assert_int_equal(o.code, 0);
+    assert_str(buf_str(&o.output), "own");
+    buf_free(&o.output);
+}
+
+static void without_its_mark_the_last_words_are_kept(void **state)
+{
+    struct outcome o =
+        run("echo greeting; seq 1 9999 >&2; echo the reason >&2; exit 9", wait_for_mark);
+
+    (void)state;
+    assert_int_equal(o.code, -EREMOTEIO);
+    assert_false(o.result.begun);
+    assert_int_equal(o.result.status, 9);
+    assert_int_equal(o.output.n, 0);
+    assert_true(str_ends(str_of(o.result.warning), STR("\n9999\nthe reason")));
+    assert_contains(o.err.text, "the other side exited with status 9: 99");
+    buf_free(&o.output);
+}
+
 static void no_zombie_is_left(void **state)
 {
     struct outcome o = run("exit 3", NULL);
@@ -373,6 +443,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(environment_is_added_to_replaced_and_dropped),
         cmocka_unit_test(no_descriptor_is_inherited),
         cmocka_unit_test(a_command_is_looked_for_where_it_would_be_run),
+        cmocka_unit_test(input_is_read_to_its_end_and_need_not_be_read_at_all),
+        cmocka_unit_test(what_stands_before_the_mark_is_passed_over),
+        cmocka_unit_test(a_mark_that_comes_in_single_bytes_is_seen),
+        cmocka_unit_test(without_its_mark_the_last_words_are_kept),
         cmocka_unit_test(no_zombie_is_left),
         cmocka_unit_test(a_command_line_is_cut_at_spaces_and_quotes_keep_them),
     };
