@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* https://curl.se/libcurl/c/: one easy handle a request. Works from libcurl 7.74 (Debian 11) on. */
+/* https://curl.se/libcurl/c/: one easy handle a request, or a line. Works from libcurl 7.74 (Debian
+ * 11) on. */
 #include "base/fetch.h"
 
 #include "base/arena.h"
@@ -11,17 +12,23 @@
 
 enum { MOST_HEADER_BYTES = 256 * 1024 };
 
+struct fetch_line {
+    CURL *easy;
+};
+
 struct transfer {
     const struct fetch *fetch;
     struct err *err;
     CURL *easy;
     CURLU *url;
     struct curl_slist *headers;
-    char origin[200]; /* "http://host:port" or "unix:/path": what sentences name */
+    char origin[FETCH_ORIGIN];
     char curl_words[CURL_ERROR_SIZE];
     bool is_local; /* a unix socket or the loopback */
+    bool has_begun;
     size_t header_bytes, body_bytes;
-    int code; /* why a callback ended it, or 0 */
+    unsigned codings; /* that the body is packed in */
+    int code;         /* why a callback ended it, or 0 */
 };
 
 /* A line break in a header would let its value add headers of its own. */
@@ -55,32 +62,33 @@ static bool is_http(const char *scheme)
     return strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
 }
 
-/* Reads the URL and keeps what may be shown of it: a path or a query can hold a token. */
-static int open_url(struct transfer *transfer)
+/* Keeps what may be shown of the URL: a path or a query can hold a token. */
+static bool read_url(CURLU *parts, const char *url, const char *unix_socket,
+                     char origin[FETCH_ORIGIN], bool *ret_is_local)
 {
-    const struct fetch *fetch = transfer->fetch;
-    CURLU *url = transfer->url;
     char *scheme = NULL, *host = NULL, *port = NULL;
-    bool ok = url && curl_url_set(url, CURLUPART_URL, fetch->url, 0) == CURLUE_OK &&
-              curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && is_http(scheme) &&
-              curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+              curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && is_http(scheme) &&
+              curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK;
 
     if (ok) {
-        curl_url_get(url, CURLUPART_PORT, &port, 0);
-        transfer->is_local = fetch->unix_socket || is_loopback(host);
-        if (fetch->unix_socket)
-            snprintf(transfer->origin, sizeof(transfer->origin), "unix:%s",
-                     quote(str_of(fetch->unix_socket)).text);
+        curl_url_get(parts, CURLUPART_PORT, &port, 0);
+        *ret_is_local = unix_socket || is_loopback(host);
+        if (unix_socket)
+            snprintf(origin, FETCH_ORIGIN, "unix:%s", quote(str_of(unix_socket)).text);
         else
-            snprintf(transfer->origin, sizeof(transfer->origin), "%s://%s%s%s", scheme,
-                     quote(str_of(host)).text, port ? ":" : "", port ? port : "");
+            snprintf(origin, FETCH_ORIGIN, "%s://%s%s%s", scheme, quote(str_of(host)).text,
+                     port ? ":" : "", port ? port : "");
     }
     curl_free(scheme);
     curl_free(host);
     curl_free(port);
-    return ok ? 0
-              : err_set(transfer->err, EINVAL,
-                        "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    return ok;
+}
+
+static int refuse_url(struct err *err)
+{
+    return err_set(err, EINVAL, "the URL is not of the form http://HOST:PORT/PATH or https://…");
 }
 
 static void add_header(struct transfer *transfer, const char *name, const char *value)
@@ -110,17 +118,64 @@ static void add_headers(struct transfer *transfer)
     add_header(transfer, "Expect:", "");
 }
 
+static unsigned count_codings(struct str line)
+{
+    struct str name = str_cut(&line, ':');
+    unsigned n = 0;
+
+    if (!str_eq_nocase(name, STR("Content-Encoding")) &&
+        !str_eq_nocase(name, STR("Transfer-Encoding")))
+        return 0;
+    while (line.p)
+        n += !str_eq_nocase(str_trim(str_cut(&line, ',')), STR("chunked"));
+    return n;
+}
+
+static int check_header(struct transfer *transfer, struct str line)
+{
+    transfer->header_bytes += line.n;
+    transfer->codings += count_codings(line);
+    if (transfer->header_bytes > MOST_HEADER_BYTES)
+        return err_set(transfer->err, EREMOTEIO, "%s sent more than %d bytes of headers",
+                       transfer->origin, MOST_HEADER_BYTES);
+    /* Each can make a thousand bytes of one, and libcurl unpacks what it has got through all of
+     * them before it looks at the time or hands over a byte. */
+    if (transfer->codings > 1)
+        return err_set(transfer->err, EREMOTEIO, "%s has packed its answer more than once",
+                       transfer->origin);
+    return 0;
+}
+
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 {
     struct transfer *transfer = ctx;
 
-    (void)line;
-    transfer->header_bytes += size * n;
-    if (transfer->header_bytes <= MOST_HEADER_BYTES)
-        return size * n;
-    transfer->code = err_set(transfer->err, EFBIG, "%s sent more than %d bytes of headers",
-                             transfer->origin, MOST_HEADER_BYTES);
-    return 0;
+    transfer->code = check_header(transfer, (struct str){ line, size * n });
+    return transfer->code ? 0 : size * n;
+}
+
+static void fill_result(struct transfer *transfer, struct fetch_result *ret)
+{
+    const char *content_type = NULL;
+
+    *ret = (struct fetch_result){ .bytes = transfer->body_bytes };
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
+    snprintf(ret->content_type, sizeof(ret->content_type), "%s", content_type ? content_type : "");
+}
+
+static int begin_body(struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
+    struct fetch_result result;
+
+    if (transfer->has_begun)
+        return 0;
+    transfer->has_begun = true;
+    if (!fetch->begin)
+        return 0;
+    fill_result(transfer, &result);
+    return fetch->begin(fetch->ctx, &result, transfer->err);
 }
 
 /* Gets the body after decompression, so that the ceiling holds for what a gzip bomb becomes. */
@@ -130,6 +185,9 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     const struct fetch *fetch = transfer->fetch;
     struct str piece = { bytes, size * n };
 
+    transfer->code = begin_body(transfer);
+    if (transfer->code < 0)
+        return 0;
     if (piece.n > fetch->max_answer - transfer->body_bytes) {
         transfer->code = err_set(transfer->err, EFBIG,
                                  "the answer of %s is larger than %zu bytes; raise the ceiling if "
@@ -256,11 +314,9 @@ static int refuse_connection(struct transfer *transfer)
 static int refuse_late(struct transfer *transfer)
 {
     if (transfer->body_bytes)
-        return err_set(transfer->err, ETIMEDOUT,
-                       "%s had sent only %zu bytes of its answer after %lld ms", transfer->origin,
-                       transfer->body_bytes, (long long)transfer->fetch->timeout_ms);
-    return err_set(transfer->err, ETIMEDOUT, "%s did not answer within %lld ms", transfer->origin,
-                   (long long)transfer->fetch->timeout_ms);
+        return err_set(transfer->err, ETIMEDOUT, "%s had not sent the whole of its answer in time",
+                       transfer->origin);
+    return err_set(transfer->err, ETIMEDOUT, "%s did not answer in time", transfer->origin);
 }
 
 static int refuse_tls(struct transfer *transfer, const char *words)
@@ -302,34 +358,27 @@ static int judge(struct transfer *transfer, CURLcode result)
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
         return err_set(transfer->err, EREMOTEIO,
-                       "%s closed the connection before its answer was whole (%zu bytes came)",
-                       transfer->origin, transfer->body_bytes);
+                       "%s closed the connection before its answer was whole", transfer->origin);
     default:
         return err_set(transfer->err, EREMOTEIO, "the request to %s failed: %s", transfer->origin,
                        words);
     }
 }
 
-static void fill_result(struct transfer *transfer, struct fetch_result *ret)
-{
-    const char *content_type = NULL;
-
-    *ret = (struct fetch_result){ .bytes = transfer->body_bytes };
-    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
-    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
-    snprintf(ret->content_type, sizeof(ret->content_type), "%s", content_type ? content_type : "");
-}
-
 static int run(struct transfer *transfer, struct fetch_result *ret)
 {
-    int code = open_url(transfer);
+    const struct fetch *fetch = transfer->fetch;
+    int code;
 
-    if (code < 0)
-        return code;
+    if (!read_url(transfer->url, fetch->url, fetch->unix_socket, transfer->origin,
+                  &transfer->is_local))
+        return refuse_url(transfer->err);
     if (!transfer->easy || !set_limits(transfer) || !set_peer(transfer) || !set_request(transfer))
         return err_set(transfer->err, ENOTSUP,
                        "the installed libcurl cannot make this request to %s", transfer->origin);
     code = judge(transfer, curl_easy_perform(transfer->easy));
+    if (!code)
+        code = begin_body(transfer);
     if (!code)
         fill_result(transfer, ret);
     return code;
@@ -340,9 +389,15 @@ static void init_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err)
+static void init_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, init_curl);
+}
+
+int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err)
+{
     struct err unwanted;
     struct transfer transfer = { .fetch = fetch, .err = err ? err : &unwanted };
     int code = check_lines(fetch, err);
@@ -352,12 +407,44 @@ int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *e
     /* libcurl takes 0 for "no limit". */
     if (fetch->timeout_ms <= 0)
         return err_set(err, ETIMEDOUT, "no time is left for a request");
-    pthread_once(&once, init_curl);
-    transfer.easy = curl_easy_init();
+    init_once();
+    transfer.easy = fetch->line ? fetch->line->easy : curl_easy_init();
     transfer.url = curl_url();
     code = run(&transfer, ret);
-    curl_easy_cleanup(transfer.easy);
+    /* A reset forgets all but the connections. */
+    if (fetch->line)
+        curl_easy_reset(transfer.easy);
+    else
+        curl_easy_cleanup(transfer.easy);
     curl_url_cleanup(transfer.url);
     curl_slist_free_all(transfer.headers);
     return code;
+}
+
+struct fetch_line *fetch_line_new(void)
+{
+    struct fetch_line *line = heap_alloc(sizeof(*line));
+
+    init_once();
+    line->easy = curl_easy_init();
+    if (!line->easy)
+        abort();
+    return line;
+}
+
+struct fetch_line *fetch_line_free(struct fetch_line *line)
+{
+    if (line)
+        curl_easy_cleanup(line->easy);
+    free(line);
+    return NULL;
+}
+
+int fetch_origin(const char *url, const char *unix_socket, char ret[FETCH_ORIGIN], struct err *err)
+{
+    CURLU *parts = curl_url();
+    bool is_local, ok = read_url(parts, url, unix_socket, ret, &is_local);
+
+    curl_url_cleanup(parts);
+    return ok ? 0 : refuse_url(err);
 }

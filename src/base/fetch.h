@@ -9,6 +9,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+enum { FETCH_ORIGIN = 200 };
+
+struct fetch_line;
+struct fetch_result;
+
 struct fetch {
     const char *url;         /* http or https only; redirects are not followed; http_proxy and
                               * no_proxy hold, but never for this machine itself */
@@ -23,6 +28,11 @@ struct fetch {
     int64_t timeout_ms;           /* for the whole request */
     size_t max_answer;            /* bytes of the body after decompression */
     const atomic_bool *cancelled; /* checked about once a second, or NULL */
+    struct fetch_line *line;      /* to be used and kept, or NULL */
+
+    /* Called once before the body, as soon as status and type are known; may be NULL. Negative
+     * stops and is passed on. */
+    int (*begin)(void *ctx, const struct fetch_result *so_far, struct err *err);
 
     /* Gets the answer's body in pieces, whatever the status; NULL: nobody wants it. Negative stops
      * and is passed on. */
@@ -39,9 +49,18 @@ struct fetch_result {
 /* 0 when an HTTP answer came whole, whatever its status: look at ret->status. Otherwise -EINVAL
  * (the URL, or a line break in a header), -ENOENT (host name or unix socket), -ECONNREFUSED,
  * -ETIMEDOUT, -EFBIG, -EACCES (TLS, or a socket without permission), -ECANCELED, -EREMOTEIO, or
- * what the sink said. The sentence names scheme, host and port, never a credential.
+ * what the sink said. The sentence names scheme, host and port, never a credential, and is the same
+ * each time that the same thing fails. An answer that was packed more than once is not unpacked.
  * libcurl does not notice a gzip stream that stops early in an otherwise whole answer: whoever
  * reads the body must know its end, as JSON does. */
 int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err);
+
+/* A connection that outlives a request, for requests to one server, one at a time. With TLS each
+ * new one costs 20 ms of CPU for reading the system's certificates; without, it saves little. */
+struct fetch_line *fetch_line_new(void);
+struct fetch_line *fetch_line_free(struct fetch_line *line); /* returns NULL */
+
+/* What sentences name: "http://host:port" or "unix:/path". -EINVAL as fetch_run. */
+int fetch_origin(const char *url, const char *unix_socket, char ret[FETCH_ORIGIN], struct err *err);
 
 #endif
