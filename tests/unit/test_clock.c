@@ -162,6 +162,21 @@ static void signals_and_advances_that_race_lose_nobody(void **state)
     manual_clock_destroy(&manual);
 }
 
+static void the_environment_may_stop_wall_time(void **state)
+{
+    static const char *const wrong[] = { "", "now", "9223372036854775807" };
+
+    (void)state;
+    assert_int_equal(setenv("SONDE_CLOCK", "1800000000", 1), 0);
+    assert_int_equal(clock_wall(clock_of_environment()), 1800000000 * NS_PER_SEC);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        assert_int_equal(setenv("SONDE_CLOCK", wrong[i], 1), 0);
+        assert_ptr_equal(clock_of_environment(), &clock_real);
+    }
+    assert_int_equal(unsetenv("SONDE_CLOCK"), 0);
+    assert_ptr_equal(clock_of_environment(), &clock_real);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +186,7 @@ int main(void)
         cmocka_unit_test(advancing_wakes_those_whose_moment_has_come_and_no_other),
         cmocka_unit_test(a_signal_ends_a_manual_wait_before_its_moment),
         cmocka_unit_test(signals_and_advances_that_race_lose_nobody),
+        cmocka_unit_test(the_environment_may_stop_wall_time),
     };
 
     return RUN_TESTS(tests);
