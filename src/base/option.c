@@ -322,7 +322,7 @@ static int set_from_mapping(struct parse *parse, struct str parent, const struct
             code = set_from_mapping(parse, name, node);
         else if (option)
             code = set_from_node(parse, option, node);
-        else
+        else if (!parse->command->shares_file)
             code = refuse_key(parse, node, name);
     }
     return code;

@@ -45,6 +45,8 @@ struct option_command {
     bool takes_command;      /* the arguments are a command with flags of its own: ours end at the
                               * first argument */
     const char *end_flag;    /* another way to write "--": "cmd" for --cmd; or NULL */
+    bool shares_file;        /* --config.file is another command's: keys that only that one has are
+                              * passed over */
     const char *exit_status; /* for the man page, if it is not 0, 1 or 2 as usual; or NULL */
     const struct option *options;
 };

@@ -446,7 +446,7 @@ static void put_man_nesting(struct buf *out, const struct option *rows)
     buf_printf(out, ": %s\n.EE\n.PP\n", value_word(rows));
 }
 
-static void put_man_files(struct buf *out, const struct option *rows)
+static void put_man_files(struct buf *out, const struct option *rows, bool is_shared)
 {
     struct buf line;
 
@@ -456,9 +456,12 @@ static void put_man_files(struct buf *out, const struct option *rows)
                   "The file that \\fB\\-\\-config.file\\fP names is YAML, at most 1 MB.\n"
                   "Its keys are the names of the flags.\n");
     put_man_nesting(out, rows);
-    buf_text(out, "A flag that may be repeated is a list, or a single value.\n"
-                  "A key that does not exist, or that is given twice, is an error.\n"
-                  "A key without a value leaves the default.\n"
+    buf_text(out, "A flag that may be repeated is a list, or a single value.\n");
+    buf_text(out, is_shared ? "A key that is given twice is an error; one that is not a flag of "
+                              "this command\nis passed over, so that the file may be another "
+                              "command's.\n"
+                            : "A key that does not exist, or that is given twice, is an error.\n");
+    buf_text(out, "A key without a value leaves the default.\n"
                   "With all the defaults, the file would be:\n"
                   ".PP\n.EX\n");
     buf_init(&line, LONGEST_TEXT);
@@ -501,6 +504,6 @@ void option_man(const struct option_command *command, struct buf *out)
     put_groups(out, command->options, 0, begin_group_man, put_option_man);
     put_groups(out, option_common, 0, begin_group_man, put_option_man);
     put_man_environment(out, command->options);
-    put_man_files(out, command->options);
+    put_man_files(out, command->options, command->shares_file);
     put_man_tail(out, command);
 }

@@ -422,6 +422,24 @@ static void an_unknown_key_is_named_with_file_line_and_nearest(void **state)
                         ":1: unknown key a\\x1bb; the keys are the names of the flags, see --help");
 }
 
+static void the_file_of_another_command_is_read_for_what_both_have(void **state)
+{
+    struct option_command doctor = exporter;
+    struct fixture *fixture = *state;
+
+    doctor.shares_file = true;
+    put_file(fixture,
+             "quux: [a, b]\nweb:\n  unheard-of: {a: b}\n  telemetry-path: /t\ndemo: true\n");
+    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--config.file", fixture->file)), 0);
+    assert_str(fixture->settings.telemetry_path, "/t");
+    assert_true(fixture->settings.demo);
+    put_file(fixture, "quux: 1\nlog.level: [info]\n");
+    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
+                     -EINVAL);
+    assert_contains(fixture->err.text, ":2: log.level: takes one value");
+    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--quux")), -EINVAL);
+}
+
 static void a_file_of_the_wrong_shape_says_so(void **state)
 {
     assert_file_refused(*state, "- a\n", ":1: write lines of the form KEY: VALUE");
@@ -839,6 +857,7 @@ int main(void)
         TEST(hostile_arguments_are_cut_and_escaped_in_sentences),
         TEST(a_wrong_value_says_where_it_is_and_what_is_accepted),
         TEST(an_unknown_key_is_named_with_file_line_and_nearest),
+        TEST(the_file_of_another_command_is_read_for_what_both_have),
         TEST(a_file_of_the_wrong_shape_says_so),
         TEST(a_missing_value_is_missed),
         TEST(arguments_are_left_over_where_the_command_takes_them),
