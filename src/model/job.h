@@ -49,6 +49,7 @@ struct jobs {
     size_t n;
     bool lacks_features; /* the source does not tell what nodes a job asks for */
     bool lacks_qos;      /* nor its QOS */
+    size_t n_cut;        /* arrays of whose waiting tasks only the first were told and counted */
 
     /* Partitions and QOS that are there, as far as is known, with jobs or without. */
     symbol *known_partition, *known_qos;

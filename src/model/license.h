@@ -9,7 +9,7 @@ struct license {
     symbol name;
     bool is_remote;
     uint64_t total, used, free, reserved;
-    uint64_t last_consumed, last_deficit; /* MODEL_UNKNOWN_U64 before Slurm 23.02 */
+    uint64_t last_consumed, last_deficit; /* of a remote one, from Slurm 23.02 on */
 };
 
 struct licenses {

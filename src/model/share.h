@@ -13,6 +13,9 @@ struct share {
     double factor, level; /* NAN: unknown; level may be infinite */
 };
 
+/* To the six digits that sshare prints, so that every door tells the same. */
+void share_round(struct share *share);
+
 struct shares {
     struct share *share;
     size_t n;

@@ -110,6 +110,46 @@ bool job_state_add(struct job_state *state, struct str word)
     return false;
 }
 
+static void put_word(struct buf *buf, struct str word, bool *is_first)
+{
+    if (!*is_first)
+        buf_byte(buf, '+');
+    buf_put(buf, word);
+    *is_first = false;
+}
+
+void job_state_put(struct buf *buf, struct job_state state)
+{
+    uint32_t left = state.flags;
+    bool is_first = true;
+
+    if (state.base != JOB_BASE_UNKNOWN || !left)
+        put_word(buf, job_state_words[state.base], &is_first);
+    for (size_t i = 0; i < COUNT(job_word_flags); i++) {
+        if (left & job_word_flags[i])
+            put_word(buf, job_state_words[JOB_BASES + i], &is_first);
+        left &= ~(uint32_t)job_word_flags[i];
+    }
+    for (size_t i = 0; i < COUNT(job_aliases); i++)
+        if (left & job_aliases[i].flag)
+            put_word(buf, job_aliases[i].word, &is_first);
+}
+
+bool job_state_parse(struct str text, struct job_state *ret)
+{
+    struct job_state state = JOB_STATE_NONE;
+    bool is_known = true;
+
+    for (struct str rest = text; rest.p;) {
+        struct str word = str_cut(&rest, '+');
+
+        is_known &=
+            job_state_add(&state, word) || str_eq_nocase(word, job_state_words[JOB_BASE_UNKNOWN]);
+    }
+    *ret = state;
+    return is_known;
+}
+
 size_t job_state_index(struct job_state state)
 {
     for (size_t i = 0; i < COUNT(job_word_flags); i++)

@@ -56,6 +56,11 @@ struct job_state {
 #define JOB_STATE_NONE ((struct job_state){ JOB_BASE_UNKNOWN, 0 })
 bool job_state_add(struct job_state *state, struct str word);
 
+/* The whole, "RUNNING+COMPLETING", and back. An unknown base is left out beside flags, and UNKNOWN
+ * alone. False if any word is unknown (the known ones are kept). */
+void job_state_put(struct buf *buf, struct job_state state);
+bool job_state_parse(struct str text, struct job_state *ret);
+
 /* The one word that squeue would print: some flags win over the base, as in Slurm's
  * job_state_string(). Upper case; UNKNOWN where Slurm prints "?". Every word this can return is
  * job_state_words[0 … n-1]. */
