@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 struct exporter {
+    const struct clock *clock;
     int argc;
     char **argv;
     struct arena arena; /* of the settings below */
@@ -35,24 +36,24 @@ static struct section *traces(void *trace, const struct section *jobs)
 static int make_engine(struct exporter *exporter, const struct settings *settings,
                        struct engine **ret, struct err *err)
 {
-    const struct source_settings source_settings = settings_of_source(settings);
+    const struct source_settings source_settings = source_options_settings(&settings->source);
     struct engine *engine = heap_alloc(sizeof(*engine));
     struct refresh_config config = {
-        .clock = &clock_real,
+        .clock = exporter->clock,
         .log = exporter->log,
         .changed = metrics_changed,
         .ctx = exporter->metrics,
         .traces = exporter->trace ? traces : NULL,
         .traces_ctx = exporter->trace,
     };
-    int code = source_open(&source_settings, &clock_real, &engine->source, err);
+    int code = source_open(&source_settings, exporter->clock, &engine->source, err);
 
     if (code == 0) {
         if (engine->source->simulated)
             snprintf(engine->const_labels, sizeof(engine->const_labels), "simulated=\"true\"");
         engine->collectors = settings_collectors(settings, engine->source);
         engine->excluded = settings->excluded_self;
-        engine->patience_ns = settings->timeout_ns;
+        engine->patience_ns = settings->source.timeout_ns;
         config.source = engine->source;
         config.tuning = settings_tuning(settings, engine->source, engine->const_labels);
         code = refresher_start(&config, &engine->refresher, err);
@@ -82,7 +83,7 @@ static int reload_all(struct exporter *exporter, struct err *err)
 
     if (code == 0)
         code = settings_check_reload(&exporter->settings, &settings, err);
-    if (code == 0 && !settings_same_source(&exporter->settings, &settings))
+    if (code == 0 && !source_options_equal(&exporter->settings.source, &settings.source))
         code = make_engine(exporter, &settings, &engine, err);
     if (code == 0)
         code = http_reload(exporter->server, err);
@@ -98,7 +99,7 @@ static int reload_all(struct exporter *exporter, struct err *err)
         struct refresh_tuning tuning =
             settings_tuning(&settings, exporter->engine->source, exporter->engine->const_labels);
 
-        metrics_tune_engine(exporter->metrics, settings.timeout_ns, settings.excluded_self,
+        metrics_tune_engine(exporter->metrics, settings.source.timeout_ns, settings.excluded_self,
                             &tuning);
     }
     use_log_level(exporter->log, &settings);
@@ -268,7 +269,7 @@ static void tame_malloc(void)
 
 int main(int argc, char **argv)
 {
-    struct exporter exporter = { .argc = argc, .argv = argv };
+    struct exporter exporter = { .clock = clock_of_environment(), .argc = argc, .argv = argv };
     struct err err = { 0 };
     sigset_t signals;
     int outcome, code;

@@ -5,10 +5,9 @@
 #include "collector/self.h"
 
 #define SETTING(member)     offsetof(struct settings, member)
-#define COMMAND_FOR(kind)   (SETTING(commands) + (kind) * sizeof(struct str))
 #define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
 
-static const struct option fixed_options[] = {
+static const struct option web_options[] = {
     { "web.listen-address", OPTION_LIST, SETTING(listen), "ADDRESS", ":9092", NULL, NULL, "Web",
       "Where to listen: host:port, :port for every interface, or unix:/path. With "
       "sockets passed by systemd, those are used instead." },
@@ -20,12 +19,9 @@ static const struct option fixed_options[] = {
     { "web.max-connections", OPTION_UINT, SETTING(max_connections), "N", "512", NULL, NULL, "Web",
       "Connections held open at once; past it the one longest without a complete request is "
       "closed." },
-    { "source", OPTION_STRING, SETTING(source), "SOURCE", NULL, NULL, NULL, "Slurm",
-      "Where the facts come from: cli (Slurm's commands; the default), or "
-      "sim:nodes=N,jobs=N,seed=N,users=N (a simulated cluster)." },
-    { "demo", OPTION_BOOL, SETTING(demo), NULL, NULL, NULL, NULL, "Slurm",
-      "Show a simulated cluster, marked as such on every page and metric. Short for "
-      "--source=sim." },
+};
+
+static const struct option other_options[] = {
     { "slurm.poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_JOBS), "DURATION", "10s",
       "POLL_LIMIT", NULL, "Slurm",
       "Slurm is asked at most once in this time, however many scrapers there are." },
@@ -39,37 +35,10 @@ static const struct option fixed_options[] = {
       NULL, NULL, "Slurm", "The same for licences." },
     { "slurm.config-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_CONFIG), "DURATION", "1h",
       NULL, NULL, "Slurm", "The same for Slurm's configuration, and what it hides from sonde." },
-    { "slurm.timeout", OPTION_DURATION, SETTING(timeout_ns), "DURATION", "10s", "CLI_TIMEOUT", NULL,
-      "Slurm", "A Slurm command that takes longer is killed." },
     { "slurm.stale-limit", OPTION_DURATION, SETTING(stale_limit_ns), "DURATION", "5m", NULL, NULL,
       "Slurm",
       "While Slurm does not answer, the last values are shown until they are this old, or twice "
       "their poll limit if that is longer." },
-    { "slurm.max-answer", OPTION_BYTES, SETTING(max_answer), "BYTES", "512M", NULL, NULL, "Slurm",
-      "A Slurm command that prints more is stopped." },
-    { "slurm.bin-path", OPTION_STRING, SETTING(bin_path), "DIRECTORY", NULL, NULL, NULL, "Slurm",
-      "Where Slurm's commands are, if not in PATH." },
-    { "slurm.cli-fallback", OPTION_BOOL, SETTING(cli_fallback), NULL, "true", NULL, NULL, "Slurm",
-      "As in prometheus-slurm-exporter: with =false Slurm's commands are asked for JSON, where "
-      "they "
-      "have it. Otherwise it has no effect; --source decides." },
-    { "slurm.squeue-cli", OPTION_STRING, COMMAND_FOR(KIND_JOBS), "COMMAND", NULL, NULL, NULL,
-      "Slurm",
-      "A command to run in the place of squeue, exactly as given. It prints what squeue --json "
-      "does, or the lines of JSON that prometheus-slurm-exporter asks squeue for." },
-    { "slurm.sinfo-cli", OPTION_STRING, COMMAND_FOR(KIND_NODES), "COMMAND", NULL, NULL, NULL,
-      "Slurm", "Likewise in the place of sinfo." },
-    { "slurm.diag-cli", OPTION_STRING, COMMAND_FOR(KIND_DIAG), "COMMAND", NULL, NULL, NULL, "Slurm",
-      "Likewise in the place of sdiag; it prints what sdiag or sdiag --json does." },
-    { "slurm.lic-cli", OPTION_STRING, COMMAND_FOR(KIND_LICENSES), "COMMAND", NULL, NULL, NULL,
-      "Slurm",
-      "Likewise in the place of scontrol show licenses; it prints what that does, also with "
-      "--json." },
-    { "slurm.sacctmgr-cli", OPTION_STRING, COMMAND_FOR(KIND_ASSOCIATIONS), "COMMAND", NULL, NULL,
-      NULL, "Slurm",
-      "A command for the limits of accounts; it prints what sacctmgr show assoc "
-      "format=User,Account,GrpCPU,GrpMem,GrpJobs,GrpSubmit --noheader --parsable2 does. Without "
-      "it, scontrol show assoc_mgr is asked, which also tells what is in use." },
     { "metrics.exclude", OPTION_STRING, SETTING(exclude), "REGEX", NULL, NULL, NULL, "Metrics",
       "Metrics to leave out: every one whose name has a match for this." },
     { "trace.enabled", OPTION_BOOL, SETTING(trace.is_enabled), NULL, NULL, NULL, NULL, "Tracing",
@@ -111,15 +80,21 @@ static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 
 /* The texts of the rows that are made of the table of collectors. */
 struct made_options {
-    struct option rows[COUNT(fixed_options) + COLLECTORS_MAX + COUNT(old_switches) + 1];
+    struct option rows[COUNT(web_options) + SOURCE_OPTIONS + COUNT(other_options) + COLLECTORS_MAX +
+                       COUNT(old_switches) + 1];
     char names[COLLECTORS_MAX][40], helps[COLLECTORS_MAX][160];
 };
 
 static void make_options(struct made_options *made)
 {
-    struct option *row = made->rows + COUNT(fixed_options);
+    struct option *row = made->rows;
 
-    memcpy(made->rows, fixed_options, sizeof(fixed_options));
+    memcpy(row, web_options, sizeof(web_options));
+    row += COUNT(web_options);
+    source_options_rows(SETTING(source), row);
+    row += SOURCE_OPTIONS;
+    memcpy(row, other_options, sizeof(other_options));
+    row += COUNT(other_options);
     for (size_t i = 0; collectors[i]; i++) {
         snprintf(made->names[i], sizeof(made->names[i]), "collector.%s", collectors[i]->name);
         snprintf(made->helps[i], sizeof(made->helps[i]), "Give %s.", collectors[i]->help);
@@ -159,13 +134,11 @@ static int check(const struct settings *settings, struct err *err)
     if (settings->trace.is_enabled && str_eq(settings->trace.path, settings->telemetry_path))
         return err_set(err, EINVAL,
                        "--trace.path and --web.telemetry-path are the same: change one");
-    if (settings->timeout_ns <= 0 || settings->stale_limit_ns <= 0)
-        return err_set(err, EINVAL, "--slurm.timeout and --slurm.stale-limit must be more than 0");
-    if (settings->demo && settings->source.n)
-        return err_set(err, EINVAL, "--demo and --source exclude each other: leave one out");
+    if (settings->stale_limit_ns <= 0)
+        return err_set(err, EINVAL, "--slurm.stale-limit must be more than 0");
     if (settings->max_connections < 1 || settings->max_connections > 100000)
         return err_set(err, EINVAL, "--web.max-connections must be from 1 to 100000");
-    return 0;
+    return source_options_check(&settings->source, err);
 }
 
 static uint64_t excluded_of(const struct pattern *pattern, const struct family *families, size_t n)
@@ -223,35 +196,6 @@ int settings_parse(int argc, char **argv, struct arena *arena, struct settings *
     if (outcome == OPTION_GO_ON)
         outcome = exclude(settings, err);
     return outcome;
-}
-
-struct str settings_source(const struct settings *settings)
-{
-    if (settings->demo)
-        return STR("sim");
-    return settings->source.n ? settings->source : STR("cli");
-}
-
-struct source_settings settings_of_source(const struct settings *settings)
-{
-    struct source_settings source = {
-        .spec = settings_source(settings),
-        .bin_path = settings->bin_path,
-        .is_json = !settings->cli_fallback,
-        .max_output = settings->max_answer,
-    };
-
-    memcpy(source.commands, settings->commands, sizeof(source.commands));
-    return source;
-}
-
-bool settings_same_source(const struct settings *a, const struct settings *b)
-{
-    for (int kind = 0; kind < KINDS; kind++)
-        if (!str_eq(a->commands[kind], b->commands[kind]))
-            return false;
-    return str_eq(settings_source(a), settings_source(b)) && str_eq(a->bin_path, b->bin_path) &&
-           a->cli_fallback == b->cli_fallback && a->max_answer == b->max_answer;
 }
 
 static bool same_list(struct option_list a, struct option_list b)
@@ -325,13 +269,13 @@ static int64_t poll_limit_of(const struct settings *settings, enum kind kind)
 struct refresh_tuning settings_tuning(const struct settings *settings, const struct source *source,
                                       const char *const_labels)
 {
+    int64_t poll_limit_ns = settings->poll_limit_ns[KIND_JOBS];
+    int64_t retry_ns = poll_limit_ns > NS_PER_SEC ? poll_limit_ns : NS_PER_SEC;
     struct refresh_tuning tuning = {
-        .timeout_ns = settings->timeout_ns,
+        .timeout_ns = settings->source.timeout_ns,
         .stale_limit_ns = settings->stale_limit_ns,
-        .retry_ns = settings->poll_limit_ns[KIND_JOBS] > NS_PER_SEC
-                        ? settings->poll_limit_ns[KIND_JOBS]
-                        : NS_PER_SEC,
-        .max_backoff_ns = 60 * NS_PER_SEC,
+        .retry_ns = retry_ns,
+        .max_backoff_ns = 2 * retry_ns,
         .publish = {
             .collectors = settings_collectors(settings, source),
             .const_labels = str_of(const_labels),

@@ -3,7 +3,7 @@
 #ifndef SONDE_CMD_EXPORTER_SETTINGS_H
 #define SONDE_CMD_EXPORTER_SETTINGS_H
 
-#include "base/option.h"
+#include "cmd/source_options.h"
 #include "http/metrics.h"
 #include "source/trace.h"
 
@@ -12,14 +12,9 @@ struct settings {
     struct str web_config, telemetry_path;
     uint64_t max_connections;
     struct str log_level;
-    struct str source;
-    bool demo;
+    struct source_options source;
     int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
-    int64_t timeout_ns, stale_limit_ns;
-    uint64_t max_answer;
-    struct str bin_path;
-    struct str commands[KINDS]; /* of the site's own, in place of Slurm's */
-    bool cli_fallback;
+    int64_t stale_limit_ns;
     struct str exclude;
     bool collectors[COLLECTORS_MAX];
     struct {
@@ -36,12 +31,6 @@ struct settings {
 /* Reads flags, environment and file; an option_outcome, or -EINVAL with a sentence. */
 int settings_parse(int argc, char **argv, struct arena *arena, struct settings *settings,
                    struct err *err);
-
-struct str settings_source(const struct settings *settings); /* as --source would say it */
-struct source_settings settings_of_source(const struct settings *settings);
-
-/* Whether the same source goes on; then so does what it has told, and its pauses. */
-bool settings_same_source(const struct settings *a, const struct settings *b);
 
 /* -EINVAL with a sentence if something differs that cannot be changed under way. */
 int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err);

@@ -3,6 +3,8 @@
 
 enum {
     BUILD_INFO,
+    SOURCE_INFO,
+    SOURCE_TOKEN_EXPIRY,
     SOURCE_UP,
     SOURCE_AGE,
     SOURCE_DURATION,
@@ -48,6 +50,15 @@ const struct family self_families[] = {
                      METRIC_GAUGE,
                      "Always 1; the label tells which sonde this is.",
                      { "version" } },
+    [SOURCE_INFO] = { "sonde_source_info",
+                      METRIC_GAUGE,
+                      "Always 1; the labels tell which door into Slurm is taken, which version of "
+                      "it, and why that one.",
+                      { "source", "door", "interface", "reason" } },
+    [SOURCE_TOKEN_EXPIRY] = { "sonde_source_token_expiry_timestamp_seconds",
+                              METRIC_GAUGE,
+                              "When the token for slurmrestd expires.",
+                              { "source" } },
     [SOURCE_UP] = { "sonde_source_up",
                     METRIC_GAUGE,
                     "1 if the last look at this kind of facts succeeded, else 0.",
@@ -253,6 +264,20 @@ static void source_sample(const struct self *self, struct metric_writer *writer,
     }
 }
 
+static void collect_about(const struct self *self, struct metric_writer *writer)
+{
+    const struct source_about *about = &self->stats->about;
+
+    metric_begin(writer, SOURCE_INFO);
+    metric_u64(writer,
+               METRIC_VALUES(str_of(self->source), str_of(about->door), str_of(about->interface),
+                             str_of(about->reason)),
+               1);
+    metric_begin(writer, SOURCE_TOKEN_EXPIRY);
+    if (about->token_expires)
+        metric_u64(writer, METRIC_VALUES(str_of(self->source)), (uint64_t)about->token_expires);
+}
+
 static void collect_source(const struct self *self, struct metric_writer *writer)
 {
     for (size_t family = SOURCE_UP; family <= SOURCE_SKIPPED; family++) {
@@ -396,6 +421,7 @@ void self_collect(const struct self *self, struct metric_writer *writer)
 {
     metric_begin(writer, BUILD_INFO);
     metric_u64(writer, METRIC_VALUES(STR(SONDE_VERSION)), 1);
+    collect_about(self, writer);
     collect_source(self, writer);
     collect_scrapes(self, writer);
     collect_collectors(self, writer);

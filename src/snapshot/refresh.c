@@ -43,7 +43,10 @@ struct refresher {
     struct starts *starts;
     struct counters *counters;
     struct said failure[KINDS], warning[KINDS], skipped[KINDS],
-        ceiling[KINDS]; /* the thread's own */
+        ceiling[KINDS];  /* the thread's own */
+    bool is_told[KINDS]; /* that it fails; likewise */
+    const char *door;    /* that was chosen last; likewise */
+    char interface[sizeof((struct source_about){ 0 }.interface)];
 };
 
 /* What a look brought, to be logged when no lock is held. */
@@ -53,6 +56,7 @@ struct outcome {
     struct edition *edition; /* made of it */
     struct err err;
     char warning[SOURCE_WARNING];
+    struct source_about about;     /* the source, after it */
     unsigned failures;             /* in a row: now, or before this success */
     double asked_seconds, seconds; /* until the answer was there; until it was rendered */
 };
@@ -267,6 +271,7 @@ static void look(struct refresher *r, const struct refresh_tuning *tuning, unsig
     int code = read_section(r, tuning->timeout_ns, jobs, outcome, &section);
 
     outcome->asked_seconds = (double)(clock_mono(r->config.clock) - mono) / NS_PER_SEC;
+    source_tell(r->config.source, &outcome->about);
     if (code < 0)
         return;
     section->wall_ns = wall;
@@ -296,6 +301,7 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     look(r, &tuning, formats, jobs, outcome);
     section_unref(jobs);
     pthread_mutex_lock(&r->lock);
+    r->stats.about = outcome->about;
     r->stats.kinds[outcome->kind].looks++;
     r->stats.kinds[outcome->kind].last_seconds = outcome->asked_seconds;
     outcome->seconds = (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC;
@@ -389,13 +395,28 @@ static bool is_news(const struct refresher *r, struct said *said, const char *te
     return text[0] != '\0';
 }
 
+/* Whether another kind fails in the same words: then it is one trouble, and told. */
+static bool is_told_of_another(const struct refresher *r, enum kind kind)
+{
+    for (int other = 0; other < KINDS; other++)
+        if (other != (int)kind && r->is_told[other] &&
+            strcmp(r->failure[other].text, r->failure[kind].text) == 0)
+            return true;
+    return false;
+}
+
 static void say_failure(struct refresher *r, const struct outcome *outcome)
 {
-    if (outcome->err.code != ECANCELED && is_news(r, &r->failure[outcome->kind], outcome->err.text))
-        LOG(r->config.log, LOG_WARN, "source failed",
-            LOG_STR("source", r->config.source->class->name),
-            LOG_STR("kind", kind_name(outcome->kind)), LOG_STR("error", outcome->err.text),
-            LOG_INT("failures", outcome->failures));
+    enum kind kind = outcome->kind;
+
+    if (outcome->err.code == ECANCELED || !is_news(r, &r->failure[kind], outcome->err.text))
+        return;
+    if (is_told_of_another(r, kind))
+        return;
+    r->is_told[kind] = true;
+    LOG(r->config.log, LOG_WARN, "source failed", LOG_STR("source", r->config.source->class->name),
+        LOG_STR("kind", kind_name(outcome->kind)), LOG_STR("error", outcome->err.text),
+        LOG_INT("failures", outcome->failures));
 }
 
 /* Records that could not be read, and collectors that hit their ceiling. */
@@ -404,7 +425,8 @@ static void say_losses(struct refresher *r, const struct outcome *outcome)
     const struct section *section = outcome->section;
     char over[200] = "";
 
-    if (is_news(r, &r->skipped[outcome->kind], section->skipped ? "some" : ""))
+    /* What is said again has left out what it had before. */
+    if (!section->same_as && is_news(r, &r->skipped[outcome->kind], section->skipped ? "some" : ""))
         LOG(r->config.log, LOG_WARN, "records that cannot be read are left out",
             LOG_STR("source", r->config.source->class->name),
             LOG_STR("kind", kind_name(outcome->kind)), LOG_INT("records", section->skipped),
@@ -426,15 +448,33 @@ static void say_success(struct refresher *r, const struct outcome *outcome)
     const char *source = r->config.source->class->name, *kind = kind_name(outcome->kind);
 
     is_news(r, &r->failure[outcome->kind], "");
-    if (outcome->failures)
+    if (r->is_told[outcome->kind])
         LOG(r->config.log, LOG_INFO, "source works again", LOG_STR("source", source),
             LOG_STR("kind", kind), LOG_INT("failures", outcome->failures));
+    r->is_told[outcome->kind] = false;
     if (is_news(r, &r->warning[outcome->kind], outcome->warning))
         LOG(r->config.log, LOG_WARN, "source warns", LOG_STR("source", source),
             LOG_STR("kind", kind), LOG_STR("warning", outcome->warning));
     say_losses(r, outcome);
     LOG(r->config.log, LOG_DEBUG, "source read", LOG_STR("source", source), LOG_STR("kind", kind),
         LOG_DOUBLE("seconds", outcome->seconds), LOG_INT("bytes", outcome->section->bytes_read));
+}
+
+/* Which door was chosen, when there was a choice; and when another release is behind it. */
+static void say_choice(struct refresher *r, const struct source_about *about)
+{
+    bool is_other = about->door != r->door && about->reason[0];
+    bool is_newer = about->door == r->door && r->interface[0] && about->interface[0] &&
+                    strcmp(about->interface, r->interface) != 0;
+
+    if (!about->door) /* nobody was asked: it was rendered in another format */
+        return;
+    r->door = about->door;
+    if (about->interface[0])
+        memcpy(r->interface, about->interface, sizeof(r->interface));
+    if (is_other || is_newer)
+        LOG(r->config.log, LOG_INFO, "source chosen", LOG_STR("source", about->door),
+            LOG_STR("interface", about->interface), LOG_STR("reason", about->reason));
 }
 
 static void *refresher_main(void *arg)
@@ -451,6 +491,7 @@ static void *refresher_main(void *arg)
         }
         pthread_mutex_unlock(&r->lock);
         r->config.changed(r->config.ctx);
+        say_choice(r, &outcome.about);
         if (outcome.edition)
             say_success(r, &outcome);
         else if (outcome.err.code)
@@ -487,6 +528,7 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->starts = starts_new();
     r->counters = counters_new();
     r->last_urgent = r->last_other = KINDS - 1;
+    source_tell(config->source, &r->stats.about);
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);
@@ -502,7 +544,7 @@ struct refresher *refresher_stop(struct refresher *refresher)
 {
     if (!refresher)
         return NULL;
-    atomic_store(&refresher->config.source->cancelled, true);
+    source_cancel(refresher->config.source);
     pthread_mutex_lock(&refresher->lock);
     refresher->stopping = true;
     pthread_cond_signal(&refresher->work);

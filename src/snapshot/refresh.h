@@ -55,6 +55,7 @@ enum { REFRESH_REASONS = 10 };
 
 /* What is known of the source itself. */
 struct refresh_stats {
+    struct source_about about;
     struct {
         bool asked;          /* anybody ever wanted it */
         bool up;             /* the last look succeeded */

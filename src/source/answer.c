@@ -46,6 +46,18 @@ symbol answer_name(struct answer *answer, struct str field)
     return answer_is_nameless(field) ? 0 : symbols_put(&answer->section->symbols, field);
 }
 
+symbol answer_user(struct answer *answer, struct str name, uint32_t id)
+{
+    enum { FIRST_PERSON = 1000, NOBODY = 65534 };
+    bool is_somebody = id >= FIRST_PERSON && id != NOBODY;
+    char text[NUM_U64_MAX];
+
+    if (id == MODEL_UNKNOWN_U32 ||
+        !(answer_is_nameless(name) || (is_somebody && str_eq(name, STR("nobody")))))
+        return answer_name(answer, name);
+    return symbols_put(&answer->section->symbols, (struct str){ text, num_put_u64(text, id) });
+}
+
 uint32_t answer_u32(struct str field, uint32_t otherwise)
 {
     uint64_t value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a command said, turned into a section piece by piece. Each format of each kind is one
- * answer_class: a row of the table in cli.c names the command and the class that reads it. */
+ * answer_class: a row of a table of cli_routes.c names the command and the class that reads it. */
 #ifndef SONDE_SOURCE_ANSWER_H
 #define SONDE_SOURCE_ANSWER_H
 
@@ -43,6 +43,10 @@ symbol answer_text(struct answer *answer, struct str field);
  */
 symbol answer_name(struct answer *answer, struct str field);
 bool answer_is_nameless(struct str field);
+
+/* A user: his name or, where Slurm's commands call somebody whom no directory knows "nobody", or
+ * nothing, his number. */
+symbol answer_user(struct answer *answer, struct str name, uint32_t id);
 
 /* Fields as numbers; what cannot be read is unknown. */
 uint32_t answer_u32(struct str field, uint32_t otherwise);

@@ -1,90 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm through its commands: which one is asked for each kind of thing, and what reads its answer.
- */
+/* Slurm through its commands, in text and in JSON: how they are run and what is made of their
+ * answers. Which ones they are is in cli_routes.c. */
 #include "source/cli.h"
 
 #include "base/quote.h"
-#include "base/spawn.h"
+#include "source/cli_routes.h"
+#include "source/prefix.h"
 
-enum { FLAGS_MAX = 6, FORMAT_MAX = 8192 };
-
-/* A kind, and how to ask for it. */
-static const struct question {
-    const char *command;
-    const char *flags[FLAGS_MAX]; /* ended by NULL; the format follows, if there is one */
-    const char *format_variable;  /* "NAME=": the format goes into the environment instead */
-    const struct answer_class *answer;
-    const struct answer_class *foreign; /* reads what a command of the site's own prints, and JSON;
-                                           NULL: there is no such choice */
-    const char *json_flags[FLAGS_MAX];  /* of the same command, to be answered in JSON */
-} questions[KINDS] = {
-    /* --local: a federation may be set up to show the siblings' jobs and nodes as well
-     * (FederationParameters=fed_display).
-     * Each task of an array that waits has a reason of its own; without --array they are told as
-     * one, with the reasons of all.
-     * A job's owner decides its name, and can see the arguments of every process on this host. So
-     * that the token stays unknown until squeue has asked for the names, it is told the format by
-     * its environment, which only we and root can read. */
-    [KIND_JOBS] = { .command = "squeue",
-                    .flags = { "--noheader", "--all", "--local", "--states=all", "--array" },
-                    .format_variable = "SQUEUE_FORMAT2=",
-                    .answer = &answer_squeue,
-                    .foreign = &answer_foreign_jobs,
-                    .json_flags = { "--all", "--local", "--states=all", "--json" } },
-    /* sinfo takes no format from its environment; what it prints is written by administrators only.
-     */
-    [KIND_NODES] = { .command = "sinfo",
-                     .flags = { "--noheader", "--all", "--local", "--Node", "--Format" },
-                     .answer = &answer_sinfo,
-                     .foreign = &answer_foreign_nodes,
-                     .json_flags = { "--all", "--local", "--json" } },
-    [KIND_RESERVATIONS] = { .command = "scontrol",
-                            .flags = { "--oneliner", "show", "reservations" },
-                            .answer = &answer_reservations },
-    [KIND_LICENSES] = { .command = "scontrol",
-                        .flags = { "--oneliner", "show", "licenses" },
-                        .answer = &answer_licenses,
-                        .foreign = &answer_foreign_licenses,
-                        .json_flags = { "show", "licenses", "--json" } },
-    [KIND_DIAG] = { .command = "sdiag",
-                    .answer = &answer_sdiag,
-                    .foreign = &answer_foreign_diag,
-                    .json_flags = { "--json" } },
-    [KIND_SHARES] = { .command = "sshare",
-                      .flags = { "--all", "--noheader", "--parsable2", "--format" },
-                      .answer = &answer_sshare },
-    [KIND_ASSOCIATIONS] = { .command = "scontrol",
-                            .flags = { "show", "assoc_mgr", "flags=assoc,qos" },
-                            .answer = &answer_associations,
-                            .foreign = &answer_foreign_limits },
-    [KIND_CONFIG] = { .command = "scontrol",
-                      .flags = { "show", "config" },
-                      .answer = &answer_config },
-};
-
-/* Whether we are an operator. All users and not only ours: his name would have to be asked of a
- * directory that may not answer, and his number is in the answer. */
-static const char *const user_flags[] = { "show", "assoc_mgr", "flags=users", NULL };
-
-/* Nodes in JSON once sinfo has been found to group them, as it does from 23.02 on. scontrol has no
- * JSON before that. */
-static const char *const ungrouped_flags[] = {
-    "--all", "--local", "show", "nodes", "--json", NULL
+enum {
+    FORMAT_MAX = 8192,
+    ENV_FIXED = 6,           /* what is set for every command, */
+    ENV_MAX = ENV_FIXED + 3, /* and its configuration, its format, NULL */
+    ALL_KINDS = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |
+                KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES) |
+                KIND_BIT(KIND_ASSOCIATIONS) | KIND_BIT(KIND_CONFIG),
 };
 
 struct cli {
     struct source source;
-    struct route {
-        char **words;             /* of the command, ended by NULL; one heap block */
-        const char *const *flags; /* what follows them, ended by NULL */
-        const char *format_variable;
-        const struct answer_class *answer;
-        pid_t stuck; /* see base/spawn.h */
-    } routes[KINDS];
-    struct route others[KINDS]; /* take the place of those that turn out to have no JSON, or groups
-                                   of nodes in it; without words when they have, or there is none */
-    struct route user;          /* the second question for the configuration */
+    struct routes routes[KINDS];
+    struct route partitions; /* the second question for the nodes; without words: not asked */
+    struct route user;       /* … for the configuration */
     size_t max_output;
+    char **prefix; /* words of the command that runs all of them elsewhere; NULL: they run here */
+    char *conf;    /* "SLURM_CONF=…"; NULL: their own */
+    uint32_t far_user_id; /* as whom they run there; MODEL_UNKNOWN_U32: not asked yet */
 };
 
 void framed_put_format(const struct answer *answer, const char *const *fields, size_t n,
@@ -149,14 +89,15 @@ static int feed(void *ctx, struct str piece, struct err *err)
 }
 
 /* Says what the administrator can do about it. */
-static void explain(int code, const char *command, const struct spawn *spawn, int64_t began,
-                    struct err *err)
+static void explain(int code, const char *command, const struct spawn *spawn,
+                    const struct spawn_result *result, int64_t began, struct err *err)
 {
     if (code == -EBADMSG || code == -EOPNOTSUPP)
         err_prefix(err, "cannot read what %s printed", command);
     else if (code == -ETIMEDOUT)
-        err_prefix(err, "no answer within --slurm.timeout (%d s), is slurmctld busy or down?",
-                   (int)((spawn->deadline_ns - began + NS_PER_SEC - 1) / NS_PER_SEC));
+        err_prefix(err, "no answer within --slurm.timeout (%d s)%s",
+                   (int)((spawn->deadline_ns - began + NS_PER_SEC - 1) / NS_PER_SEC),
+                   result->begun ? ", is slurmctld busy or down, and munge running?" : "");
     else if (code == -EFBIG)
         err_prefix(err, "if the cluster is that large, raise --slurm.max-answer");
 }
@@ -184,9 +125,11 @@ static const char **make_argv(char *const *words, const char *const *flags, cons
 static int run(struct cli *cli, struct route *route, struct answer *answer, int64_t deadline_ns,
                char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    const char *env[] = { "SQUEUE_*",           "SINFO_*", "SCONTROL_*", "SLURM_TIME_FORMAT=%s",
-                          "SLURM_BITSTR_LEN=0", NULL,      NULL };
+    const char *env[ENV_MAX] = { "SQUEUE_*",           "SINFO_*",
+                                 "SCONTROL_*",         "SLURM_TIME_FORMAT=%s",
+                                 "SLURM_BITSTR_LEN=0", "SLURM_JSON=compact" };
     int64_t began = clock_mono(&clock_real);
+    size_t n_env = ENV_FIXED;
     struct spawn_result result;
     struct spawn spawn = {
         .env = env,
@@ -198,6 +141,7 @@ static int run(struct cli *cli, struct route *route, struct answer *answer, int6
         .ctx = answer,
     };
     const char **argv;
+    const char *secret;
     struct buf format;
     int code;
 
@@ -206,15 +150,21 @@ static int run(struct cli *cli, struct route *route, struct answer *answer, int6
         buf_text(&format, route->format_variable);
     if (answer->class->put_format)
         answer->class->put_format(answer, &format);
-    if (route->format_variable)
-        env[COUNT(env) - 2] = format.p;
-    spawn.argv = argv = make_argv(route->words, route->flags,
-                                  format.n && !route->format_variable ? format.p : NULL);
-    code = spawn_run(&spawn, &result, err);
+    secret = route->format_variable ? format.p : NULL;
+    spawn.argv = argv =
+        make_argv(route->words, route->flags, format.n && !secret ? format.p : NULL);
+    if (cli->conf)
+        env[n_env++] = cli->conf;
+    if (cli->prefix) {
+        code = prefix_run(cli->prefix, &spawn, secret, &result, err);
+    } else {
+        env[n_env++] = secret;
+        code = spawn_run(&spawn, &result, err);
+    }
     if (code == 0)
         code = answer->class->end(answer, err);
     if (code < 0)
-        explain(code, argv[0], &spawn, began, err);
+        explain(code, argv[0], &spawn, &result, began, err);
     answer->section->bytes_read += result.output_bytes;
     snprintf(ret_warning, SOURCE_WARNING, "%s", code == 0 ? result.warning : "");
     free(argv);
@@ -222,14 +172,29 @@ static int run(struct cli *cli, struct route *route, struct answer *answer, int6
     return code;
 }
 
-static int read_kind(struct cli *cli, enum kind kind, int64_t deadline_ns, struct section **ret,
-                     char ret_warning[SOURCE_WARNING], struct err *err)
+/* On the other side we may be somebody else, from whom other things are hidden. */
+static int ask_who(struct cli *cli, struct route *route, int64_t deadline_ns,
+                   struct section *section, struct err *err)
 {
-    struct route *route = &cli->routes[kind];
+    int code = 0;
+
+    if (cli->far_user_id == MODEL_UNKNOWN_U32)
+        code = prefix_user_id(cli->prefix, deadline_ns, &cli->source.cancelled, &route->stuck,
+                              &cli->far_user_id, err);
+    section->config.user_id = cli->far_user_id;
+    return code;
+}
+
+static int read_by(struct cli *cli, struct route *route, enum kind kind, int64_t deadline_ns,
+                   struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
+{
     struct section *section = section_new(kind);
     struct answer *answer = answer_new(route->answer, section);
-    int code = run(cli, route, answer, deadline_ns, ret_warning, err);
+    int code =
+        kind == KIND_CONFIG && cli->prefix ? ask_who(cli, route, deadline_ns, section, err) : 0;
 
+    if (code == 0)
+        code = run(cli, route, answer, deadline_ns, ret_warning, err);
     answer_free(answer);
     if (code < 0) {
         section_unref(section);
@@ -237,6 +202,20 @@ static int read_kind(struct cli *cli, enum kind kind, int64_t deadline_ns, struc
     }
     *ret = section;
     return 0;
+}
+
+static int read_kind(struct cli *cli, enum kind kind, int64_t deadline_ns, struct section **ret,
+                     char ret_warning[SOURCE_WARNING], struct err *err)
+{
+    struct routes *routes = &cli->routes[kind];
+    int64_t now_ns = clock_mono(cli->source.clock);
+    int code;
+
+    do {
+        code =
+            read_by(cli, routes_current(routes, now_ns), kind, deadline_ns, ret, ret_warning, err);
+    } while (code < 0 && routes_pass_over(routes, code, err, now_ns));
+    return code;
 }
 
 static bool says(const struct err *err, struct str words)
@@ -263,28 +242,37 @@ static int advise(enum kind kind, int code, struct err *err)
     return code;
 }
 
+/* A second question to a section that has been read. */
+static int ask_more(struct cli *cli, struct route *route, int64_t deadline_ns,
+                    struct section *section, char ret_warning[SOURCE_WARNING], struct err *err)
+{
+    struct answer *answer = answer_new(route->answer, section);
+    int code = run(cli, route, answer, deadline_ns, ret_warning, err);
+
+    answer_free(answer);
+    return code;
+}
+
+static void ask_of_partitions(struct cli *cli, int64_t deadline_ns, struct section *section,
+                              char ret_warning[SOURCE_WARNING])
+{
+    char warning[SOURCE_WARNING];
+    struct err err;
+
+    if (ask_more(cli, &cli->partitions, deadline_ns, section, warning, &err) < 0)
+        snprintf(ret_warning, SOURCE_WARNING,
+                 "the nodes are told, but not what their partitions are: %.200s", err.text);
+    else if (!ret_warning[0])
+        snprintf(ret_warning, SOURCE_WARNING, "%s", warning);
+}
+
 static void ask_of_user(struct cli *cli, int64_t deadline_ns, struct section *section,
                         char ret_warning[SOURCE_WARNING])
 {
-    struct answer *answer = answer_new(&answer_config_user, section);
-    struct err err = { 0 };
-    int code = run(cli, &cli->user, answer, deadline_ns, ret_warning, &err);
+    struct err err;
+    int code = ask_more(cli, &cli->user, deadline_ns, section, ret_warning, &err);
 
-    answer_free(answer);
     config_warn(section, code < 0 ? &err : NULL, ret_warning);
-}
-
-/* Commands learnt JSON in different releases. */
-static bool lacks_json(int code, const struct err *err)
-{
-    return code == -EOPNOTSUPP || (code == -EREMOTEIO && says(err, STR("unrecognized option")));
-}
-
-static void take_other(struct cli *cli, enum kind kind)
-{
-    free(cli->routes[kind].words);
-    cli->routes[kind] = cli->others[kind];
-    cli->others[kind].words = NULL;
 }
 
 static int cli_read(struct source *source, enum kind kind, int64_t deadline_ns,
@@ -293,12 +281,10 @@ static int cli_read(struct source *source, enum kind kind, int64_t deadline_ns,
     struct cli *cli = (struct cli *)source;
     int code = read_kind(cli, kind, deadline_ns, ret, ret_warning, err);
 
-    if (code < 0 && cli->others[kind].words && lacks_json(code, err)) {
-        take_other(cli, kind);
-        code = read_kind(cli, kind, deadline_ns, ret, ret_warning, err);
-    }
     if (code < 0)
         return advise(kind, code, err);
+    if (kind == KIND_NODES && cli->partitions.words)
+        ask_of_partitions(cli, deadline_ns, *ret, ret_warning);
     if (kind == KIND_CONFIG && (*ret)->config.hidden)
         ask_of_user(cli, deadline_ns, *ret, ret_warning);
     if (kind == KIND_SHARES && !(*ret)->shares.n)
@@ -312,12 +298,18 @@ static int cli_probe(const struct source *source, struct err *err)
 {
     const struct cli *cli = (const struct cli *)source;
 
-    for (int kind = KIND_NODES; kind <= KIND_JOBS; kind++)
-        if (!spawn_exists(cli->routes[kind].words[0]))
+    if (cli->prefix && !spawn_exists(cli->prefix[0]))
+        return err_set(err, ENOENT, "%s, with which --slurm.prefix begins, is not to be found",
+                       cli->prefix[0]);
+    for (int kind = KIND_NODES; kind <= KIND_JOBS && !cli->prefix; kind++) {
+        const char *command = cli->routes[kind].ways[0].words[0];
+
+        if (!spawn_exists(command))
             return err_set(err, ENOENT,
                            "%s is not to be found; name its place with --slurm.bin-path, or see a "
                            "simulated cluster with --demo",
-                           cli->routes[kind].words[0]);
+                           command);
+    }
     return 0;
 }
 
@@ -325,94 +317,61 @@ static void cli_close(struct source *source)
 {
     struct cli *cli = (struct cli *)source;
 
-    for (int kind = 0; kind < KINDS; kind++) {
-        free(cli->routes[kind].words);
-        free(cli->others[kind].words);
-    }
-    free(cli->user.words);
+    for (int kind = 0; kind < KINDS; kind++)
+        routes_close(&cli->routes[kind]);
+    route_close(&cli->partitions);
+    route_close(&cli->user);
+    free(cli->prefix);
+    free(cli->conf);
     free(cli);
 }
 
 static const struct source_class cli_class = {
     .name = "cli",
-    .kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |
-             KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES) |
-             KIND_BIT(KIND_ASSOCIATIONS) | KIND_BIT(KIND_CONFIG),
+    .kinds = ALL_KINDS,
     .read = cli_read,
     .close = cli_close,
     .probe = cli_probe,
 };
 
-static char **one_word(struct str directory, const char *command)
-{
-    size_t room = directory.n + strlen(command) + 2;
-    char **words = heap_alloc(2 * sizeof(*words) + room);
+static const struct source_class json_class = {
+    .name = "json",
+    .kinds = ALL_KINDS,
+    .read = cli_read,
+    .close = cli_close,
+    .probe = cli_probe,
+};
 
-    words[0] = (char *)(words + 2);
-    snprintf(words[0], room, "%.*s%s%s", STR_ARG(directory), directory.n ? "/" : "", command);
-    return words;
+static char *conf_variable(struct str conf)
+{
+    static const char name[] = "SLURM_CONF=";
+    size_t room = sizeof(name) + conf.n;
+    char *variable = conf.n ? heap_array(room, 1) : NULL;
+
+    if (variable)
+        snprintf(variable, room, "%s%.*s", name, STR_ARG(conf));
+    return variable;
 }
 
-static struct route slurms_route(const struct source_settings *settings, const char *command,
-                                 const char *const *flags, const struct answer_class *answer)
-{
-    return (struct route){ one_word(settings->bin_path, command), flags, NULL, answer, 0 };
-}
-
-static int make_own_route(const struct question *question, struct str command, struct route *route,
-                          struct err *err)
-{
-    static const char *const no_flags[] = { NULL };
-
-    if (!question->foreign)
-        return err_set(err, EINVAL, "there is no command to put in the place of %s",
-                       question->command);
-    *route = (struct route){ spawn_split(command), no_flags, NULL, question->foreign, 0 };
-    if (!route->words)
-        return err_set(err, EINVAL,
-                       "\"%.*s\" is not a command line: it is empty or a quote is not closed",
-                       STR_ARG(str_head(command, 80)));
-    return 0;
-}
-
-/* As the settings want it: a command of the site's own, whose format is found out from what it
- * prints; or Slurm's, answering in JSON or, where that is not wanted or not to be had, in the
- * fields that we name. */
-static int make_route(const struct source_settings *settings, enum kind kind, struct route *route,
-                      struct route *other, struct err *err)
-{
-    const struct question *question = &questions[kind];
-    struct route *plain = route;
-
-    if (settings->commands[kind].n)
-        return make_own_route(question, settings->commands[kind], route, err);
-    if (settings->is_json && question->json_flags[0]) {
-        *route = slurms_route(settings, question->command, question->json_flags, question->foreign);
-        plain = other;
-    }
-    if (plain == other && kind == KIND_NODES) {
-        *other = slurms_route(settings, "scontrol", ungrouped_flags, question->foreign);
-        return 0;
-    }
-    *plain = slurms_route(settings, question->command, question->flags, question->answer);
-    plain->format_variable = question->format_variable;
-    return 0;
-}
-
-int source_open_cli(const struct source_settings *settings, const struct clock *clock,
-                    struct source **ret, struct err *err)
+static int open_as(const struct source_class *class, const struct source_settings *settings,
+                   const struct clock *clock, struct source **ret, struct err *err)
 {
     struct cli *cli = heap_alloc(sizeof(*cli));
 
-    cli->source.class = &cli_class;
+    cli->source.class = class;
     cli->source.clock = clock;
     cli->max_output = settings->max_output;
-    cli->user = (struct route){ one_word(settings->bin_path, "scontrol"), user_flags, NULL,
-                                &answer_config_user, 0 };
+    cli->conf = conf_variable(settings->conf);
+    cli->far_user_id = MODEL_UNKNOWN_U32;
+    cli->user = route_of_user(settings);
+    if (!settings->commands[KIND_NODES].n)
+        cli->partitions = route_of_partitions(settings);
+    if (prefix_parse(settings->prefix, &cli->prefix, err) < 0) {
+        cli_close(&cli->source);
+        return -EINVAL;
+    }
     for (int kind = 0; kind < KINDS; kind++) {
-        int code = cli_class.kinds & KIND_BIT(kind)
-                       ? make_route(settings, kind, &cli->routes[kind], &cli->others[kind], err)
-                       : 0;
+        int code = routes_open(settings, class == &json_class, kind, &cli->routes[kind], err);
 
         if (code < 0) {
             cli_close(&cli->source);
@@ -421,4 +380,16 @@ int source_open_cli(const struct source_settings *settings, const struct clock *
     }
     *ret = &cli->source;
     return 0;
+}
+
+int source_open_cli(const struct source_settings *settings, const struct clock *clock,
+                    struct source **ret, struct err *err)
+{
+    return open_as(&cli_class, settings, clock, ret, err);
+}
+
+int source_open_json(const struct source_settings *settings, const struct clock *clock,
+                     struct source **ret, struct err *err)
+{
+    return open_as(&json_class, settings, clock, ret, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The inside of the cli source, shared by the cli_*.c files only: answers whose fields end with a
- * token, answers in lines, and every class of answer that the table in cli.c names. */
+ * token, answers in lines, and every class of answer that the tables in cli_routes.c name. */
 #ifndef SONDE_SOURCE_CLI_H
 #define SONDE_SOURCE_CLI_H
 
@@ -37,12 +37,17 @@ void lined_free(struct answer *answer);
 
 extern const struct answer_class answer_squeue;       /* KIND_JOBS */
 extern const struct answer_class answer_sinfo;        /* KIND_NODES */
+extern const struct answer_class answer_sinfo_older;  /* … of a release without StateComplete */
 extern const struct answer_class answer_reservations; /* KIND_RESERVATIONS */
 extern const struct answer_class answer_licenses;     /* KIND_LICENSES */
 extern const struct answer_class answer_sdiag;        /* KIND_DIAG */
 extern const struct answer_class answer_sshare;       /* KIND_SHARES */
 extern const struct answer_class answer_associations; /* KIND_ASSOCIATIONS */
 extern const struct answer_class answer_config;       /* KIND_CONFIG */
+
+/* A second question to the section of nodes, from whatever answer: what scontrol tells of its
+ * partitions. */
+extern const struct answer_class answer_partitions;
 
 /* A second question to the section of answer_config, if that has found something hidden: whether we
  * are an operator, so that it is not. */
@@ -53,7 +58,7 @@ extern const struct answer_class answer_config_user;
 void config_warn(const struct section *section, const struct err *err,
                  char ret_warning[SOURCE_WARNING]);
 
-/* Of commands that are not ours, and of JSON: foreign.h. */
+/* Of commands that are not ours: foreign.h. */
 extern const struct answer_class answer_foreign_jobs;
 extern const struct answer_class answer_foreign_nodes;
 extern const struct answer_class answer_foreign_licenses;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The fields that sonde asks for, in order: squeue(1) and sinfo(1), --Format; sshare(1), --format.
- * Every name has meant the same from Slurm 20.11 to 26.05. Free text stands last. */
+ * Every name has meant the same from Slurm 20.11 to 26.05, but for one that came later. Free text
+ * stands last. */
 #ifndef SONDE_SOURCE_CLI_FORMAT_H
 #define SONDE_SOURCE_CLI_FORMAT_H
 
@@ -55,6 +56,10 @@
     FIELD(REASON_TIME, "Timestamp")                                                                \
     FIELD(REASON_USER, "User")                                                                     \
     FIELD(REASON, "Reason")
+
+/* In the place of StateComplete, which 20.11 does not know: one word for all that holds of a node.
+ */
+#define SINFO_OLDER_STATE "StateLong"
 
 #define SSHARE_FIELDS(FIELD)                                                                       \
     FIELD(ACCOUNT, "Account")                                                                      \

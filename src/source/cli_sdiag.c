@@ -213,6 +213,19 @@ static void add_rpc(struct sdiag *sdiag, struct rpc **rpcs, size_t *n, size_t *r
     (*rpcs)[(*n)++] = rpc;
 }
 
+static void add_user_rpc(struct sdiag *sdiag, struct diag *diag, struct str line)
+{
+    struct answer *answer = &sdiag->lined.answer;
+    size_t before = diag->n_rpc_by_user;
+    struct rpc *rpc;
+
+    add_rpc(sdiag, &diag->rpc_by_user, &diag->n_rpc_by_user, &sdiag->user_room, line);
+    if (diag->n_rpc_by_user == before)
+        return;
+    rpc = &diag->rpc_by_user[before];
+    rpc->name = answer_user(answer, section_text(answer->section, rpc->name), rpc->id);
+}
+
 static void add_pending(struct sdiag *sdiag, struct diag *diag, struct str line)
 {
     struct rpc rpc;
@@ -238,7 +251,7 @@ static void read_member(struct sdiag *sdiag, struct diag *diag, struct str line)
         add_rpc(sdiag, &diag->rpc_by_type, &diag->n_rpc_by_type, &sdiag->type_room, line);
         break;
     case RPC_USERS:
-        add_rpc(sdiag, &diag->rpc_by_user, &diag->n_rpc_by_user, &sdiag->user_room, line);
+        add_user_rpc(sdiag, diag, line);
         break;
     case RPC_PENDING:
         add_pending(sdiag, diag, line);

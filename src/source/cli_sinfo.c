@@ -12,6 +12,7 @@ _Static_assert((int)SINFO_N_FIELDS <= FRAME_FIELDS_MAX, "more fields than a fram
 struct sinfo {
     struct framed framed;
     struct node_list list;
+    bool tells_states;
 };
 
 static void read_node(struct answer *answer, struct node *node, const struct str *fields)
@@ -33,8 +34,10 @@ static void read_node(struct answer *answer, struct node *node, const struct str
     node->features = answer_text(answer, fields[SINFO_FEATURES]);
     node->version = answer_text(answer, fields[SINFO_VERSION]);
     node->reason = answer_text(answer, fields[SINFO_REASON]);
-    node->reason_user = answer_text(answer, fields[SINFO_REASON_USER]);
-    node->reason_time = answer_timestamp(fields[SINFO_REASON_TIME]);
+    if (node->reason) { /* without one, 22.05 calls root its author */
+        node->reason_user = answer_text(answer, fields[SINFO_REASON_USER]);
+        node->reason_time = answer_timestamp(fields[SINFO_REASON_TIME]);
+    }
     node->weight = answer_u32(fields[SINFO_WEIGHT], MODEL_UNKNOWN_U32);
 }
 
@@ -62,6 +65,7 @@ static void read_row(void *ctx, const struct str *fields)
     node = node_list_node(&sinfo->list, fields[SINFO_NODE], &is_new);
     if (is_new)
         read_node(answer, node, fields);
+    sinfo->tells_states |= fields[SINFO_STATE].n > 0;
     name.n -= is_default;
     if (answer_is_nameless(name))
         return;
@@ -84,7 +88,16 @@ static void put_format(const struct answer *answer, struct buf *to)
     framed_put_format(answer, sinfo_fields, SINFO_N_FIELDS, to);
 }
 
-static int end(struct answer *answer, struct err *err)
+static void put_older_format(const struct answer *answer, struct buf *to)
+{
+    const char *fields[SINFO_N_FIELDS];
+
+    memcpy(fields, sinfo_fields, sizeof(fields));
+    fields[SINFO_STATE] = SINFO_OLDER_STATE;
+    framed_put_format(answer, fields, SINFO_N_FIELDS, to);
+}
+
+static int end_older(struct answer *answer, struct err *err)
 {
     struct sinfo *sinfo = (struct sinfo *)answer;
     int code = framed_end(answer, err);
@@ -92,6 +105,14 @@ static int end(struct answer *answer, struct err *err)
     if (code == 0)
         node_list_finish(&sinfo->list);
     return code;
+}
+
+/* A field that sinfo does not know it leaves empty; all it says of that goes to standard error. */
+static int end(struct answer *answer, struct err *err)
+{
+    if (answer->section->nodes.n && !((struct sinfo *)answer)->tells_states)
+        return err_set(err, EOPNOTSUPP, "this release knows no %s", sinfo_fields[SINFO_STATE]);
+    return end_older(answer, err);
 }
 
 static void release(struct answer *answer)
@@ -108,5 +129,14 @@ const struct answer_class answer_sinfo = {
     .put_format = put_format,
     .feed = framed_feed,
     .end = end,
+    .free = release,
+};
+
+const struct answer_class answer_sinfo_older = {
+    .size = sizeof(struct sinfo),
+    .begin = begin,
+    .put_format = put_older_format,
+    .feed = framed_feed,
+    .end = end_older,
     .free = release,
 };

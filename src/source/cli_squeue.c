@@ -47,9 +47,7 @@ static void read_tres(struct job *job, const struct str *fields)
 
 static void read_texts(struct answer *answer, struct job *job, const struct str *fields)
 {
-    job->user = answer_name(answer, answer_is_nameless(fields[SQUEUE_USER_NAME])
-                                        ? fields[SQUEUE_USER_ID]
-                                        : fields[SQUEUE_USER_NAME]);
+    job->user = answer_user(answer, fields[SQUEUE_USER_NAME], job->user_id);
     job->account = answer_name(answer, fields[SQUEUE_ACCOUNT]);
     job->partition = answer_name(answer, fields[SQUEUE_PARTITION]);
     job->qos = answer_name(answer, fields[SQUEUE_QOS]);

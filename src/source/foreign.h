@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of commands that are not ours: a site's own, whose format is found out from the first
- * bytes, and Slurm's when they are asked for JSON. Shared by the foreign_*.c and json_*.c files. */
+/* Answers of commands that are not ours but a site's own, whose format is found out from the first
+ * bytes. Shared by the foreign_*.c files. */
 #ifndef SONDE_SOURCE_FOREIGN_H
 #define SONDE_SOURCE_FOREIGN_H
 
 #include "source/answer.h"
+#include "source/json_answers.h"
 
 /* What prometheus-slurm-exporter asks squeue -r and sinfo for: objects by string formatting, so
  * that nothing in them is escaped. Newer ones ask sinfo for padded columns, in the same order. */
@@ -37,11 +38,5 @@ void foreign_free(struct answer *answer);
         .size = sizeof(struct foreign), .begin = begin_function, .feed = foreign_feed,             \
         .end = foreign_end, .free = foreign_free                                                   \
     }
-
-/* Documents of Slurm's own. */
-extern const struct answer_class answer_json_jobs;
-extern const struct answer_class answer_json_nodes;
-extern const struct answer_class answer_json_diag;
-extern const struct answer_class answer_json_licenses;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The scheduler's statistics from sdiag --json (from Slurm 23.02 on) and slurmrestd's /diag: the
  * STATS_MSG parser of Slurm's data_parser plugins. */
-#include "source/foreign.h"
+#include "source/json_answers.h"
 #include "source/json_table.h"
 
 enum { EXITS = 6 };
@@ -59,8 +59,9 @@ static void end_type(struct answer *answer, void *record)
 static void end_user(struct answer *answer, void *record)
 {
     struct json_diag *all = of(answer);
+    struct rpc *rpc = record;
 
-    (void)record;
+    rpc->name = answer_user(answer, section_text(answer->section, rpc->name), rpc->id);
     add_rpc(answer, &all->diag.rpc_by_user, &all->diag.n_rpc_by_user, &all->users_room);
 }
 
@@ -217,7 +218,7 @@ static const struct json_member statistics_members[] = {
     MEMBER_LIST("pending_rpcs", &pending_table),
 };
 
-/* Nothing is known: every number of the table is made so. */
+/* Nothing is known: every number of the table is made so, and what only backfill has. */
 static void *begin_statistics(struct answer *answer)
 {
     struct json_diag *all = of(answer);
@@ -227,6 +228,8 @@ static void *begin_statistics(struct answer *answer)
             *(uint64_t *)((char *)all + statistics_members[i].offset) = MODEL_UNKNOWN_U64;
     for (size_t i = 0; i < EXITS; i++)
         all->main_exits[i] = all->backfill_exits[i] = MODEL_UNKNOWN_U64;
+    all->diag.main.last_depth = all->diag.main.mean_queue = all->diag.main.total_queue =
+        MODEL_UNKNOWN_U64;
     return all;
 }
 
@@ -259,24 +262,21 @@ static void settle_queues(struct diag *diag)
     }
 }
 
-static void end_statistics(struct answer *answer, void *record)
+/* From v0.0.39 on the mean size of the table is that of the queue; v0.0.38 has no sum of either. */
+static void settle_table(struct diag *diag)
 {
-    struct json_diag *all = record;
-    struct diag *diag = &all->diag;
+    uint64_t count = diag->backfill.count, total = diag->backfill_total_table;
 
-    settle_cycle(answer->section, &diag->main, all->main_exits, main_exit_words);
-    settle_cycle(answer->section, &diag->backfill, all->backfill_exits, backfill_exit_words);
-    if (diag->backfill.count == 0)
-        diag->backfill_mean_depth_tried = diag->backfill_mean_table = MODEL_UNKNOWN_U64;
-    settle_queues(diag);
-    answer->section->diag = *diag;
+    if (total != MODEL_UNKNOWN_U64 && count != MODEL_UNKNOWN_U64 && count > 0)
+        diag->backfill_mean_table = total / count;
+    else if (diag->backfill.total_queue != MODEL_UNKNOWN_U64)
+        diag->backfill_mean_table = MODEL_UNKNOWN_U64;
 }
 
 static const struct json_table statistics_table = {
     .members = statistics_members,
     .n = COUNT(statistics_members),
     .begin = begin_statistics,
-    .end = end_statistics,
 };
 
 static const struct json_member document_members[] = {
@@ -294,6 +294,24 @@ static void begin(struct answer *answer)
     json_answer_begin(answer, &document);
 }
 
+static int end(struct answer *answer, struct err *err)
+{
+    struct json_diag *all = of(answer);
+    struct diag *diag = &all->diag;
+    int code = json_answer_end(answer, err);
+
+    if (code < 0)
+        return code;
+    settle_cycle(answer->section, &diag->main, all->main_exits, main_exit_words);
+    settle_cycle(answer->section, &diag->backfill, all->backfill_exits, backfill_exit_words);
+    settle_table(diag);
+    if (diag->backfill.count == 0)
+        diag->backfill_mean_depth_tried = diag->backfill_mean_table = MODEL_UNKNOWN_U64;
+    settle_queues(diag);
+    answer->section->diag = *diag;
+    return 0;
+}
+
 static void release(struct answer *answer)
 {
     const struct diag *diag = &of(answer)->diag;
@@ -309,6 +327,6 @@ const struct answer_class answer_json_diag = {
     .size = sizeof(struct json_diag),
     .begin = begin,
     .feed = json_answer_feed,
-    .end = json_answer_end,
+    .end = end,
     .free = release,
 };

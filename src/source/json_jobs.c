@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs from squeue --json and slurmrestd's /jobs of any release: the JOB_INFO parser of Slurm's
  * data_parser plugins, and dump_job_info() of its older openapi plugins. */
-#include "base/num.h"
 #include "model/tres.h"
-#include "source/foreign.h"
+#include "source/json_answers.h"
 #include "source/json_table.h"
 
 /* A job, with what its fields are found out from at the end. */
@@ -92,11 +91,14 @@ static void add_state(struct answer *answer, void *record, const struct json_mem
     job_state_add(&draft->job.state, word);
 }
 
-static bool count_tasks(const struct section *section, struct job_draft *draft)
+static bool count_tasks(struct section *section, struct job_draft *draft)
 {
-    if (!draft->array_tasks || draft->job.array_task_id != MODEL_UNKNOWN_U32)
+    struct str tasks = section_text(section, draft->array_tasks);
+
+    if (!tasks.n || draft->job.array_task_id != MODEL_UNKNOWN_U32)
         return true;
-    return answer_array_tasks(section_text(section, draft->array_tasks), &draft->job.tasks);
+    section->jobs.n_cut += str_find_str(tasks, STR("...")) < tasks.n;
+    return answer_array_tasks(tasks, &draft->job.tasks);
 }
 
 static uint64_t times(uint64_t amount, uint32_t count)
@@ -130,15 +132,6 @@ static void settle_resources(const struct section *section, struct job_draft *dr
         job->memory_bytes = times(draft->memory_per_cpu, job->cpus);
 }
 
-static void settle_user(struct section *section, struct job *job)
-{
-    char text[NUM_U64_MAX];
-
-    if (!job->user && job->user_id != MODEL_UNKNOWN_U32)
-        job->user =
-            symbols_put(&section->symbols, (struct str){ text, num_put_u64(text, job->user_id) });
-}
-
 static void end_job(struct answer *answer, void *record)
 {
     struct json_jobs *all = (struct json_jobs *)answer;
@@ -157,7 +150,8 @@ static void end_job(struct answer *answer, void *record)
     if (draft->description)
         draft->job.reason = draft->description;
     settle_resources(section, draft);
-    settle_user(section, &draft->job);
+    draft->job.user =
+        answer_user(answer, section_text(section, draft->job.user), draft->job.user_id);
     jobs->job = heap_grow(jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = draft->job;
 }
@@ -172,6 +166,7 @@ static const struct json_table job_table = {
 
 static const struct json_member document_members[] = {
     MEMBER_LIST("jobs", &job_table),
+    MEMBER(struct json_answer, "last_update", SHAPE_TIME, last_update),
     MEMBER_ERRORS,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Licences from scontrol show licenses --json (from Slurm 23.02 on) and slurmrestd's /licenses: the
  * LICENSE parser of Slurm's data_parser plugins. */
-#include "source/foreign.h"
+#include "source/json_answers.h"
 #include "source/json_table.h"
 
 struct json_licenses {
@@ -36,12 +36,15 @@ static void *begin_license(struct answer *answer)
     return license;
 }
 
+/* What a remote server was last seen to lack is 0 for a licence that has none. */
 static void end_license(struct answer *answer, void *record)
 {
     struct json_licenses *all = (struct json_licenses *)answer;
     struct licenses *licenses = &answer->section->licenses;
-    const struct license *license = record;
+    struct license *license = record;
 
+    if (!license->is_remote)
+        license->last_consumed = license->last_deficit = MODEL_UNKNOWN_U64;
     if (!license->name) {
         answer_leave_out(answer, STR("a licence without a name"));
         return;

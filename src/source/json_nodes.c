@@ -2,7 +2,7 @@
 /* Nodes from sinfo --json up to Slurm 22.05, and from scontrol --json show nodes and slurmrestd's
  * /nodes of any release: the NODE parser of Slurm's data_parser plugins, and dump_node() of its
  * older openapi plugins. */
-#include "source/foreign.h"
+#include "source/json_answers.h"
 #include "source/json_table.h"
 #include "source/node_list.h"
 

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* Slurm's words for "not set" and "infinite" in plain numbers are the two largest ones. */
 #define NO_VAL32 (UINT32_MAX - 1)
@@ -35,33 +36,51 @@ static const struct json_index *find_index(struct json_answer *json, const struc
     return NULL;
 }
 
-static void add_index(struct json_answer *json, const struct json_table *table)
-{
-    struct json_index *index = &json->indexes[json->n_indexes];
-
-    assert(json->n_indexes < JSON_TABLES && table->n < JSON_SLOTS / 2);
-    json->n_indexes++;
-    index->table = table;
-    for (size_t i = 0; i < table->n; i++) {
-        size_t slot = slot_of(table->members[i].key);
-
-        while (index->slots[slot])
-            slot = (slot + 1) % JSON_SLOTS;
-        index->slots[slot] = (unsigned char)(i + 1);
-        if (table->members[i].table && !find_index(json, table->members[i].table))
-            add_index(json, table->members[i].table);
-    }
-}
-
+/* The member of that key, or one whose path begins with it. */
 static const struct json_member *find_member(const struct json_index *index, struct str key)
 {
     for (size_t slot = slot_of(key); index->slots[slot]; slot = (slot + 1) % JSON_SLOTS) {
         const struct json_member *member = &index->table->members[index->slots[slot] - 1];
 
-        if (str_eq(member->key, key))
+        if (str_eq(member->key, key) ||
+            (member->key.n > key.n && member->key.p[key.n] == '/' && str_starts(member->key, key)))
             return member;
     }
     return NULL;
+}
+
+static void add_key(struct json_index *index, struct str key, size_t i)
+{
+    size_t slot = slot_of(key);
+
+    while (index->slots[slot])
+        slot = (slot + 1) % JSON_SLOTS;
+    index->slots[slot] = (unsigned char)(i + 1);
+}
+
+static void add_member(struct json_index *index, size_t i)
+{
+    struct str key = index->table->members[i].key;
+
+    assert(key.n <= JSON_PATH);
+    for (size_t n = 0; n < key.n; n++)
+        if (key.p[n] == '/' && !find_member(index, str_head(key, n)))
+            add_key(index, str_head(key, n), i);
+    add_key(index, key, i);
+}
+
+static void add_index(struct json_answer *json, const struct json_table *table)
+{
+    struct json_index *index = &json->indexes[json->n_indexes];
+
+    assert(json->n_indexes < JSON_TABLES && table->n < JSON_SLOTS / 4);
+    json->n_indexes++;
+    index->table = table;
+    for (size_t i = 0; i < table->n; i++) {
+        add_member(index, i);
+        if (table->members[i].table && !find_index(json, table->members[i].table))
+            add_index(json, table->members[i].table);
+    }
 }
 
 static struct json_frame *frame_of(struct json_answer *json)
@@ -100,6 +119,14 @@ static void set_number(struct json_answer *json, uint64_t value)
     }
 }
 
+static void set_infinite(struct json_answer *json)
+{
+    if (json->member->shape == SHAPE_REAL)
+        *(double *)field_of(json) = INFINITY;
+    else
+        set_number(json, UINT64_MAX);
+}
+
 /* Some numbers are texts. */
 static void set_number_text(struct json_answer *json, struct str text)
 {
@@ -107,7 +134,9 @@ static void set_number_text(struct json_answer *json, struct str text)
 
     if (str_eq_nocase(text, STR("Infinity")) || str_eq_nocase(text, STR("INFINITE")) ||
         str_eq_nocase(text, STR("UNLIMITED")))
-        set_number(json, UINT64_MAX);
+        set_infinite(json);
+    else if (json->member->shape == SHAPE_REAL)
+        num_get_double(text, field_of(json));
     else if (num_get_u64(text, &value))
         set_number(json, value);
 }
@@ -150,6 +179,22 @@ static bool get_number(const struct json_answer *json, uint64_t *ret)
     return true;
 }
 
+/* … of the member at hand, into its place. */
+static bool take_number(struct json_answer *json)
+{
+    if (json->member->shape == SHAPE_REAL)
+        return json_double(json->json, &json->real);
+    return get_number(json, &json->number);
+}
+
+static void put_number(struct json_answer *json)
+{
+    if (json->member->shape == SHAPE_REAL)
+        *(double *)field_of(json) = json->real;
+    else
+        set_number(json, json->number);
+}
+
 static void open_object(struct json_answer *json, const struct json_table *table, void *field)
 {
     if (json->n_frames == JSON_FRAMES) {
@@ -157,11 +202,28 @@ static void open_object(struct json_answer *json, const struct json_table *table
         return;
     }
     json->has_records |= table == json->indexes[0].table->members[0].table;
-    json->frames[json->n_frames++] = (struct json_frame){
-        .index = find_index(json, table),
-        .record = table->begin ? table->begin(&json->answer) : field,
-    };
+    /* While the list that it stands in is still the innermost: json_answer_list(). */
+    if (table->begin)
+        field = table->begin(&json->answer);
+    json->frames[json->n_frames++] =
+        (struct json_frame){ .index = find_index(json, table), .record = field };
     json->state = IN_OBJECT;
+}
+
+/* An object on the way to the member at hand. */
+static void open_path(struct json_answer *json)
+{
+    const struct json_frame *frame = frame_of(json);
+
+    json->state = IN_OBJECT;
+    if (json->n_frames == JSON_FRAMES) {
+        json_skip(json->json);
+        return;
+    }
+    json->frames[json->n_frames++] =
+        (struct json_frame){ .index = frame->index,
+                             .record = frame->record,
+                             .path = str_head(json->member->key, json->n_path) };
 }
 
 static void close_object(struct json_answer *json)
@@ -169,7 +231,7 @@ static void close_object(struct json_answer *json)
     const struct json_frame *frame = frame_of(json);
     const struct json_table *table = frame->index->table;
 
-    if (table->end)
+    if (table->end && !frame->path.n)
         table->end(&json->answer, frame->record);
     json->n_frames--;
     json->state = !json->n_frames ? AT_TOP : frame_of(json)->list ? IN_LIST : IN_OBJECT;
@@ -183,13 +245,32 @@ static void take_at_top(struct json_answer *json, enum json_event event)
         json_skip(json->json);
 }
 
+/* The key at hand as its table has it: behind the path to the object that it is in. */
+static const struct json_member *find_here(struct json_answer *json)
+{
+    const struct json_frame *frame = frame_of(json);
+    struct str key = json_text(json->json), path = frame->path;
+    char whole[JSON_PATH];
+
+    json->n_path = key.n;
+    if (!path.n)
+        return find_member(frame->index, key);
+    json->n_path = path.n + 1 + key.n;
+    if (json->n_path > sizeof(whole))
+        return NULL;
+    memcpy(whole, path.p, path.n);
+    whole[path.n] = '/';
+    memcpy(whole + path.n + 1, key.p, key.n);
+    return find_member(frame->index, (struct str){ whole, json->n_path });
+}
+
 static void take_in_object(struct json_answer *json, enum json_event event)
 {
     if (event == JSON_OBJECT_END) {
         close_object(json);
         return;
     }
-    json->member = find_member(frame_of(json)->index, json_text(json->json));
+    json->member = find_here(json);
     if (json->member)
         json->state = AT_VALUE;
     else
@@ -210,18 +291,28 @@ static void begin_number(struct json_answer *json)
 
 static bool is_number(enum json_shape shape)
 {
-    return shape <= SHAPE_HUNDREDTHS;
+    return shape <= SHAPE_REAL;
+}
+
+/* Some releases call it by another name. */
+static bool is_content(const struct json_answer *json, const struct json_member *member)
+{
+    return member->table && member->table == json->indexes[0].table->members[0].table;
 }
 
 static void take_at_value(struct json_answer *json, enum json_event event)
 {
     const struct json_member *member = json->member;
-    uint64_t value;
+    bool is_whole = json->n_path == member->key.n;
 
     json->state = IN_OBJECT;
-    if (member == json->indexes[0].table->members)
+    if (is_whole && is_content(json, member))
         json->has_content |= event == (member->shape == SHAPE_LIST ? JSON_ARRAY : JSON_OBJECT);
-    if (event == JSON_OBJECT && member->shape == SHAPE_OBJECT)
+    if (!is_whole && event == JSON_OBJECT)
+        open_path(json);
+    else if (!is_whole)
+        json_skip(json->json);
+    else if (event == JSON_OBJECT && member->shape == SHAPE_OBJECT)
         open_object(json, member->table, field_of(json));
     else if (event == JSON_ARRAY && member->shape == SHAPE_LIST)
         begin_list(json);
@@ -231,8 +322,8 @@ static void take_at_value(struct json_answer *json, enum json_event event)
         json->state = IN_WORDS;
     else if (event == JSON_STRING)
         set_text(json, json_text(json->json));
-    else if (event == JSON_NUMBER && get_number(json, &value))
-        set_number(json, value);
+    else if (event == JSON_NUMBER && take_number(json))
+        put_number(json);
     else if (member->shape == SHAPE_TRUTH && (event == JSON_TRUE || event == JSON_FALSE))
         *(bool *)field_of(json) = event == JSON_TRUE;
     else
@@ -256,9 +347,9 @@ static enum part part_of(struct str key)
 static void end_number(struct json_answer *json)
 {
     if (json->is_infinite)
-        set_number(json, UINT64_MAX);
+        set_infinite(json);
     else if (json->is_set && json->has_number)
-        set_number(json, json->number);
+        put_number(json);
     json->state = IN_OBJECT;
 }
 
@@ -273,7 +364,7 @@ static void take_in_number(struct json_answer *json, enum json_event event)
     else if (json->part == PART_INFINITE)
         json->is_infinite = event == JSON_TRUE;
     else if (json->part == PART_NUMBER)
-        json->has_number = event == JSON_NUMBER && get_number(json, &json->number);
+        json->has_number = event == JSON_NUMBER && take_number(json);
     if (event == JSON_OBJECT || event == JSON_ARRAY)
         json_skip(json->json);
 }
@@ -341,6 +432,16 @@ int json_answer_feed(struct answer *answer, struct str piece, struct err *err)
     return take_all(json, err);
 }
 
+/* Up to 22.05 Slurm says no more than that when slurmctld does not answer. */
+static int refuse(struct str words, struct err *err)
+{
+    bool is_unspecified = !words.n || str_eq(words, STR("Unspecified error"));
+
+    return err_set(err, EREMOTEIO, "Slurm says in its JSON: %s%s",
+                   words.n ? quote(words).text : "an error that it does not describe",
+                   is_unspecified ? "; is slurmctld running?" : "");
+}
+
 int json_answer_end(struct answer *answer, struct err *err)
 {
     struct json_answer *json = (struct json_answer *)answer;
@@ -351,9 +452,7 @@ int json_answer_end(struct answer *answer, struct err *err)
     if (code < 0)
         return code;
     if (json->has_errors && !json->has_records)
-        return err_set(err, EBADMSG, "Slurm says in it: %s",
-                       json->refusal ? quote(section_text(answer->section, json->refusal)).text
-                                     : "an error that it does not describe");
+        return refuse(section_text(answer->section, json->refusal), err);
     if (!json->has_content)
         return err_set(err, EBADMSG, "the document has no \"%s\"",
                        json->indexes[0].table->members[0].key.p);
@@ -365,6 +464,13 @@ void json_answer_free(struct answer *answer)
     struct json_answer *json = (struct json_answer *)answer;
 
     json_free(json->json);
+}
+
+const struct json_member *json_answer_list(const struct answer *answer)
+{
+    const struct json_answer *json = (const struct json_answer *)answer;
+
+    return json->frames[json->n_frames - 1].list;
 }
 
 static void *begin_error(struct answer *answer)

@@ -16,6 +16,7 @@ enum json_shape {
     SHAPE_MEBIBYTES,  /* uint64_t, in bytes */
     SHAPE_TIME,       /* int64_t, UTC seconds */
     SHAPE_HUNDREDTHS, /* double */
+    SHAPE_REAL,       /* double; what is infinite is so */
     SHAPE_TRUTH,      /* bool */
     SHAPE_TEXT,       /* symbol: see answer_text */
     SHAPE_NAME,       /* symbol: see answer_name */
@@ -26,7 +27,7 @@ enum json_shape {
 };
 
 struct json_member {
-    struct str key;
+    struct str key; /* or a path, "max/jobs/active": a member of objects that have no record */
     enum json_shape shape;
     size_t offset; /* of the field in the record */
     const struct json_table *table;
@@ -56,9 +57,9 @@ struct json_table {
     void (*end)(struct answer *answer, void *record);
 };
 
-enum { JSON_TABLES = 8, JSON_SLOTS = 256, JSON_FRAMES = 4 };
+enum { JSON_TABLES = 8, JSON_SLOTS = 256, JSON_FRAMES = 8, JSON_PATH = 64 };
 
-/* A table, and its members by a hash of their keys. */
+/* A table, and its members by a hash of their keys and of every beginning of a path. */
 struct json_index {
     const struct json_table *table;
     unsigned char slots[JSON_SLOTS]; /* index of the member + 1 */
@@ -74,18 +75,22 @@ struct json_answer {
         const struct json_index *index;
         void *record;
         const struct json_member *list; /* whose objects are being read, or NULL */
+        struct str path;                /* from the record to here; empty: the record itself */
     } frames[JSON_FRAMES];              /* the objects that are open */
     size_t n_frames;
     unsigned state;
-    const struct json_member *member; /* whose value is at hand */
+    const struct json_member *member; /* whose value is at hand, */
+    size_t n_path;                    /* or so many bytes of its path */
     unsigned part;                    /* of { set, infinite, number } */
     bool is_set, is_infinite, has_number;
     uint64_t number;
+    double real;
     bool has_content, has_records, has_errors;
     struct json_error {
         symbol description, words;
-    } error;        /* the one being read, */
-    symbol refusal; /* and the first */
+    } error;             /* the one being read, */
+    symbol refusal;      /* and the first */
+    int64_t last_update; /* slurmctld's time, of a document that tells it and whose table asks */
 };
 
 /* For the table of a document: what Slurm says went wrong. */
@@ -100,5 +105,8 @@ int json_answer_feed(struct answer *answer, struct str piece, struct err *err);
 /* Also an error: a document without what it is for, or with an error of Slurm's in its place. */
 int json_answer_end(struct answer *answer, struct err *err);
 void json_answer_free(struct answer *answer);
+
+/* For a table's `begin`: whose list the record is in. The offset of such a member is free. */
+const struct json_member *json_answer_list(const struct answer *answer);
 
 #endif

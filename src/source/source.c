@@ -9,6 +9,7 @@ static const struct {
     int (*open)(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err);
 } sources[] = {
+    { STR_INIT("json"), source_open_json },
     { STR_INIT("cli"), source_open_cli },
     { STR_INIT("sim"), source_open_sim },
 };
@@ -37,6 +38,20 @@ int source_open(const struct source_settings *settings, const struct clock *cloc
     }
     return err_set(err, EINVAL, "there is no source \"%s\"; there are: %s", quote(name).text,
                    known);
+}
+
+void source_tell(const struct source *source, struct source_about *ret)
+{
+    *ret = (struct source_about){ .door = source->class->name };
+    if (source->class->tell)
+        source->class->tell(source, ret);
+}
+
+void source_cancel(struct source *source)
+{
+    atomic_store(&source->cancelled, true);
+    if (source->class->cancel)
+        source->class->cancel(source);
 }
 
 struct source *source_close(struct source *source)

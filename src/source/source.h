@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 struct source;
+struct source_about;
 
 enum { SOURCE_WARNING = 300 }; /* bytes of a warning that are kept */
 
@@ -20,13 +21,25 @@ struct source_class {
 
     /* Looks at one kind. `deadline_ns` is monotonic time of clock_real. On success *ret is a new
      * section with nothing but its time left to be set. *ret_warning gets what the
-     * source's own helper said while succeeding, or stays empty. */
+     * source's own helper said while succeeding, or stays empty. `err` must not be NULL. */
     int (*read)(struct source *source, enum kind kind, int64_t deadline_ns, struct section **ret,
                 char ret_warning[SOURCE_WARNING], struct err *err);
+    void (*cancel)(struct source *source); /* also those that it asks itself; may be NULL */
     void (*close)(struct source *source);
 
     /* Whether it can work at all, as far as can be told without asking Slurm. May be NULL. */
     int (*probe)(const struct source *source, struct err *err);
+
+    /* May be NULL: there is nothing to say but its name. By the thread that reads. */
+    void (*tell)(const struct source *source, struct source_about *about);
+};
+
+/* What a source says of itself. */
+struct source_about {
+    const char *door;            /* the name of the class that answers: what "auto" has chosen */
+    char reason[SOURCE_WARNING]; /* why that one; empty if it was asked for by its name */
+    char interface[40];          /* which of its versions is spoken, "v0.0.42", "22.05"; or empty */
+    int64_t token_expires;       /* UTC seconds; 0: it has no token, or one without an end */
 };
 
 /* What every source begins with. */
@@ -34,16 +47,23 @@ struct source {
     const struct source_class *class;
     const struct clock
         *clock;            /* what time it is for Slurm: the simulation's clock, times in text */
-    atomic_bool cancelled; /* set by another thread to end a read early */
+    atomic_bool cancelled; /* see source_cancel */
     bool simulated;        /* everything made from it must say so */
 };
 
+/* Texts need to last only while the source is opened. */
 struct source_settings {
-    struct str spec;            /* "cli", "sim:nodes=100,jobs=1000,seed=1" */
-    struct str bin_path;        /* of the cli source: where Slurm's commands are; empty = in PATH */
-    struct str commands[KINDS]; /* command lines to run instead, exactly as given; empty = none */
-    bool is_json;               /* ask Slurm's commands for JSON where they have it */
-    size_t max_output;          /* ceiling on one command's answer */
+    struct str spec;            /* "auto", "cli", "sim:nodes=100,jobs=1000,seed=1" */
+    struct str conf;            /* slurm.conf for Slurm's commands and library; empty: their own */
+    struct str bin_path;        /* of cli and json: where Slurm's commands are; empty = in PATH */
+    struct str prefix;          /* of cli and json: what is given the commands as one shell command
+                                 * line to run, "ssh -oBatchMode=yes cedar"; empty = they run here */
+    struct str commands[KINDS]; /* of cli: command lines to run instead, exactly as given */
+    struct str rest_url;        /* of rest: "http://host:6820", "unix:/run/slurmrestd/socket" */
+    struct str rest_user;       /* of rest: empty = whom the token names */
+    struct str rest_token_file; /* of rest: a JSON web token; empty = the socket tells who we are */
+    struct str helper_dir; /* of libslurm: where sonde-libslurm-RELEASE is; empty = beside us */
+    size_t max_output;     /* ceiling on one answer */
 };
 
 /* What stands behind the colon of the spec. */
@@ -52,10 +72,26 @@ struct str source_details(const struct source_settings *settings);
 /* -EINVAL with a sentence if there is no such source or its settings are wrong. */
 int source_open(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err);
+void source_cancel(
+    struct source *source); /* by any thread: ends a read early, and all that follow */
 struct source *source_close(struct source *source);
 
+/* What is said of it now; without tell(), its name. */
+void source_tell(const struct source *source, struct source_about *ret);
+
+/* Each in a file of its name. */
+int source_open_auto(const struct source_settings *settings, const struct clock *clock,
+                     struct source **ret, struct err *err);
 int source_open_cli(const struct source_settings *settings, const struct clock *clock,
                     struct source **ret, struct err *err);
+int source_open_json(const struct source_settings *settings, const struct clock *clock,
+                     struct source **ret, struct err *err); /* in cli.c */
+int source_open_libslurm(const struct source_settings *settings, const struct clock *clock,
+                         struct source **ret, struct err *err);
+int source_open_replay(const struct source_settings *settings, const struct clock *clock,
+                       struct source **ret, struct err *err);
+int source_open_rest(const struct source_settings *settings, const struct clock *clock,
+                     struct source **ret, struct err *err);
 int source_open_sim(const struct source_settings *settings, const struct clock *clock,
                     struct source **ret, struct err *err);
 

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How fast squeue's JSON becomes jobs, in the shapes of Slurm 22.05 (v0.0.38: plain numbers) and
- * 24.11 (v0.0.42: {set, infinite, number}). */
+ * 24.11 (v0.0.42: {set, infinite, number}); and how much memory an answer of 500 MB takes while it
+ * is read, beyond the jobs that stay. */
 #include "base/json.h"
-#include "source/foreign.h"
+#include "base/num.h"
+#include "source/json_answers.h"
+#include "source/sim.h"
 
 #include "bench.h"
 
+#include <fcntl.h>
 #include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { PIECE = 65536, DOCUMENT_BYTES = 64 << 20, ROUNDS = 5 };
+enum { PIECE = 65536, DOCUMENT_BYTES = 64 << 20, ROUNDS = 5, LONG_BYTES = 500000000 };
+
+static const int64_t sim_time = 1794700000;
 
 /* A document and what must come out of it. */
 struct input {
@@ -187,19 +195,134 @@ static double megabytes_per_second(const struct input *input, const struct bench
     return (double)input->document.n / 1e6 / run->best_seconds;
 }
 
+/* An answer of LONG_BYTES, as it comes from the command. */
+struct stream {
+    enum sim_format format;
+    uint64_t bytes_per_job; /* about */
+    double megabytes_per_second;
+    double extra_mebibytes; /* the most that was resident, less what is at the end */
+};
+
+static int write_piece(void *ctx, struct str piece)
+{
+    for (ssize_t n; piece.n; piece = str_skip(piece, (size_t)n))
+        if ((n = write(*(int *)ctx, piece.p, piece.n)) < 0)
+            return -1;
+    return 0;
+}
+
+/* The command: a process of its own, whose memory and time are not ours. */
+static pid_t start_printer(const struct stream *stream, int *ret_fd)
+{
+    struct sim sim = { .nodes = 2000, .jobs = LONG_BYTES / stream->bytes_per_job, .seed = 1 };
+    int fds[2];
+    pid_t child;
+
+    if (pipe2(fds, O_CLOEXEC) < 0 || (child = fork()) < 0)
+        bench_give_up("no process could be started");
+    if (child == 0) {
+        sim_print(&sim, stream->format, STR(""), sim_time, write_piece, &fds[1]);
+        _exit(0);
+    }
+    close(fds[1]);
+    *ret_fd = fds[0];
+    return child;
+}
+
+/* "VmHWM:" and "VmRSS:" of /proc/self/status, in MiB. */
+static double resident_mebibytes(struct str name)
+{
+    char text[8192];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    uint64_t kibibytes;
+
+    if (n <= 0)
+        bench_give_up("/proc/self/status cannot be read");
+    close(fd);
+    for (struct str rest = { text, (size_t)n }; rest.p;) {
+        struct str value = str_cut(&rest, '\n'), key = str_cut(&value, ':');
+
+        value = str_trim(value);
+        if (str_eq(key, name) && num_get_u64(str_cut(&value, ' '), &kibibytes))
+            return (double)kibibytes / 1024;
+    }
+    bench_give_up("/proc/self/status has no %.*s", STR_ARG(name));
+}
+
+static void forget_peak(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0 || write(fd, "5", 1) != 1)
+        bench_give_up("/proc/self/clear_refs cannot be written");
+    close(fd);
+}
+
+static size_t read_stream(struct answer *answer, int fd, double *ret_seconds)
+{
+    static char piece[PIECE];
+    size_t bytes = 0;
+    struct err err;
+    double began;
+
+    *ret_seconds = 0;
+    for (ssize_t n; (n = read(fd, piece, sizeof(piece))) > 0; bytes += (size_t)n) {
+        began = bench_cpu_seconds();
+        if (answer->class->feed(answer, (struct str){ piece, (size_t)n }, &err) < 0)
+            bench_give_up("%s", err.text);
+        *ret_seconds += bench_cpu_seconds() - began;
+    }
+    began = bench_cpu_seconds();
+    if (answer->class->end(answer, &err) < 0)
+        bench_give_up("%s", err.text);
+    *ret_seconds += bench_cpu_seconds() - began;
+    return bytes;
+}
+
+static void measure_stream(struct stream *stream)
+{
+    struct section *section = section_new(KIND_JOBS);
+    struct answer *answer = answer_new(&answer_json_jobs, section);
+    double seconds;
+    size_t bytes;
+    pid_t child;
+    int fd;
+
+    malloc_trim(0);
+    forget_peak();
+    child = start_printer(stream, &fd);
+    bytes = read_stream(answer, fd, &seconds);
+    close(fd);
+    waitpid(child, NULL, 0);
+    if (bytes < LONG_BYTES / 2)
+        bench_give_up("the answer has only %zu bytes", bytes);
+    answer_free(answer);
+    malloc_trim(0);
+    stream->megabytes_per_second = (double)bytes / 1e6 / seconds;
+    stream->extra_mebibytes = resident_mebibytes(STR("VmHWM")) - resident_mebibytes(STR("VmRSS"));
+    section_unref(section);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
-        const char *recording, *scanner, *reader, *memory;
+        const char *recording, *scanner, *reader, *memory, *stream, *stream_memory;
+        enum sim_format format;
+        uint64_t bytes_per_job;
     } shapes[] = {
         { "squeue-22.05.json", "json: scanner alone, Slurm 22.05", "json: into jobs, Slurm 22.05",
-          "json: memory beyond the jobs, Slurm 22.05" },
+          "json: memory of the scanner, Slurm 22.05", "json: 500 MB into jobs, Slurm 22.05",
+          "json: memory beyond the jobs, Slurm 22.05", SIM_SQUEUE_JSON_38, 3400 },
         { "squeue-24.11.json", "json: scanner alone, Slurm 24.11", "json: into jobs, Slurm 24.11",
-          "json: memory beyond the jobs, Slurm 24.11" },
+          "json: memory of the scanner, Slurm 24.11", "json: 500 MB into jobs, Slurm 24.11",
+          "json: memory beyond the jobs, Slurm 24.11", SIM_SQUEUE_JSON_42, 8600 },
     };
 
     bench_begin(argc, argv);
     for (size_t i = 0; i < COUNT(shapes); i++) {
+        struct stream stream = { .format = shapes[i].format,
+                                 .bytes_per_job = shapes[i].bytes_per_job };
         struct input input = { .recording = shapes[i].recording };
         struct bench_run runs[] = {
             { .run = run_floor, .ctx = &input },
@@ -220,6 +343,11 @@ int main(int argc, char **argv)
         bench_row(&(struct bench_row){ shapes[i].memory, "KiB", (double)input.scanner_bytes / 1024,
                                        0, BENCH_AT_MOST, 64 });
         buf_free(&input.document);
+        measure_stream(&stream);
+        bench_row(&(struct bench_row){ shapes[i].stream, "MB/s", stream.megabytes_per_second, floor,
+                                       BENCH_AT_LEAST, 300 });
+        bench_row(&(struct bench_row){ shapes[i].stream_memory, "MiB", stream.extra_mebibytes, 0,
+                                       BENCH_AT_MOST, 16 });
     }
     return 0;
 }

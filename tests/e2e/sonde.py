@@ -85,13 +85,15 @@ def http_get(url, headers=None, data=None, method=None, timeout=DEADLINE):
 
 
 class Exporter:
-    """`sonde exporter` on a free port, stopped and looked at for leaks at the end."""
+    """`sonde exporter` on a free port, stopped and looked at for leaks at the end; through cli unless a flag says else."""
 
     def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0", stderr=None, starter=()):
         environment = dict(os.environ, **(env or {}))
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
-        self.errors = tempfile.TemporaryFile()
+        if not any(re.match("--?(source|demo|slurm.*-cli)", flag) for flag in flags):
+            flags = ("--source=cli", *flags)
+        self.errors = tempfile.TemporaryFile("a+b")  # appended to, whoever has read it last
         self.process = subprocess.Popen(
             [*starter, SONDE, "exporter", f"--web.listen-address={listen}", *flags],
             stdout=subprocess.PIPE, stderr=stderr or self.errors, env=environment)
@@ -165,6 +167,7 @@ answer_file() { sed "s/~/$token/g" "$1"; }
     SCONTROL = """case "$*" in
 *" licenses") answer 'No licenses configured in Slurm.\\n' ;;
 *" reservations") answer 'No reservations in the system\\n' ;;
+*" partitions") answer 'No partitions in the system\\n' ;;
 *" assoc_mgr "*) answer 'Current Association Manager state\\n' ;;
 *" config") answer 'ClusterName = fake\\nPrivateData = none\\nSLURM_VERSION = 22.05.8\\n' ;;
 *) echo "unexpected: scontrol $*" >&2; exit 1 ;;

@@ -38,7 +38,7 @@ SINFO = [
     '{"s": "down*", "mem": 32000, "n": "n4", "l": "N/A", "p": "gpu", "fmem": "N/A", "cstate": "nonsense", "w": 5}',
 ]
 LICENSES = """{"meta": {}, "licenses": [
- {"LicenseName": "matlab", "Total": 10, "Used": 10, "Free": 0, "Remote": false, "Reserved": 2,
+ {"LicenseName": "matlab", "Total": 10, "Used": 10, "Free": 0, "Remote": true, "Reserved": 2,
   "LastConsumed": 0, "LastDeficit": 0, "LastUpdate": 0}]}"""
 SDIAG = """{"statistics": {"server_thread_count": 3, "dbd_agent_queue_size": 7, "bf_backfilled_jobs": 11,
  "bf_cycle_counter": 5, "bf_cycle_sum": 999, "bf_last_depth": 40, "bf_last_depth_try": 12,

@@ -3,6 +3,7 @@
  * the token stands; its first byte says which class reads it. In whatever pieces it comes it says
  * the same, and whatever it says can be written in every format. */
 #include "source/cli.h"
+#include "source/json_answers.h"
 
 #include "base/clock.h"
 #include "metric/segment.h"
@@ -75,6 +76,15 @@ static const struct {
     { KIND_ASSOCIATIONS, &answer_associations },
     { KIND_CONFIG, &answer_config },
     { KIND_CONFIG, &answer_config_user },
+    { KIND_JOBS, &answer_json_jobs },
+    { KIND_NODES, &answer_json_nodes },
+    { KIND_NODES, &answer_json_partitions },
+    { KIND_NODES, &answer_partitions },
+    { KIND_RESERVATIONS, &answer_json_reservations },
+    { KIND_SHARES, &answer_json_shares },
+    { KIND_ASSOCIATIONS, &answer_json_associations },
+    { KIND_ASSOCIATIONS, &answer_json_qos },
+    { KIND_CONFIG, &answer_json_config },
 };
 
 /* Feeds the answer in pieces of random size, or at once with seed 0. */

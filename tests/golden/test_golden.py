@@ -9,10 +9,11 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 import sonde
-from sonde import BUILD, ROOT, Exporter, FakeCommands
+from sonde import BUILD, ROOT, SONDE, Exporter, FakeCommands
 
 UPDATE = os.environ.get("SONDE_UPDATE_GOLDEN") == "1"
 HERE = pathlib.Path(__file__).parent
@@ -55,12 +56,16 @@ def replay(directory):
     framed = "sed \"s/{}/$token/g\" {}"
     return FakeCommands(
         squeue=framed.format(TOKEN, directory / "squeue.txt"),
-        sinfo=framed.format(TOKEN, directory / "sinfo.txt"),
+        sinfo=f"""case "$*" in
+*StateLong:*) {framed.format(TOKEN, directory / "sinfo-older.txt")} ;;
+*) {framed.format(TOKEN, directory / "sinfo.txt")} ;;
+esac""",
         sdiag=f"cat {directory}/sdiag.txt",
         sshare=f"cat {directory}/sshare.txt",
         scontrol=f"""case "$*" in
 "--oneliner show reservations") cat {directory}/reservations.txt ;;
 "--oneliner show licenses") cat {directory}/licenses.txt ;;
+"--all --local --oneliner show partitions") cat {directory}/partitions.txt ;;
 "show assoc_mgr flags=assoc,qos") cat {directory}/associations.txt ;;
 "show assoc_mgr flags=users") cat {directory}/users.txt ;;
 "show config") cat {directory}/config.txt ;;
@@ -89,6 +94,11 @@ class Recorded(unittest.TestCase):
 for recording in sorted(HERE.glob("slurm-*")):
     setattr(Recorded, f"test_{recording.name.replace('-', '_')}",
             lambda self, directory=recording: self.check_recording(directory))
+
+
+def numbers(text):
+    """The samples without their labels."""
+    return sorted(re.sub(r"\{.*\}", "", line) for line in text.splitlines() if not line.startswith("#"))
 
 
 class Docs(unittest.TestCase):

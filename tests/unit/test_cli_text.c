@@ -12,7 +12,8 @@
 
 #define UNKNOWN MODEL_UNKNOWN_U64
 
-static const char *const versions[] = { "22.05", "24.11", "26.05" };
+static const char *const versions[] = { "20.11", "22.05", "24.11", "26.05" };
+enum { FIRST_24 = 2 }; /* where 24.11 stands */
 
 /* Reads `text` in pieces of that many bytes. NULL with the sentence in *err if it is refused. */
 static struct section *read_pieces(enum kind kind, const struct answer_class *class,
@@ -329,7 +330,7 @@ static void recorded_statistics_are_complete(void **state)
         uint64_t by_type = 0, by_user = 0, exits = 0;
 
         assert_true(diag->time > diag->reset_time && diag->reset_time > 1700000000);
-        assert_int_equal(diag->jobs_submitted, 120);
+        assert_true(diag->jobs_submitted >= 120 && diag->jobs_submitted < 150);
         assert_true(diag->jobs_running > 0 && diag->jobs_running < 100);
         assert_true(diag->main.mean_usec > 0 && diag->main.mean_usec <= diag->main.max_usec);
         assert_true(diag->backfill.mean_usec > 0 && diag->backfill.mean_usec < UNKNOWN);
@@ -338,10 +339,10 @@ static void recorded_statistics_are_complete(void **state)
             by_type += diag->rpc_by_type[k].count;
         for (size_t k = 0; k < diag->n_rpc_by_user; k++)
             by_user += diag->rpc_by_user[k].count;
-        assert_true(by_type > 500 && by_type == by_user);
+        assert_true(by_type > 200 && by_type == by_user);
         for (size_t k = 0; k < diag->main.n_exits; k++)
             exits += diag->main.exit[k].count;
-        assert_int_equal(exits, i == 0 ? 0 : diag->main.count);
+        assert_int_equal(exits, i < FIRST_24 ? 0 : diag->main.count);
         section_unref(section);
     }
 }
@@ -454,7 +455,7 @@ static void recorded_licences_add_up(void **state)
         assert_int_equal(license[2].total, 10);
         assert_int_equal(license[2].used, 4);
         assert_true(license[1].is_remote && !license[2].is_remote);
-        assert_int_equal(license[1].last_consumed == UNKNOWN, i == 0);
+        assert_int_equal(license[1].last_consumed == UNKNOWN, i < FIRST_24);
         section_unref(section);
     }
 }
@@ -1002,7 +1003,7 @@ static void private_data_hides_from_all_but_root_and_slurm(void **state)
 
 static void recorded_configurations_hide_nothing(void **state)
 {
-    static const char *const full[] = { "22.05.8", "24.11.5", "26.05.5" };
+    static const char *const full[] = { "20.11.4", "22.05.8", "24.11.5", "26.05.5" };
 
     (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
@@ -1216,14 +1217,15 @@ static void a_cluster_without_slurmdbd_is_told_how_to_do_without(void **state)
 }
 
 /* One row of sinfo, of which only state and CPUs matter. */
-static struct node read_node(const char *state, const char *cpus)
+static int read_sinfo(const struct answer_class *class, const char *state, const char *cpus,
+                      struct node *ret)
 {
     struct section *section = section_new(KIND_NODES);
-    struct answer *answer = answer_new(&answer_sinfo, section);
+    struct answer *answer = answer_new(class, section);
     const char *token = ((struct framed *)answer)->frame.token;
     struct err err = { 0 };
-    struct node node;
     struct buf row;
+    int code;
 
     buf_init(&row, 4096);
     for (int i = 0; i < SINFO_N_FIELDS; i++)
@@ -1234,13 +1236,21 @@ static struct node read_node(const char *state, const char *cpus)
                                      : "N/A",
                    token);
     buf_byte(&row, '\n');
-    assert_int_equal(answer_sinfo.feed(answer, buf_str(&row), &err), 0);
-    assert_int_equal(answer_sinfo.end(answer, &err), 0);
+    assert_int_equal(class->feed(answer, buf_str(&row), &err), 0);
+    code = class->end(answer, &err);
     assert_int_equal(section->nodes.n, 1);
-    node = section->nodes.node[0];
+    *ret = section->nodes.node[0];
     answer_free(answer);
     section_unref(section);
     buf_free(&row);
+    return code;
+}
+
+static struct node read_node(const char *state, const char *cpus)
+{
+    struct node node;
+
+    assert_int_equal(read_sinfo(&answer_sinfo, state, cpus, &node), 0);
     return node;
 }
 
@@ -1255,10 +1265,114 @@ static void a_draining_node_that_is_half_used_is_mixed(void **state)
     assert_int_equal(read_node("allocated+drain", "?").state.base, NODE_ALLOCATED);
 }
 
+/* 20.11 leaves it empty and is asked for StateLong instead. */
+static void a_release_without_complete_states_is_passed_over(void **state)
+{
+    struct node node;
+
+    (void)state;
+    assert_int_equal(read_sinfo(&answer_sinfo, "", "0/8/0/8", &node), -EOPNOTSUPP);
+    assert_int_equal(read_sinfo(&answer_sinfo_older, "", "0/8/0/8", &node), 0);
+    assert_int_equal(node.state.base, NODE_UNKNOWN);
+    assert_int_equal(read_sinfo(&answer_sinfo_older, "draining*", "3/0/5/8", &node), 0);
+    assert_int_equal(node.state.base, NODE_MIXED);
+    assert_int_equal(node.state.flags, NODE_DRAIN | NODE_NOT_RESPONDING);
+}
+
+static void a_release_is_asked_for_the_words_that_it_knows(void **state)
+{
+    struct buf format;
+    struct section *section = section_new(KIND_NODES);
+    struct answer *answer = answer_new(&answer_sinfo_older, section);
+
+    (void)state;
+    buf_init(&format, 4096);
+    answer_sinfo_older.put_format(answer, &format);
+    assert_contains(format.p, ",StateLong:@");
+    assert_int_equal(str_find_str(buf_str(&format), STR("StateComplete")), format.n);
+    buf_free(&format);
+    answer_free(answer);
+    section_unref(section);
+}
+
+/* One row of squeue, of which only the user matters. */
+static struct section *read_squeue(const char *user, const char *user_id)
+{
+    struct section *section = section_new(KIND_JOBS);
+    struct answer *answer = answer_new(&answer_squeue, section);
+    const char *token = ((struct framed *)answer)->frame.token;
+    struct err err = { 0 };
+    struct buf row;
+
+    buf_init(&row, 4096);
+    for (int i = 0; i < SQUEUE_N_FIELDS; i++)
+        buf_printf(&row, "%s%s",
+                   i == SQUEUE_JOB_ID      ? "7"
+                   : i == SQUEUE_USER_NAME ? user
+                   : i == SQUEUE_USER_ID   ? user_id
+                                           : "N/A",
+                   token);
+    buf_byte(&row, '\n');
+    assert_int_equal(answer_squeue.feed(answer, buf_str(&row), &err), 0);
+    assert_int_equal(answer_squeue.end(answer, &err), 0);
+    answer_free(answer);
+    buf_free(&row);
+    return section;
+}
+
+static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
+{
+    static const struct {
+        const char *name, *id, *told;
+    } users[] = {
+        { "nobody", "2001", "2001" },
+        { "", "2001", "2001" },
+        { "alice", "2001", "alice" },
+        { "nobody", "65534", "nobody" },
+        { "nobody", "99", "nobody" },
+        { "", "0", "0" },
+        { "nobody", "1000", "1000" },
+        { "nobody", "N/A", "nobody" },
+        { "", "N/A", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(users); i++) {
+        struct section *section = read_squeue(users[i].name, users[i].id);
+
+        assert_str(section_text(section, section->jobs.job[0].user), users[i].told);
+        section_unref(section);
+    }
+}
+
+static void rpcs_of_users_whom_no_directory_knows_are_kept_apart(void **state)
+{
+    struct section *section =
+        read_text(KIND_DIAG, &answer_sdiag,
+                  "sdiag output at now (1794769240)\n"
+                  "Remote Procedure Call statistics by user\n"
+                  "\tnobody          (    2001) count:6      ave_time:325    total_time:1952\n"
+                  "\tnobody          (    2002) count:7      ave_time:325    total_time:1952\n"
+                  "\tnobody          (   65534) count:8      ave_time:325    total_time:1952\n");
+    const struct diag *diag = &section->diag;
+
+    (void)state;
+    assert_int_equal(diag->n_rpc_by_user, 3);
+    assert_str(section_text(section, diag->rpc_by_user[0].name), "2001");
+    assert_str(section_text(section, diag->rpc_by_user[1].name), "2002");
+    assert_str(section_text(section, diag->rpc_by_user[2].name), "nobody");
+    assert_int_equal(diag->rpc_by_user[1].count, 7);
+    section_unref(section);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_draining_node_that_is_half_used_is_mixed),
+        cmocka_unit_test(a_release_without_complete_states_is_passed_over),
+        cmocka_unit_test(a_release_is_asked_for_the_words_that_it_knows),
+        cmocka_unit_test(a_user_whom_no_directory_knows_is_told_by_his_number),
+        cmocka_unit_test(rpcs_of_users_whom_no_directory_knows_are_kept_apart),
         cmocka_unit_test(each_number_of_sdiag_has_its_place),
         cmocka_unit_test(the_lists_of_sdiag_are_read_row_by_row),
         cmocka_unit_test(what_sdiag_does_not_tell_is_unknown),

@@ -16,7 +16,23 @@ struct scripted {
     unsigned permitted; /* how many may finish */
     int fail_with;      /* errno, 0 = succeed */
     const char *warning;
+    bool leaves_out;      /* a record at every other look, and has nothing new in between */
+    struct section *kept; /* what was said then */
 };
+
+/* Under its lock. */
+static struct section *scripted_section(struct scripted *scripted, enum kind kind)
+{
+    struct section *section = scripted->kept ? section_again(scripted->kept) : section_new(kind);
+
+    scripted->kept = section_unref(scripted->kept);
+    if (scripted->leaves_out && !section->same_as) {
+        section->skipped = 1;
+        scripted->kept = section_ref(section);
+    }
+    section->bytes_read = 100;
+    return section;
+}
 
 static int scripted_read(struct source *source, enum kind kind, int64_t deadline_ns,
                          struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
@@ -36,12 +52,10 @@ static int scripted_read(struct source *source, enum kind kind, int64_t deadline
     code = scripted->fail_with;
     if (scripted->warning)
         snprintf(ret_warning, SOURCE_WARNING, "%s", scripted->warning);
+    if (!code)
+        *ret = scripted_section(scripted, kind);
     pthread_mutex_unlock(&scripted->lock);
-    if (code)
-        return err_set(err, code, "scripted failure");
-    *ret = section_new(kind);
-    (*ret)->bytes_read = 100;
-    return 0;
+    return code ? err_set(err, code, "scripted failure") : 0;
 }
 
 static const struct source_class scripted_class = {
@@ -116,6 +130,7 @@ static int tear_down(void **state)
     pthread_cond_broadcast(&f->scripted.cond);
     pthread_mutex_unlock(&f->scripted.lock);
     refresher_stop(f->refresher);
+    section_unref(f->scripted.kept);
     log_free(f->log);
     close(f->log_fds[0]);
     close(f->log_fds[1]);
@@ -605,6 +620,41 @@ static void what_stays_the_same_is_logged_once_an_hour(void **state)
     assert_int_equal(lines, 3); /* at first, and an hour later */
 }
 
+static void an_outage_of_all_kinds_is_one_line_and_its_end_another(void **state)
+{
+    unsigned kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_DIAG);
+    struct fixture *f = *state;
+    unsigned looks = 0;
+
+    for (int fail_with = ECONNREFUSED;; fail_with = 0) {
+        script(f, fail_with, NULL);
+        assert_false(want(f, kinds, METRIC_TEXT));
+        wait_for_changes(f, looks += 3);
+        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+        refresh_jobs(f); /* once this look has ended, the lines of those before are written */
+        looks++;
+        assert_int_equal(count_lines(f), 1);
+        manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+        if (!fail_with)
+            break;
+    }
+}
+
+static void records_that_are_left_out_of_what_is_said_again_are_no_news(void **state)
+{
+    struct fixture *f = *state;
+    int lines = 0;
+
+    f->scripted.leaves_out = true;
+    for (int i = 0; i < 20; i++) {
+        refresh_jobs(f);
+        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
+        lines += count_lines(f);
+    }
+    assert_int_equal(lines, 1);
+    assert_int_equal(stats_of(f).kinds[KIND_JOBS].skipped, 10);
+}
+
 static void *take_snapshots(void *arg)
 {
     struct fixture *f = arg;
@@ -683,6 +733,8 @@ int main(void)
         CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
         CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
         CASE(what_stays_the_same_is_logged_once_an_hour),
+        CASE(an_outage_of_all_kinds_is_one_line_and_its_end_another),
+        CASE(records_that_are_left_out_of_what_is_said_again_are_no_news),
         CASE(readers_never_meet_a_half_made_snapshot),
         CASE(stopping_ends_a_look_that_hangs),
     };
