@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Helpers that misbehave: shell scripts that play answers which were written before. The real one
+ * is tried on real clusters, in tests/e2e. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "source/sim.h"
+#include "source/source.h"
+#include "source/wire.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOON = 1794225600, ANSWER_MAX = 64 << 20 };
+
+static char directory[] = "/tmp/sonde-test-libslurm-XXXXXX";
+
+static int open_file(const char *name, mode_t mode)
+{
+    char path[200];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* A helper of that release. In the script, `hello` says hello, `ask` waits for a question, and
+ * `play FILE` answers with it. */
+static void put_helper(const char *release, const char *script)
+{
+    static const char prelude[] =
+        "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nplay() { cat \"$1\" >&0; }\n"
+        "hello() { play hello; }\n"
+        "ask() { [ \"$(head -c 24 | wc -c)\" = 24 ] || exit 0; }\n";
+    char name[100];
+    int fd;
+
+    snprintf(name, sizeof(name), "sonde-libslurm-%s", release);
+    fd = open_file(name, 0755);
+    assert_true(write(fd, prelude, strlen(prelude)) > 0);
+    assert_true(write(fd, script, strlen(script)) > 0);
+    close(fd);
+}
+
+static void remove_helper(const char *release)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/sonde-libslurm-%s", directory, release);
+    unlink(path);
+}
+
+static void put_answer(const char *name, enum kind kind, const char *settings)
+{
+    int fd = open_file(name, 0644);
+    struct section *section;
+    struct sim sim;
+    struct err err;
+
+    assert_int_equal(sim_parse(str_of(settings), &sim, &err), 0);
+    section = sim_section(&sim, kind, NOON);
+    assert_int_equal(wire_write_section(fd, section, 1000, STR(""), &err), 0);
+    section_unref(section);
+    close(fd);
+}
+
+static int make_directory(void **state)
+{
+    struct err err;
+    int fd;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    fd = open_file("hello", 0644);
+    assert_int_equal(wire_write_hello(fd, STR("22.05"), &err), 0);
+    close(fd);
+    fd = open_file("unchanged", 0644);
+    assert_int_equal(wire_write_unchanged(fd, &err), 0);
+    close(fd);
+    fd = open_file("error", 0644);
+    assert_int_equal(wire_write_error(fd, EACCES, STR("Access denied"), &err), 0);
+    close(fd);
+    fd = open_file("down", 0644);
+    assert_int_equal(wire_write_error(fd, EREMOTEIO, STR("slurmctld is down"), &err), 0);
+    close(fd);
+    put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
+    put_answer("nodes", KIND_NODES, "nodes=16,jobs=100");
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    DIR *all = opendir(directory);
+    struct dirent *entry;
+
+    (void)state;
+    while ((entry = readdir(all)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(all), entry->d_name, 0);
+    closedir(all);
+    return rmdir(directory);
+}
+
+static struct source *open_source(size_t max_output)
+{
+    struct source_settings settings = {
+        .spec = STR_INIT("libslurm"),
+        .helper_dir = str_of(directory),
+        .conf = STR_INIT("/etc/here/slurm.conf"),
+        .max_output = max_output,
+    };
+    struct source *source = NULL;
+    struct err err;
+
+    assert_int_equal(source_open(&settings, &clock_real, &source, &err), 0);
+    return source;
+}
+
+static int ask(struct source *source, enum kind kind, int64_t seconds, struct section **ret,
+               struct err *err)
+{
+    char warning[SOURCE_WARNING];
+
+    *err = (struct err){ 0 };
+    return source->class->read(source, kind, clock_mono(&clock_real) + seconds * NS_PER_SEC, ret,
+                               warning, err);
+}
+
+static void assert_jobs(struct source *source)
+{
+    struct section *section = NULL;
+    struct err err;
+
+    if (ask(source, KIND_JOBS, 20, &section, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(section->jobs.n > 50);
+    assert_true(section->bytes_read > 1000);
+    section_unref(section);
+}
+
+/* Closes it; nobody that it has started is left. */
+static void close_source(struct source *source)
+{
+    int status;
+
+    source_close(source);
+    assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    remove_helper("22.05");
+    remove_helper("26.05");
+}
+
+static void what_a_helper_tells_becomes_sections(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct source_about about;
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play jobs; ask; play nodes; ask");
+    assert_jobs(source);
+    assert_int_equal(ask(source, KIND_NODES, 20, &section, &err), 0);
+    assert_int_equal(section->nodes.n, 16);
+    section_unref(section);
+    source_tell(source, &about);
+    assert_string_equal(about.door, "libslurm");
+    assert_string_equal(about.interface, "22.05");
+    close_source(source);
+}
+
+static void one_that_lacks_its_library_gives_way_to_an_older_release(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+
+    (void)state;
+    put_helper("26.05", "echo 'cannot open shared object file: libslurm.so.45' >&2; exit 127");
+    put_helper("22.05", "hello; ask; play jobs; ask");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void without_a_library_for_any_the_loaders_words_are_told(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05",
+               "echo 'error while loading shared libraries: libslurm.so.38' >&2; exit 127");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_contains(err.text, "sonde-libslurm-22.05 does not start");
+    assert_contains(err.text, "install the helper");
+    assert_contains(err.text, "libslurm.so.38");
+    put_helper("22.05", "hello; ask; play jobs; ask");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void without_any_helper_it_says_where_it_has_looked(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err = { 0 };
+
+    (void)state;
+    assert_int_equal(source->class->probe(source, &err), -ENOENT);
+    assert_contains(err.text, directory);
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -ENOENT);
+    close_source(source);
+}
+
+static void one_that_exits_while_asked_gives_way_to_another_the_next_time(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("26.05", "hello; ask; echo 'fatal: plugin is of another release' >&2; exit 1");
+    put_helper("22.05", "hello; ask; play jobs; ask");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_contains(err.text, "another release");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void one_that_dies_in_the_middle_of_a_record_is_started_again(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; if [ -e again ]; then play jobs; ask; fi\n"
+                        ": >again; head -c 5000 jobs >&0; kill -9 $$");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_contains(err.text, "signal 9");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void one_that_talks_nonsense_is_an_error_at_once(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "echo 'Usage: nothing that you would know' >&0; cat");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    put_helper("22.05", "hello; ask; cat /dev/zero >&0");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    put_helper("22.05", "hello; ask; play hello; cat");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    put_helper("22.05", "hello; ask; play unchanged; cat"); /* since nothing */
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    close_source(source);
+}
+
+static void one_that_hangs_is_killed_with_its_children(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    int64_t began = clock_mono(&clock_real);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; trap '' TERM; sleep 1000 & sleep 1000");
+    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
+    assert_contains(err.text, "--slurm.timeout (1 s)");
+    put_helper("22.05", "sleep 1000"); /* before it has said hello */
+    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    close_source(source);
+}
+
+static void one_that_waits_for_slurm_conf_is_explained(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; echo 'error: unable to status file /etc/slurm/slurm.conf: No "
+                        "such file or directory, retrying' >&2; sleep 1000");
+    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    assert_contains(err.text, "--slurm.conf");
+    assert_contains(err.text, "No such file");
+    close_source(source);
+}
+
+static void floods_have_a_ceiling(void **state)
+{
+    struct source *source = open_source(20000);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play jobs; cat");
+    put_answer("jobs", KIND_JOBS, "nodes=16,jobs=1000");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EFBIG);
+    assert_contains(err.text, "--slurm.max-answer");
+    put_helper("22.05", "hello; ask; yes 'error: no end' >&2");
+    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    assert_contains(err.text, "no end");
+    close_source(source);
+    put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
+}
+
+static void one_that_dies_unasked_is_replaced_before_it_is_missed(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    siginfo_t info;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play jobs");
+    assert_jobs(source);
+    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void when_slurm_fails_the_next_helper_reads_its_configuration_anew(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play down; ask; play nodes");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    put_helper("26.05", "hello; ask; play jobs; ask");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("26.05", "hello; ask; play down; ask");
+    put_helper("22.05", "hello; ask; play jobs; ask");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void a_refusal_by_slurm_is_told_and_the_helper_stays(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play error; ask; play jobs; ask");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EACCES);
+    assert_string_equal(err.text, "Access denied");
+    assert_jobs(source);
+    close_source(source);
+}
+
+static void no_change_gives_the_same_facts_again(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *first, *second;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; play jobs; ask; play unchanged; ask");
+    assert_int_equal(ask(source, KIND_JOBS, 20, &first, &err), 0);
+    assert_int_equal(ask(source, KIND_JOBS, 20, &second, &err), 0);
+    assert_ptr_equal(second->same_as, first);
+    assert_ptr_equal(second->jobs.job, first->jobs.job);
+    assert_true(second->bytes_read < 100);
+    section_unref(first);
+    assert_true(second->jobs.n > 50);
+    section_unref(second);
+    close_source(source);
+}
+
+static void a_read_ends_when_it_is_cancelled(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct section *section;
+    struct err err;
+
+    (void)state;
+    put_helper("22.05", "hello; ask; sleep 1000");
+    atomic_store(&source->cancelled, true);
+    assert_int_equal(ask(source, KIND_JOBS, 1000, &section, &err), -ECANCELED);
+    close_source(source);
+}
+
+static void a_helper_gets_its_socket_and_slurm_conf_and_nothing_else(void **state)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    int leak = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+    char said[100] = "", path[200];
+    FILE *file;
+
+    (void)state;
+    put_helper("22.05", "(cd /proc/$$/fd && echo $SLURM_CONF *) >said; hello; ask; play jobs; ask");
+    assert_jobs(source);
+    snprintf(path, sizeof(path), "%s/said", directory);
+    file = fopen(path, "r");
+    assert_non_null(fgets(said, sizeof(said), file));
+    fclose(file);
+    /* and the script itself, which the shell reads from 10 or 255 */
+    assert_contains(said, "/etc/here/slurm.conf 0 1");
+    assert_null(strstr(said, " 3"));
+    close(leak);
+    close_source(source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_helper_tells_becomes_sections),
+        cmocka_unit_test(one_that_lacks_its_library_gives_way_to_an_older_release),
+        cmocka_unit_test(without_a_library_for_any_the_loaders_words_are_told),
+        cmocka_unit_test(without_any_helper_it_says_where_it_has_looked),
+        cmocka_unit_test(one_that_exits_while_asked_gives_way_to_another_the_next_time),
+        cmocka_unit_test(one_that_dies_in_the_middle_of_a_record_is_started_again),
+        cmocka_unit_test(one_that_talks_nonsense_is_an_error_at_once),
+        cmocka_unit_test(one_that_hangs_is_killed_with_its_children),
+        cmocka_unit_test(one_that_waits_for_slurm_conf_is_explained),
+        cmocka_unit_test(floods_have_a_ceiling),
+        cmocka_unit_test(one_that_dies_unasked_is_replaced_before_it_is_missed),
+        cmocka_unit_test(when_slurm_fails_the_next_helper_reads_its_configuration_anew),
+        cmocka_unit_test(one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time),
+        cmocka_unit_test(a_refusal_by_slurm_is_told_and_the_helper_stays),
+        cmocka_unit_test(no_change_gives_the_same_facts_again),
+        cmocka_unit_test(a_read_ends_when_it_is_cancelled),
+        cmocka_unit_test(a_helper_gets_its_socket_and_slurm_conf_and_nothing_else),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
