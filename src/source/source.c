@@ -11,7 +11,7 @@ static const struct {
 } sources[] = {
     { STR_INIT("libslurm"), source_open_libslurm }, { STR_INIT("rest"), source_open_rest },
     { STR_INIT("json"), source_open_json },         { STR_INIT("cli"), source_open_cli },
-    { STR_INIT("sim"), source_open_sim },
+    { STR_INIT("replay"), source_open_replay },     { STR_INIT("sim"), source_open_sim },
 };
 
 struct str source_details(const struct source_settings *settings)
