@@ -96,7 +96,7 @@ static struct str spec_of(const struct source_options *options)
         return options->source;
     if (has_commands(options))
         return STR("cli");
-    return options->cli_fallback ? STR("cli") : STR("json");
+    return options->cli_fallback ? STR("auto") : STR("json");
 }
 
 struct source_settings source_options_settings(const struct source_options *options)

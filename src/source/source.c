@@ -9,9 +9,10 @@ static const struct {
     int (*open)(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err);
 } sources[] = {
-    { STR_INIT("libslurm"), source_open_libslurm }, { STR_INIT("rest"), source_open_rest },
-    { STR_INIT("json"), source_open_json },         { STR_INIT("cli"), source_open_cli },
-    { STR_INIT("replay"), source_open_replay },     { STR_INIT("sim"), source_open_sim },
+    { STR_INIT("auto"), source_open_auto }, { STR_INIT("libslurm"), source_open_libslurm },
+    { STR_INIT("rest"), source_open_rest }, { STR_INIT("json"), source_open_json },
+    { STR_INIT("cli"), source_open_cli },   { STR_INIT("replay"), source_open_replay },
+    { STR_INIT("sim"), source_open_sim },
 };
 
 struct str source_details(const struct source_settings *settings)

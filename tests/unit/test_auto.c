@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which door is chosen, and when another one is: on doors that open and shut at the test's word. */
+#include "manual_clock.h"
+#include "test.h"
+
+#include "source/source.h"
+
+enum { LIBSLURM, REST, JSON, CLI, DOORS };
+
+struct stand_in {
+    struct source source;
+    int door;
+};
+
+/* What the doors do now; static, as they are opened by source_open_auto itself. */
+static struct {
+    bool is_missing;       /* probe says so */
+    int code;              /* of a read: 0, or an errno */
+    unsigned lacks;        /* KIND_BITs that it cannot tell */
+    int64_t takes_ns;      /* before it answers, on the test's clock: real time */
+    unsigned reads;        /* so far */
+    int64_t last_patience; /* what the last read was given, ns */
+    bool is_open;
+    struct source *source;
+} script[DOORS];
+
+static int stand_in_read(struct source *source, enum kind kind, int64_t deadline_ns,
+                         struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
+{
+    int door = ((struct stand_in *)source)->door;
+    int64_t now = clock_mono(&clock_real), until = now + script[door].takes_ns;
+
+    (void)ret_warning;
+    script[door].reads++;
+    script[door].last_patience = deadline_ns - now;
+    while (clock_mono(&clock_real) < until)
+        ;
+    if (atomic_load(&source->cancelled))
+        return err_set(err, ECANCELED, "cancelled");
+    if (script[door].lacks & KIND_BIT(kind))
+        return err_set(err, EOPNOTSUPP, "door %d cannot tell", door);
+    if (script[door].code)
+        return err_set(err, script[door].code, "door %d is shut", door);
+    *ret = section_new(kind);
+    return 0;
+}
+
+static void stand_in_close(struct source *source)
+{
+    script[((struct stand_in *)source)->door].is_open = false;
+    free(source);
+}
+
+static int stand_in_probe(const struct source *source, struct err *err)
+{
+    int door = ((const struct stand_in *)source)->door;
+
+    return script[door].is_missing ? err_set(err, ENOENT, "door %d is not there", door) : 0;
+}
+
+static void stand_in_tell(const struct source *source, struct source_about *about)
+{
+    snprintf(about->interface, sizeof(about->interface), "v%d",
+             ((const struct stand_in *)source)->door);
+}
+
+static const struct source_class stand_in_classes[DOORS] = {
+#define CLASS(word)                                                                                \
+    {                                                                                              \
+        .name = word, .kinds = (1u << KIND_TRACES) - 1, .read = stand_in_read,                     \
+        .close = stand_in_close, .probe = stand_in_probe, .tell = stand_in_tell                    \
+    }
+    CLASS("libslurm"),
+    CLASS("rest"),
+    CLASS("json"),
+    CLASS("cli"),
+};
+
+static int open_stand_in(int door, struct source **ret)
+{
+    struct stand_in *stand_in = heap_alloc(sizeof(*stand_in));
+
+    stand_in->source.class = &stand_in_classes[door];
+    stand_in->door = door;
+    script[door].is_open = true;
+    script[door].source = *ret = &stand_in->source;
+    return 0;
+}
+
+#define OPENS(name, door)                                                                          \
+    int source_open_##name(const struct source_settings *settings, const struct clock *clock,      \
+                           struct source **ret, struct err *err)                                   \
+    {                                                                                              \
+        (void)settings;                                                                            \
+        (void)clock;                                                                               \
+        (void)err;                                                                                 \
+        return open_stand_in(door, ret);                                                           \
+    }
+
+OPENS(libslurm, LIBSLURM)
+OPENS(rest, REST)
+OPENS(json, JSON)
+OPENS(cli, CLI)
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(script, 0, sizeof(script));
+    return 0;
+}
+
+static struct source *open_auto(struct source_settings settings)
+{
+    struct source *source;
+    struct err err;
+
+    if (source_open_auto(&settings, &clock_real, &source, &err) < 0)
+        fail_msg("%s", err.text);
+    return source;
+}
+
+static const struct source_settings with_url = { .rest_url = STR_INIT("http://localhost:6820") };
+
+static int read_kind(struct source *source, enum kind kind, struct err *err)
+{
+    char warning[SOURCE_WARNING] = "";
+    struct section *section = NULL;
+    int code = source->class->read(source, kind, clock_mono(&clock_real) + 8 * NS_PER_SEC, &section,
+                                   warning, err);
+
+    if (code == 0)
+        assert_int_equal(section->kind, kind);
+    section_unref(section);
+    return code;
+}
+
+static void assert_door(const struct source *source, const char *door, const char *reason)
+{
+    struct source_about about;
+
+    source_tell(source, &about);
+    assert_string_equal(about.door, door);
+    assert_string_equal(about.reason, reason);
+}
+
+static void the_first_door_that_answers_is_taken_and_the_reason_said(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct source_about about;
+    struct err err;
+
+    (void)state;
+    assert_door(source, "none", "");
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_door(source, "libslurm", "first choice");
+    source_tell(source, &about);
+    assert_string_equal(about.interface, "v0");
+    assert_int_equal(script[REST].reads + script[JSON].reads + script[CLI].reads, 0);
+    source_close(source);
+    for (int i = 0; i < DOORS; i++)
+        assert_false(script[i].is_open);
+}
+
+static void doors_that_are_shut_or_missing_are_passed_and_named(void **state)
+{
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    script[REST].code = ECONNREFUSED;
+    source = open_auto(with_url);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "json", "libslurm: door 0 is not there; rest: door 1 is shut");
+    assert_int_equal(script[LIBSLURM].reads, 0);
+    source_close(source);
+}
+
+static void rest_needs_a_url_and_a_prefix_needs_commands(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ .prefix = STR_INIT("ssh a") });
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "json",
+                "libslurm: --slurm.prefix is for commands; rest: there is no --slurm.rest-url");
+    source_close(source);
+}
+
+static void when_no_door_opens_the_error_names_each(void **state)
+{
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < DOORS; i++)
+        script[i].code = EREMOTEIO;
+    script[LIBSLURM].is_missing = true;
+    source = open_auto((struct source_settings){ 0 });
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), -EREMOTEIO);
+    assert_string_equal(err.text,
+                        "no door into Slurm is open. libslurm: door 0 is not there; rest: "
+                        "there is no --slurm.rest-url; json: door 2 is shut; cli: door 3 "
+                        "is shut");
+    assert_door(source, "none", "");
+    script[CLI].code = 0;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "cli",
+                "libslurm: door 0 is not there; rest: there is no --slurm.rest-url; json: door 2 "
+                "is shut");
+    source_close(source);
+}
+
+static void a_door_is_left_when_it_keeps_failing_and_not_before(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ 0 });
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    script[LIBSLURM].code = EPIPE;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -EPIPE);
+        assert_door(source, "libslurm", "first choice");
+    }
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "json", "libslurm: door 0 is shut; rest: there is no --slurm.rest-url");
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_int_equal(script[JSON].reads, 2);
+    source_close(source);
+}
+
+static void a_door_that_answers_one_kind_and_not_the_next_is_left_at_once(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ 0 });
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    assert_int_equal(read_kind(source, KIND_CONFIG, &err), 0);
+    script[JSON].code = EBADMSG;
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_door(source, "cli",
+                "libslurm: door 0 is not there; rest: there is no --slurm.rest-url; json: door 2 "
+                "is shut");
+    source_close(source);
+}
+
+static void a_better_door_is_taken_again_soon_after_it_works(void **state)
+{
+    struct manual_clock clock;
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    manual_clock_init(&clock, 0, 0);
+    script[LIBSLURM].code = EPIPE;
+    if (source_open_auto(&(struct source_settings){ 0 }, &clock.clock, &source, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[LIBSLURM].reads, 1);
+    manual_clock_advance(&clock, 10 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[LIBSLURM].reads, 2);
+    assert_in_range((uint64_t)script[LIBSLURM].last_patience, 1, NS_PER_SEC);
+    manual_clock_advance(&clock, 10 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[LIBSLURM].reads, 2);
+    script[LIBSLURM].code = 0;
+    manual_clock_advance(&clock, 10 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(script[LIBSLURM].reads, 2);
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_door(source, "libslurm", "it works again");
+    source_close(source);
+    manual_clock_destroy(&clock);
+}
+
+static void a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_own(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ 0 });
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    for (int i = 0; i < DOORS; i++)
+        script[i].code = EREMOTEIO;
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -EREMOTEIO);
+        assert_string_equal(err.text, "door 0 is shut");
+    }
+    assert_door(source, "libslurm", "first choice");
+    assert_int_equal(script[CLI].reads, 2);
+    for (int i = 0; i < DOORS; i++)
+        script[i].code = 0;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "libslurm", "first choice");
+    source_close(source);
+}
+
+static void what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    script[REST].lacks = KIND_BIT(KIND_SHARES);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "rest", "libslurm: door 0 is not there");
+    assert_int_equal(script[REST].reads, 3);
+    assert_int_equal(script[JSON].reads, 2);
+    script[JSON].code = script[CLI].code = ENOENT;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(read_kind(source, KIND_SHARES, &err), -ENOENT);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), -EOPNOTSUPP);
+    source_close(source);
+}
+
+static void a_door_that_hangs_leaves_time_to_the_others(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < DOORS; i++)
+        script[i].code = ETIMEDOUT;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), -ETIMEDOUT);
+    assert_in_range((uint64_t)script[LIBSLURM].last_patience, NS_PER_SEC, 2 * NS_PER_SEC);
+    assert_in_range((uint64_t)script[CLI].last_patience, 7 * NS_PER_SEC, 8 * NS_PER_SEC);
+    source_close(source);
+}
+
+static void
+while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried(void **state)
+{
+    static const bool is_shared[] = { false, false, true, false, false, true };
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    for (int i = 0; i < DOORS; i++)
+        script[i].code = ETIMEDOUT;
+    for (size_t i = 0; i < COUNT(is_shared); i++) {
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -ETIMEDOUT);
+        assert_int_equal(script[LIBSLURM].last_patience < 3 * NS_PER_SEC, is_shared[i]);
+    }
+    source_close(source);
+}
+
+static void json_that_takes_long_gives_way_to_text(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ 0 });
+    struct source_about about;
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    script[JSON].takes_ns = 21 * NS_PER_SEC / 10;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    source_tell(source, &about);
+    assert_string_equal(about.door, "cli");
+    assert_non_null(strstr(about.reason, "json: a look at the jobs took 2.1 s"));
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[JSON].reads, 2);
+    source_close(source);
+}
+
+static void json_comes_back_if_the_text_cannot_be_had(void **state)
+{
+    struct source *source = open_auto((struct source_settings){ 0 });
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    script[JSON].takes_ns = 21 * NS_PER_SEC / 10;
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    script[CLI].code = EBADMSG;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -EBADMSG);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[CLI].reads, 3);
+    source_close(source);
+}
+
+static struct source *open_with(struct manual_clock *clock, struct source_settings settings)
+{
+    struct source *source;
+    struct err err;
+
+    manual_clock_init(clock, 0, 0);
+    if (source_open_auto(&settings, &clock->clock, &source, &err) < 0)
+        fail_msg("%s", err.text);
+    return source;
+}
+
+static void json_does_not_pay_for_a_better_door_that_hangs(void **state)
+{
+    struct manual_clock clock;
+    struct source *source = open_with(&clock, (struct source_settings){ 0 });
+    struct source_about about;
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].code = ETIMEDOUT;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    script[LIBSLURM].takes_ns = 21 * NS_PER_SEC / 10;
+    manual_clock_advance(&clock, 10 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(script[LIBSLURM].reads, 2);
+    source_tell(source, &about);
+    assert_string_equal(about.door, "json");
+    source_close(source);
+    manual_clock_destroy(&clock);
+}
+
+static void a_better_door_that_fails_again_is_left_at_once_and_tried_less_often(void **state)
+{
+    struct manual_clock clock;
+    struct source *source = open_with(&clock, (struct source_settings){ 0 });
+    static const struct {
+        int64_t seconds;
+        unsigned reads;
+    } trials[] = { { 10, 2 }, { 10, 0 }, { 10, 2 }, { 30, 0 }, { 10, 2 } };
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].lacks = KIND_BIT(KIND_JOBS);
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    /* Fails for the jobs, works for the nodes. */
+    for (size_t i = 0; i < COUNT(trials); i++) {
+        unsigned before = script[LIBSLURM].reads;
+
+        manual_clock_advance(&clock, trials[i].seconds * NS_PER_SEC);
+        assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+        assert_int_equal(script[LIBSLURM].reads - before, trials[i].reads);
+    }
+    /* It works for good, */
+    script[LIBSLURM].lacks = 0;
+    manual_clock_advance(&clock, 320 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_door(source, "libslurm", "it works again");
+    /* but not for the jobs after all. */
+    script[LIBSLURM].code = EPIPE;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    /* Long afterwards, all is forgiven. */
+    script[LIBSLURM].code = 0;
+    manual_clock_advance(&clock, 320 * NS_PER_SEC);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+        manual_clock_advance(&clock, 320 * NS_PER_SEC);
+    }
+    script[LIBSLURM].code = EPIPE;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -EPIPE);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    script[LIBSLURM].code = 0;
+    manual_clock_advance(&clock, 10 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "libslurm", "it works again");
+    assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
+    assert_in_range((uint64_t)script[LIBSLURM].last_patience, 7 * NS_PER_SEC, 8 * NS_PER_SEC);
+    source_close(source);
+    manual_clock_destroy(&clock);
+}
+
+static void what_was_asked_of_another_door_goes_back_to_the_one_for_all(void **state)
+{
+    struct manual_clock clock;
+    struct source *source = open_with(&clock, with_url);
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    script[REST].lacks = KIND_BIT(KIND_SHARES);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    script[REST].lacks = 0;
+    script[REST].code = EREMOTEIO;
+    manual_clock_advance(&clock, 320 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(script[REST].reads, 3);
+    assert_int_equal(script[JSON].reads, 2);
+    script[REST].code = 0;
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(script[JSON].reads, 3);
+    manual_clock_advance(&clock, 320 * NS_PER_SEC);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(read_kind(source, KIND_SHARES, &err), 0);
+    assert_int_equal(script[JSON].reads, 3);
+    source_close(source);
+    manual_clock_destroy(&clock);
+}
+
+static void a_better_door_that_is_slow_is_better_than_none(void **state)
+{
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    script[LIBSLURM].is_missing = true;
+    script[REST].code = script[JSON].code = ETIMEDOUT;
+    source = open_auto(with_url);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    script[REST].code = 0; /* it has not been tried again yet */
+    script[CLI].code = ENOENT;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), -ENOENT);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_in_range((uint64_t)script[REST].last_patience, 3 * NS_PER_SEC, 4 * NS_PER_SEC);
+    assert_door(source, "rest", "libslurm: door 0 is not there");
+    source_close(source);
+}
+
+static void who_cancels_it_cancels_every_door(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    source_cancel(source);
+    for (int i = 0; i < DOORS; i++)
+        assert_true(atomic_load(&script[i].source->cancelled));
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), -ECANCELED);
+    assert_int_equal(script[REST].reads, 0);
+    source_close(source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_first_door_that_answers_is_taken_and_the_reason_said, set_up),
+        cmocka_unit_test_setup(doors_that_are_shut_or_missing_are_passed_and_named, set_up),
+        cmocka_unit_test_setup(rest_needs_a_url_and_a_prefix_needs_commands, set_up),
+        cmocka_unit_test_setup(when_no_door_opens_the_error_names_each, set_up),
+        cmocka_unit_test_setup(a_door_that_answers_one_kind_and_not_the_next_is_left_at_once,
+                               set_up),
+        cmocka_unit_test_setup(a_better_door_is_taken_again_soon_after_it_works, set_up),
+        cmocka_unit_test_setup(a_door_is_left_when_it_keeps_failing_and_not_before, set_up),
+        cmocka_unit_test_setup(
+            a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_own, set_up),
+        cmocka_unit_test_setup(what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else,
+                               set_up),
+        cmocka_unit_test_setup(a_door_that_hangs_leaves_time_to_the_others, set_up),
+        cmocka_unit_test_setup(
+            while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried, set_up),
+        cmocka_unit_test_setup(json_that_takes_long_gives_way_to_text, set_up),
+        cmocka_unit_test_setup(json_comes_back_if_the_text_cannot_be_had, set_up),
+        cmocka_unit_test_setup(json_does_not_pay_for_a_better_door_that_hangs, set_up),
+        cmocka_unit_test_setup(a_better_door_that_fails_again_is_left_at_once_and_tried_less_often,
+                               set_up),
+        cmocka_unit_test_setup(what_was_asked_of_another_door_goes_back_to_the_one_for_all, set_up),
+        cmocka_unit_test_setup(a_better_door_that_is_slow_is_better_than_none, set_up),
+        cmocka_unit_test_setup(who_cancels_it_cancels_every_door, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
