@@ -6,16 +6,18 @@ for squeue, AllocTRES for GresUsed, sacctmgr and the jobs themselves for scontro
 choice of field would show.
 """
 import collections
+import contextlib
 import os
 import pathlib
 import re
 import secrets
 import shlex
 import subprocess
+import tempfile
 import time
 import unittest
 
-from sonde import ROOT, wait_until
+from sonde import BUILD, ROOT, wait_until
 
 SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 
@@ -28,22 +30,25 @@ def sandbox(suite, command, *arguments, **options):
 class Slurm:
     """One suite's cluster, up and seeded; ended at the end unless it was up before."""
 
-    def __init__(self, suite):
-        self.suite = suite
-        self.was_up = sandbox(suite, "status").returncode == 0
-        for command in ("up", "seed"):
-            done = sandbox(suite, command)
+    def __init__(self, suite, name=None, conf=None):
+        self.suite, self.name = suite, name
+        self.was_up = self.sandbox("status").returncode == 0
+        for command, *flags in (("up", *(["--conf", conf] if conf else [])), ("seed",)):
+            done = self.sandbox(command, *flags)
             if done.returncode == 3:
                 raise unittest.SkipTest(f"no sandbox here: {done.stderr or done.stdout}")
             assert done.returncode == 0, f"sandbox {command}: {done.stdout}{done.stderr}"
         self.env = {}
-        for line in sandbox(suite, "env").stdout.splitlines():
+        for line in self.sandbox("env").stdout.splitlines():
             name, value = shlex.split(line)[0].split("=", 1)
             self.env[name] = value
         self.release = tuple(int(part) for part in self.env["SANDBOX_SLURM_VERSION"].split(".")[:2])
 
+    def sandbox(self, command, *arguments, **options):
+        return sandbox(self.suite, command, *(["--name", self.name] if self.name else []), *arguments, **options)
+
     def run(self, *command, user="root", check=True, **options):
-        done = sandbox(self.suite, "shell", "--user", user, "--", *command, **options)
+        done = self.sandbox("shell", "--user", user, "--", *command, **options)
         assert not check or done.returncode == 0, f"{command}: {done.stderr}"
         return done
 
@@ -71,9 +76,78 @@ class Slurm:
         target.chmod(0o755)
         return target
 
+    def write_helper(self, directory):
+        """The same for the helper of this release, which is copied with its libslurm to where both are seen inside."""
+        name = f"sonde-libslurm-{self.release[0]}.{self.release[1]:02}"
+        helper = BUILD / "src" / name
+        assert helper.exists(), f"{helper} is not built: ./check builds it with -Dlibslurm_prefix"
+        loader = subprocess.run(["ldd", helper], capture_output=True, text=True).stdout
+        library = pathlib.Path(re.search(r"=> (/\S*/libslurm\.so\.\d+)", loader)[1])
+        place = self.inside("helper")
+        for file in (helper, library):
+            self.run("sh", "-c", 'mkdir -p "$1" && cat >"$1/$2.new" && chmod 755 "$1/$2.new" && mv "$1/$2.new" "$1/$2"',
+                     "sh", place, file.name, input=file.read_bytes().decode(errors="surrogateescape"))
+        target = self.write_command(directory, name)
+        target.write_text(target.read_text().replace(
+            f"/usr/bin/{name}", f"/usr/bin/env LD_LIBRARY_PATH={place} {place}/{name}"))
+        return target
+
+    def starter_as(self, user, directory):
+        """What starts a command as that user, with what it takes to enter the sandbox by the commands that are put into
+        the directory; so that Slurm and sonde both see that user."""
+        capabilities = "+sys_admin,+sys_chroot,+sys_ptrace,+dac_override"
+        pathlib.Path(directory).chmod(0o755)
+        for command in ("squeue", "sinfo", "scontrol", "sdiag", "sshare"):
+            self.write_command(directory, command)
+        number = self.run("id", "-u", user).stdout.strip()
+        return ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups", f"--inh-caps={capabilities}",
+                f"--ambient-caps={capabilities}"]
+
+    @contextlib.contextmanager
+    def private_data(self, words):
+        config = pathlib.Path(self.env["SANDBOX_STATE"], "etc/slurm.conf")
+        text = config.read_text()
+
+        def set_to(lines, told):
+            config.write_text(text + lines)
+            self.run("scontrol", "reconfigure")
+            setting = re.compile(rf"^PrivateData *= {told}$", re.M)
+            wait_until(lambda: setting.search(self.run("scontrol", "show", "config").stdout), "it is in force")
+        try:
+            set_to(f"PrivateData={words}\n", words)
+            yield
+        finally:
+            set_to("", "none")
+
     def end(self):
         if not self.was_up:
-            sandbox(self.suite, "down")
+            self.sandbox("down")
+
+
+class OwnSlurm(Slurm):
+    """A cluster of a test's own, beside the others, whose daemons it may end and start."""
+
+    def __init__(self, suite, name, lines):
+        """With these lines in slurm.conf."""
+        os.environ["SANDBOX_NO_CGROUP"] = "1"  # its jobs may have the ids of those of another cluster
+        sandbox(suite, "down", "--name", name)
+        with tempfile.NamedTemporaryFile("w") as conf:
+            conf.write(lines)
+            conf.flush()
+            super().__init__(suite, name, conf.name)
+        self.conf = pathlib.Path(self.env["SANDBOX_STATE"], "etc/slurm.conf")
+
+    def pid(self, daemon):
+        return pathlib.Path(self.env["SANDBOX_STATE"], "run", f"{daemon}.pid").read_text().strip()
+
+    def signal(self, daemon, name):
+        pid = self.pid(daemon)
+        self.run("kill", f"-{name}", pid)
+        if name in ("KILL", "TERM"):
+            wait_until(lambda: self.run("kill", "-0", pid, check=False).returncode, f"{daemon} has ended")
+
+    def start(self, daemon, *env):
+        self.run("env", *env, "/src/tests/sandbox/cluster", f"start_{daemon}", "/sandbox")
 
 
 def pairs(text):

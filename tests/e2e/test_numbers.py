@@ -176,36 +176,12 @@ class Numbers:
             self.assertEqual(found[f"slurm_proc_{name}"], {of_user: value}, name)
         self.assertEqual(found["slurm_proc_pid"], {(("jobid", str(job_id)), ("hostname", "c1")): 4711})
 
-    @contextlib.contextmanager
-    def private_data(self, words):
-        config = pathlib.Path(self.slurm.env["SANDBOX_STATE"], "etc/slurm.conf")
-        text = config.read_text()
-
-        def set_to(lines, told):
-            config.write_text(text + lines)
-            self.slurm.run("scontrol", "reconfigure")
-            setting = re.compile(rf"^PrivateData *= {told}$", re.M)
-            wait_until(lambda: setting.search(self.slurm.run("scontrol", "show", "config").stdout), "it is in force")
-        try:
-            set_to(f"PrivateData={words}\n", words)
-            yield
-        finally:
-            set_to("", "none")
-
     def exporter_as(self, user):
-        """Not root, but with what it takes to enter the sandbox; so that Slurm and sonde both see that user."""
-        capabilities = "+sys_admin,+sys_chroot,+sys_ptrace,+dac_override"
         directory = self.enterContext(tempfile.TemporaryDirectory())
-        pathlib.Path(directory).chmod(0o755)
-        for command in ("squeue", "sinfo", "scontrol", "sdiag", "sshare"):
-            self.slurm.write_command(directory, command)
-        number = self.slurm.run("id", "-u", user).stdout.strip()
-        return self.another_exporter(path=directory, starter=[
-            "setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups", f"--inh-caps={capabilities}",
-            f"--ambient-caps={capabilities}"])
+        return self.another_exporter(path=directory, starter=self.slurm.starter_as(user, directory))
 
     def test_what_private_data_hides_is_told(self):
-        with self.private_data("jobs"):
+        with self.slurm.private_data("jobs"):
             for user, hidden in (("root", {}), ("dave", {}), ("monitor", {"jobs": 1})):  # dave is an operator
                 exporter = self.exporter_as(user)
                 found = exporter.metrics().families()

@@ -101,6 +101,49 @@ def numbers(text):
     return sorted(re.sub(r"\{.*\}", "", line) for line in text.splitlines() if not line.startswith("#"))
 
 
+class Replayed(unittest.TestCase):
+    """What sonde admin record has written down, played back."""
+
+    STILL = {"SONDE_CLOCK": "1800000000"}  # times come out as they went in
+
+    def play(self, *flags):
+        """Two exporters: on what Slurm answered, and on a recording of it."""
+        commands = self.enterContext(replay(HERE / "slurm-24.11"))
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        recorded = subprocess.run(
+            [SONDE, "admin", "record", "--source=cli", *flags, f"{directory}/recording"], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=dict(os.environ, **self.STILL, PATH=f"{commands.path}:{os.environ['PATH']}"))
+        self.assertEqual(recorded.returncode, 0, recorded.stdout)
+        self.assertNotIn("could not be had", recorded.stdout)
+        sources = ["cli", f"replay:{directory}/recording"]
+        return [self.enterContext(Exporter("--trace.enabled", f"--source={source}", path=commands.path, env=self.STILL))
+                for source in sources]
+
+    def collect(self, exporter, name):
+        answer = exporter.get(f"/metrics?collect[]={name}")
+        self.assertEqual(answer.status, 200, answer.text)
+        return lasting(answer.text, self_names())
+
+    def test_a_recording_tells_what_slurm_told(self):
+        slurm, recording = self.play()
+        for name in collector_names():
+            with self.subTest(collector=name):
+                self.assertEqual(self.collect(slurm, name), self.collect(recording, name))
+
+    def test_an_anonymised_one_has_the_same_numbers_and_none_of_the_names(self):
+        slurm, recording = self.play("--anonymise")
+        names = r"\b(alice|bob|carol|dave|erin|mallory|physics|chemistry)\b"
+        found = set()
+        for name in collector_names():
+            with self.subTest(collector=name):
+                told, replaced = self.collect(slurm, name), self.collect(recording, name)
+                found.update(re.findall(names, told))
+                self.assertNotRegex(replaced, names)
+                self.assertEqual(numbers(told), numbers(replaced))
+        self.assertGreater(len(found), 4)
+
+
 class Docs(unittest.TestCase):
     def test_the_list_of_metrics_is_current(self):
         made = subprocess.run([BUILD / "tests/golden/metrics_doc"], check=True, capture_output=True, text=True)

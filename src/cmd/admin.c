@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sonde admin: what an administrator does once, or when something is wrong. */
+#include "cmd/admin.h"
+
+#include "base/process.h"
+#include "base/str.h"
+#include "cmd/commands.h"
+
+static const struct command table[] = {
+    { "doctor", "check which doors into Slurm work here, and what to do", NULL, admin_doctor },
+    { "record", "write down what Slurm tells, to be played back later", NULL, admin_record },
+};
+
+static const struct commands commands = {
+    "sonde admin",
+    "What an administrator does once, or when something is wrong.",
+    table,
+    COUNT(table),
+};
+
+void admin_block_signals(sigset_t *ret)
+{
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+    sigemptyset(ret);
+    sigaddset(ret, SIGUSR1);
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        struct sigaction action;
+
+        if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(ret, ends[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, ret, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+    int status;
+
+    process_keep_standard_fds();
+    command = commands_choose(&commands, argc, argv, &status);
+    return command ? command->run(argc - 1, argv + 1) : status;
+}

@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""sonde admin: its commands, and what the doctor says of sites in every condition.
+
+SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
+"""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from slurm import SUITES, Slurm
+from sonde import DEADLINE, SONDE, FakeCommands, job, node, wait_until
+
+VERSION = "[ \"$1\" != --version ] || { echo 'slurm 22.05.8'; exit; }\n"
+GOOD_SDIAG = "answer \"sdiag output at now ($(date +%s))\\nData since then (1699999999)\\n\""
+NO_MUNGE = "--munge-socket=/nonexistent"
+
+
+def run_admin(*arguments, path=None, env=None, starter=()):
+    environment = dict(os.environ, **(env or {}))
+    if path:
+        environment["PATH"] = f"{path}:{environment['PATH']}"
+    return subprocess.run([*starter, SONDE, "admin", *arguments], capture_output=True, text=True, env=environment,
+                          timeout=3 * DEADLINE)
+
+
+class Page:
+    """What the doctor printed, as findings: (mark, name, text, what to do)."""
+
+    LINE = re.compile(r"  (ok  |note|warn|FAIL)  (\S.{11}) (.*)")
+
+    def __init__(self, done):
+        self.text, self.status, self.errors = done.stdout, done.returncode, done.stderr
+        self.findings = []
+        for line in self.text.splitlines():
+            if match := self.LINE.fullmatch(line):
+                self.findings.append([match[1].strip(), match[2].strip(), match[3], ""])
+                column = 2
+            elif line.startswith("              to do: "):
+                self.findings[-1][3] = line[21:]
+                column = 3
+            elif line.startswith(" " * 21):
+                self.findings[-1][column] += " " + line.strip()
+
+    def of(self, name):
+        return [(mark, text, advice) for mark, own, text, advice in self.findings if own == name]
+
+    def one(self, name):
+        found = self.of(name)
+        assert len(found) == 1, f"{name}: {found}\n{self.text}{self.errors}"
+        return found[0]
+
+    def counts(self):
+        marks = [mark for mark, _, _, _ in self.findings]
+        return {mark: marks.count(mark) for mark in ("ok", "note", "warn", "FAIL")}
+
+
+class AdminCommands(unittest.TestCase):
+    def test_sonde_lists_it(self):
+        done = subprocess.run([SONDE, "--help"], capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"(?m)^  admin +\S")
+
+    def test_its_own_help_lists_what_it_can(self):
+        done = run_admin("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"(?m)^  doctor +\S")
+        self.assertRegex(done.stdout, r"(?m)^  record +\S")
+        bare = run_admin()
+        self.assertEqual((bare.returncode, bare.stdout), (2, ""))
+        self.assertEqual(bare.stderr, done.stdout)
+
+    def test_a_misspelt_command_is_guessed(self):
+        done = run_admin("docter")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, 'sonde admin: there is no command "docter"; did you mean "doctor"?\n'))
+        done = run_admin("\033[2Jsomething else")
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("\033", done.stderr)
+        self.assertIn("sonde admin --help lists them", done.stderr)
+
+    def test_the_version_is_that_of_sonde(self):
+        version = subprocess.run([SONDE, "--version"], capture_output=True, text=True).stdout
+        self.assertEqual(run_admin("--version").stdout, version)
+        self.assertEqual(run_admin("doctor", "--version").stdout, version)
+
+    def test_the_man_pages_are_whole(self):
+        for command in ("doctor", "record"):
+            page = run_admin(command, "--man").stdout
+            self.assertIn(f"sonde\\-admin\\-{command} \\- ", page)
+            self.assertIn(".SH EXIT STATUS", page)
+
+    def test_a_wrong_flag_is_neither_a_warning_nor_a_failure(self):
+        done = run_admin("doctor", "--slurm.timeot=1s")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("did you mean --slurm.timeout?", done.stderr)
+
+
+class DoctorOnFakes(unittest.TestCase):
+    maxDiff = None
+
+    def commands(self, squeue=f"answer '{job()}'", sinfo=f"answer '{node()}'", sdiag=GOOD_SDIAG, **others):
+        commands = self.enterContext(FakeCommands(VERSION + squeue, VERSION + sinfo, VERSION + sdiag, **others))
+        pathlib.Path(commands.path).chmod(0o755)
+        return commands
+
+    def doctor(self, *flags, **options):
+        return Page(run_admin("doctor", NO_MUNGE, *flags, **options))
+
+    def assert_page_is_tidy(self, page):
+        for line in page.text.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+            self.assertRegex(line, r"^[ -~]*$")
+        counts = page.counts()
+        self.assertIn(f"{len(page.findings)} findings: {counts['ok']} ok, {counts['note']} note", page.text)
+        self.assertEqual(page.status, 2 if counts["FAIL"] else 1 if counts["warn"] else 0, page.text)
+        for mark, name, text, advice in page.findings:
+            if mark in ("warn", "FAIL") and name != "rest":
+                self.assertTrue(advice or re.search(r"[;:,] ", text), f"{name}: {text}")
+
+    @unittest.skipIf(shutil.which("squeue"), "there is a Slurm here")
+    def test_without_slurm_it_says_what_there_could_be(self):
+        page = self.doctor()
+        self.assert_page_is_tidy(page)
+        self.assertEqual(page.status, 2)
+        mark, _, advice = page.one("doors")
+        self.assertEqual(mark, "FAIL")
+        for way in ("slurm-client", "slurm.conf", "--slurm.prefix", "--slurm.rest-url", "--demo"):
+            self.assertIn(way, advice)
+        self.assertEqual([mark for mark, _, _ in page.of("cli")], ["note"])
+        self.assertEqual(page.of("cluster"), [])
+        self.assertEqual(page.one("munge")[0], "note", "nothing here needs it")
+
+    def test_a_site_that_works_is_fine(self):
+        page = self.doctor("--source=cli", path=self.commands().path)
+        self.assert_page_is_tidy(page)
+        self.assertEqual(page.one("commands")[:2], ("ok", "Slurm 22.05.8"))
+        self.assertRegex(page.of("cli")[0][1], r"^1 nodes in \d.* ms, 1 jobs in \d.* ms, all 8 kinds in .*; CPU \d")
+        self.assertEqual(page.one("cluster")[1], "fake, slurmctld 22.05.8")
+        self.assertEqual(page.one("clock")[0], "ok")
+        self.assertIn("it takes cli", page.one("exporter")[1])
+        self.assertEqual(page.counts()["FAIL"], 0, page.text)
+
+    def test_a_door_that_was_asked_for_and_is_closed_is_a_failure(self):
+        commands = self.commands(squeue="echo 'slurm_load_jobs error: Invalid user id' >&2; exit 1")
+        page = self.doctor("--source=cli", path=commands.path)
+        mark, text, advice = page.one("cli")
+        self.assertEqual(mark, "FAIL")
+        self.assertIn("Invalid user id", text)
+        self.assertIn("by hand", advice)
+        self.assertEqual(page.status, 2)
+
+    def test_slurmrestd_that_is_not_there_is_warned_of(self):
+        page = self.doctor("--slurm.rest-url=http://127.0.0.1:1", path=self.commands().path)
+        self.assertEqual(page.of("rest")[0][0], "warn")
+        self.assertIn("127.0.0.1:1", page.of("rest")[0][1])
+
+    def test_a_hung_squeue_is_bounded_and_leaves_no_child(self):
+        commands = self.commands(squeue="echo $$ >>\"$(dirname \"$0\")/pids\"; exec sleep 1000")
+        began = time.monotonic()
+        page = self.doctor("--slurm.timeout=1s", path=commands.path)
+        self.assertLess(time.monotonic() - began, 12)
+        self.assert_page_is_tidy(page)
+        mark, text, advice = page.one("cli")
+        self.assertEqual(mark, "warn")
+        self.assertIn("--slurm.timeout (1 s)", text)
+        self.assertIn("scontrol ping", advice)
+        self.assertEqual(page.one("doors")[0], "FAIL")
+        self.assert_all_dead(commands)
+
+    def assert_all_dead(self, commands):
+        for pid in pathlib.Path(commands.path, "pids").read_text().split():
+            wait_until(lambda: not os.path.exists(f"/proc/{pid}")
+                       or open(f"/proc/{pid}/stat").read().rsplit(")")[1].split()[0] == "Z", "the hung one is dead")
+
+    def test_an_interrupt_ends_it_at_once_and_leaves_no_child(self):
+        commands = self.commands(sinfo="echo $$ >>\"$(dirname \"$0\")/pids\"; exec sleep 1000")
+        pids = pathlib.Path(commands.path, "pids")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            pids.unlink(missing_ok=True)
+            process = subprocess.Popen([SONDE, "admin", "doctor", "--slurm.timeout=60s"], stdout=subprocess.PIPE,
+                                       env=dict(os.environ, PATH=f"{commands.path}:{os.environ['PATH']}"))
+            wait_until(lambda: pids.exists() and pids.read_text(), "it waits for sinfo")
+            began = time.monotonic()
+            process.send_signal(number)
+            self.assertEqual(process.wait(DEADLINE), 128 + number)
+            self.assertLess(time.monotonic() - began, 3)
+            process.stdout.close()
+            self.assert_all_dead(commands)
+
+    def test_a_clock_that_is_off_is_told(self):
+        commands = self.commands(sdiag="answer \"sdiag output at now ($(($(date +%s) + 100)))\\n"
+                                       "Data since then (1699999999)\\n\"")
+        mark, text, advice = self.doctor("--source=cli", path=commands.path).one("clock")
+        self.assertEqual(mark, "warn")
+        self.assertRegex(text, r"is (99|100) s behind slurmctld's")
+        self.assertIn("NTP", advice)
+
+    def test_what_private_data_hides_is_told_with_the_command_that_shows_it(self):
+        users = "UserName=watcher(4711) DefAccount=ops DefWckey= AdminLevel=None\\n"
+        scontrol = FakeCommands.SCONTROL.replace("PrivateData = none", "PrivateData = jobs,usage")
+        scontrol = scontrol.replace("*\" assoc_mgr \"*)", f"*flags=users) answer '{users}' ;;\n*\" assoc_mgr \"*)")
+        commands = self.commands(scontrol=scontrol)
+        page = self.doctor("--source=cli", path=commands.path,
+                           starter=["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups"])
+        mark, text, advice = page.one("permissions")
+        self.assertEqual((mark, page.status), ("warn", 1), page.text)
+        self.assertIn("watcher (uid 4711)", text)
+        self.assertIn("PrivateData hides jobs, usage", text)
+        self.assertEqual(advice, "sacctmgr modify user watcher set adminlevel=operator")
+        self.assert_page_is_tidy(page)
+
+    def test_nothing_that_slurm_says_moves_the_cursor(self):
+        commands = self.commands(squeue="printf '\\033[2J\\007<script>\\r\\n\\377' >&2; exit 1",
+                                 sinfo=f"printf '\\033]0;title\\007' >&2; answer '{node()}'")
+        page = self.doctor(path=commands.path)
+        self.assert_page_is_tidy(page)
+
+    def test_the_exporters_configuration_file_will_do(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            file.write("web:\n  listen-address: [':9093']\ncollector.jobs: false\n"
+                       f"slurm:\n  bin-path: {self.commands().path}\n  poll-limit: 20s\nsource: cli\n")
+            file.flush()
+            page = self.doctor(f"--config.file={file.name}")
+        self.assertEqual(page.one("cluster")[1], "fake, slurmctld 22.05.8", page.errors)
+
+    def test_a_token_that_everybody_can_read_is_warned_of(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("a secret")
+            file.flush()
+            os.chmod(file.name, 0o644)
+            page = self.doctor("--slurm.rest-url=http://127.0.0.1:1", f"--slurm.rest-token-file={file.name}",
+                               path=self.commands().path)
+        self.assertIn(("warn", f"chmod 600 {file.name}"), [(mark, advice) for mark, _, advice in page.of("token")])
+        self.assertNotIn("a secret", page.text)
+
+    def colours_on_a_terminal(self, **env):
+        main, terminal = pty.openpty()
+        process = subprocess.Popen([SONDE, "admin", "doctor", NO_MUNGE, "--source=cli"], stdout=terminal,
+                                   env=dict(os.environ, PATH=f"{self.commands().path}:{os.environ['PATH']}", **env))
+        os.close(terminal)
+        shown = b""
+        try:
+            while piece := os.read(main, 65536):
+                shown += piece
+        except OSError:  # the other side is closed
+            pass
+        os.close(main)
+        process.wait(DEADLINE)
+        self.assertIn(b"commands", shown)
+        return b"\033[" in shown
+
+    def test_colours_are_for_terminals_that_want_them(self):
+        self.assertTrue(self.colours_on_a_terminal(TERM="xterm", NO_COLOR=""))
+        self.assertFalse(self.colours_on_a_terminal(TERM="xterm", NO_COLOR="1"))
+        self.assertFalse(self.colours_on_a_terminal(TERM="dumb", NO_COLOR=""))
+
+
+class DoctorOnSlurm:
+    """The tests; a class for each suite is made below."""
+
+    suite = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = Slurm(cls.suite)
+        cls.addClassCleanup(cls.slurm.end)
+
+    def doctor(self, *flags, **options):
+        return Page(run_admin("doctor", *flags, **{"path": self.slurm.env["SANDBOX_BIN"], **options}))
+
+    def test_the_cluster_is_as_slurm_says(self):
+        page = self.doctor(f"--slurm.rest-url=unix:{self.slurm.env['SANDBOX_RESTD_SOCKET']}")
+        version = self.slurm.env["SANDBOX_SLURM_VERSION"]
+        self.assertEqual(page.one("commands")[:2], ("ok", f"Slurm {version}"))
+        self.assertEqual(page.one("cluster")[1], f"sandbox, slurmctld {version}")
+        self.assertEqual(page.one("clock")[0], "ok")
+        self.assertIn(("ok", ""), [(mark, advice) for mark, _, advice in page.of("permissions")])
+        nodes = len(set(self.slurm.lines("sinfo", "-h", "-a", "-N", "-o", "%N")))
+        for door in ("rest", "json", "cli"):
+            mark, text, _ = page.of(door)[0]
+            self.assertEqual(mark, "ok", page.text)
+            self.assertIn(f"{nodes} nodes in ", text)
+        self.assertIn("it takes ", page.one("exporter")[1])
+        self.assertLess(page.status, 2, page.text)
+
+    def test_names_of_jobs_are_not_in_it(self):
+        page = self.doctor()
+        names = {name for name in self.slurm.run("squeue", "-h", "-a", "-t", "all", "-o", "%j").stdout.splitlines()
+                 if len(name) > 6}
+        self.assertGreater(len(names), 5)
+        for name in names:
+            self.assertNotIn(name, page.text)
+        self.assertRegex(page.text, r"\A[\n -~]*\Z")
+        self.assertLessEqual(max(len(line) for line in page.text.splitlines()), 80)
+
+    def test_what_private_data_hides_is_warned_of(self):
+        with self.slurm.private_data("jobs"), tempfile.TemporaryDirectory() as directory:
+            starter = self.slurm.starter_as("monitor", directory)
+            page = self.doctor(path=directory, starter=starter)
+        mark, text, advice = page.one("permissions")
+        self.assertEqual(mark, "warn", page.text)
+        self.assertIn("PrivateData hides jobs", text)
+        self.assertIn("adminlevel=operator", advice)
+        self.assertEqual(page.status, 1, page.text)
+
+
+for suite in SUITES:
+    globals()[f"On_{suite}"] = type(f"On_{suite}", (DoctorOnSlurm, unittest.TestCase), {"suite": suite})
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
