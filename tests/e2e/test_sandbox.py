@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The real exporter on a real Slurm, scraped by a real Prometheus: ./sandbox.
 
-Its numbers are the business of test_numbers.py. SONDE_SUITES names the Debian releases to try: bookworm has Slurm
-22.05, trixie 24.11, sid 26.05. By default the two that do not change any more.
+Its numbers are the business of test_numbers.py. SONDE_SUITES names the Debian releases to try: bullseye has Slurm
+20.11, bookworm 22.05, trixie 24.11, sid 26.05. By default bookworm and trixie.
 """
 import json
 import pathlib

@@ -31,14 +31,16 @@ detect_cgroup_v1() {
 	done
 	cgroup=v1 cgroup_root=/sys/fs/cgroup
 	claim_node_cgroups
-	# Somebody else's sandbox, in another cache: its job ids may be ours, but not its ports.
-	if [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; then
+	# Another sandbox of this release, by name or in another cache: its job ids may be ours, but not its ports.
+	if [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && { [ -n "$name" ] || [ -z "$(other_sandboxes)" ]; }; then
 		first_job_id=$((first_job_id + 1000 * (port - 19000)))
 	fi
 }
 
 # A cgroup of our own, which a cgroup namespace makes the root for Slurm: systemd, whose tree this is, need not know.
 detect_cgroup_v2() {
+	cgroup_why="Slurm 20.11 knows only cgroup v1"
+	[ "$suite" != bullseye ] || return 0
 	cgroup_why="in cgroup v2 a sandbox needs namespaces"
 	[ "$mode" = namespace ] || return 0
 	for controller in cpu cpuset memory pids; do

@@ -3,14 +3,23 @@
 # It is made beside its place and then renamed, so that an interrupted one is never taken for whole.
 # shellcheck shell=sh disable=SC2154
 
-packages='slurmctld slurmd slurmdbd slurmrestd slurm-client slurm-wlm-jwt-plugin munge mariadb-server'
-packages="$packages prometheus prometheus-pushgateway curl procps"
 # To be raised when the making of the root changes otherwise than by its packages: existing roots are then made anew.
 recipe_version=1
+
+choose_packages() {
+	packages='slurmctld slurmd slurmdbd slurmrestd slurm-client slurm-wlm-jwt-plugin munge mariadb-server'
+	packages="$packages prometheus prometheus-pushgateway curl procps"
+	# There, the plugin is one of Slurm's basic ones.
+	[ "$suite" != bullseye ] || packages=$(echo "$packages" | sed 's/ slurm-wlm-jwt-plugin//')
+}
 
 make_root() {
 	recipe="$recipe_version $packages"
 	[ "$(cat "$root/.sonde-recipe" 2>/dev/null)" != "$recipe" ] || return 0
+	if [ -n "$name" ]; then
+		link_root
+		return
+	fi
 	need_packages debootstrap debian-archive-keyring wget
 	use_apt_proxy
 	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
@@ -33,6 +42,24 @@ make_root() {
 	[ ! -e "$root" ] || mv "$root" "$base/root.old"
 	mv "$new" "$root"
 	safe_remove "$base/root.old"
+}
+
+# Of the cluster without a name, by hard links: no time and no gigabyte. Programs replace files by renaming; the one that
+# init writes in place is not shared.
+link_root() {
+	new=$base/root.new
+	safe_remove "$new"
+	(
+		base=${base%-"$name"}
+		root=$base/root
+		name=''
+		lock
+		make_root
+		cp -al "$root" "$new"
+	)
+	rm -f "$new/etc/hosts"
+	safe_remove "$root"
+	mv "$new" "$root"
 }
 
 # What a person who runs apt-get inside will need, and the directories to mount on.
