@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""That the numbers on /metrics do not depend on the door: each one against cli, on a real cluster at rest.
+
+What a door cannot know is told by the tables of docs/sources.md; everything else must be the same.
+SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
+"""
+import concurrent.futures
+import fnmatch
+import re
+import tempfile
+import time
+import unittest
+
+from slurm import SUITES, Slurm
+from sonde import ROOT, Exporter, wait_until
+
+ATTEMPTS = 20  # to find the cluster at rest
+ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms"
+              for kind in ("", "shares-", "associations-", "reservations-", "licenses-", "config-")]
+CLUSTERS = {}  # suite → its Slurm, as soon as it is up
+
+# Measured anew each time, or moved by the asking itself; and what is counted since an exporter first looked.
+FLEETING = re.compile("slurm_(job|node|diag|limit)_scrape_duration|slurm_scheduler_clock_call_seconds"
+                      "|slurm_(daemon_thread_count|scheduler_(server_threads|agent\\w*|agents|backfill_active))"
+                      "|slurm_scheduler_\\w+_total|slurm_job_wait_seconds\\w*|slurm_rpc_msg_type_avg_time")
+
+
+def setUpModule():
+    """All at once: most of it is waiting."""
+    pool = concurrent.futures.ThreadPoolExecutor()
+    CLUSTERS.update((suite, pool.submit(Slurm, suite)) for suite in SUITES)
+
+
+def unknown_to(door, release):
+    """The families that docs/sources.md says this door does not know: rows `door | releases | families | why`."""
+    patterns = []
+    for row in (ROOT / "docs/sources.md").read_text().splitlines():
+        cells = [cell.strip() for cell in row.strip("| ").split("|")]
+        if len(cells) != 4 or cells[0].strip("`") != door:
+            continue
+        first, last = re.fullmatch(r"(?:(\d\d\.\d\d) on|up to (\d\d\.\d\d)|all)", cells[1]).groups()
+        if (not first or release >= tuple(map(int, first.split(".")))) and \
+                (not last or release <= tuple(map(int, last.split(".")))):
+            patterns += re.findall(r"`([^`]+)`", cells[2])
+    return patterns
+
+
+class Doors:
+    """The tests; a class for each suite is made below."""
+
+    suite = None
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = CLUSTERS[cls.suite].result()
+        cls.addClassCleanup(cls.slurm.end)
+        cls.stop_scheduling()
+        helpers = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(helpers.cleanup)
+        cls.slurm.write_helper(helpers.name)
+        now = str(int(time.time()))
+        flags = {"cli": [], "json": [], "libslurm": [f"--slurm.helper-dir={helpers.name}"],
+                 "rest": [f"--slurm.rest-url=unix:{cls.slurm.env['SANDBOX_RESTD_SOCKET']}"]}
+        cls.doors = {}
+        for door, own in flags.items():
+            cls.doors[door] = Exporter(f"--source={door}", *own, *ALWAYS_ASK, path=cls.slurm.env["SANDBOX_BIN"],
+                                       env={"SONDE_CLOCK": now})
+            cls.addClassCleanup(cls.doors[door].stop)
+
+    @classmethod
+    def stop_scheduling(cls):
+        """Nothing starts any more; what still completes is waited for."""
+        up = [line.split()[0] for line in cls.slurm.lines("sinfo", "-h", "-a", "-o", "%R %a") if line.endswith(" up")]
+        for partition in up:
+            cls.slurm.run("scontrol", "update", f"partitionname={partition}", "state=down")
+            cls.addClassCleanup(cls.slurm.run, "scontrol", "update", f"partitionname={partition}", "state=up")
+        wait_until(lambda: not cls.slurm.lines("squeue", "-h", "-a", "-t", "CG,CF"), "no job starts or ends", 60)
+
+    def at_rest(self, door):
+        """What cli says before, the door, and cli after, with nothing between that is for others to explain."""
+        for _ in range(ATTEMPTS):
+            before, told, after = (self.doors[name].metrics().families() for name in ("cli", door, "cli"))
+            unfit = [name for name in before if name.startswith("slurm_") and not FLEETING.fullmatch(name)
+                     and before[name].keys() != after.get(name, {}).keys()]
+            if not unfit:
+                return before, told, after
+        raise AssertionError(f"the cluster does not come to rest; the last to change were {unfit}")
+
+    def differences(self, door):
+        before, told, after = self.at_rest(door)
+        beyond_cli = unknown_to("cli", self.slurm.release)
+        beyond_door = unknown_to(door, self.slurm.release)
+        words = []
+        for name in sorted(name for name in before.keys() | told.keys() if name.startswith("slurm_")):
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in beyond_door):
+                if told.get(name):
+                    words.append(f"{name} is told, but docs/sources.md says that {door} does not know it")
+                continue
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in beyond_cli):
+                if not told.get(name):
+                    words.append(f"{name} is not told, and docs/sources.md does not say why")
+                continue
+            for series in before.get(name, {}).keys() | told.get(name, {}).keys():
+                low, high = sorted((before.get(name, {}).get(series, float("nan")),
+                                    after.get(name, {}).get(series, float("nan"))))
+                value = told.get(name, {}).get(series)
+                if value is None or low != low or not FLEETING.fullmatch(name) and not low <= value <= high:
+                    labels = ",".join(f'{label}="{text}"' for label, text in series)
+                    words.append(f"{name}{{{labels}}} is {value} through {door}, through cli {low} to {high}")
+        return "\n".join(words)
+
+    def test_json_tells_what_cli_tells(self):
+        self.assertEqual(self.differences("json"), "")
+
+    def test_rest_tells_what_cli_tells(self):
+        self.assertEqual(self.differences("rest"), "")
+
+    def test_libslurm_tells_what_cli_tells(self):
+        self.assertEqual(self.differences("libslurm"), "")
+
+    def test_no_door_warns_fails_or_leaves_a_record_out(self):
+        for door, exporter in self.doors.items():
+            families = exporter.metrics().families()
+            for name in ("sonde_source_skipped_records_total", "sonde_source_warnings_total"):
+                for series, value in families[name].items():
+                    self.assertEqual(value, 0, f"{door}: {name} {series}")
+            down = {dict(series)["kind"] for series, value in families["sonde_source_up"].items() if not value}
+            allowed = {"shares"} if door == "rest" and self.slurm.release < (23, 11) else set()
+            self.assertEqual(down, allowed, f"{door}: {exporter.log()}")
+
+
+for suite in SUITES:
+    globals()[f"On_{suite}"] = type(f"On_{suite}", (Doors, unittest.TestCase), {"suite": suite})
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

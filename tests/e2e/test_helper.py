@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can happen to the helper that asks libslurm, and to the clock of the slurmctld that it asks."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from door import CONF, LASTING, STEADY, TIMEOUT, Door, follow
+from slurm import OwnSlurm
+from sonde import wait_until
+
+SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
+
+
+def setUpModule():
+    global CLUSTER
+    CLUSTER = OwnSlurm(SUITE, "helper", CONF)
+    unittest.addModuleCleanup(CLUSTER.end)
+
+
+def rest_url():
+    return f"--slurm.rest-url=unix:{CLUSTER.env['SANDBOX_RESTD_SOCKET']}"
+
+
+def waiting_jobs(door):
+    return door.value("slurm_job_count_per_state", state="PENDING")
+
+
+# For slurmctld: a clock that goes wrong by as many seconds as a file says.
+CLOCK = """#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static volatile long *shift;
+
+__attribute__((constructor)) static void begin(void)
+{
+    shift = mmap(NULL, sizeof(*shift), PROT_READ, MAP_SHARED, open("/sandbox/clock", O_RDONLY), 0);
+}
+
+int clock_gettime(clockid_t id, struct timespec *ret)
+{
+    int code = (int)syscall(SYS_clock_gettime, id, ret);
+
+    if (code == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+        ret->tv_sec += *shift;
+    return code;
+}
+
+time_t time(time_t *ret)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ret ? (*ret = now.tv_sec) : now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict ret, void *restrict zone)
+{
+    struct timespec now;
+
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *ret = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
+    return 0;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+    int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) =
+        dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    struct timespec shifted = { until->tv_sec - *shift, until->tv_nsec };
+
+    return real(cond, lock, &shifted);
+}
+"""
+
+# Stands between sonde and the helper. When there is a file of the name given, it passes on a hundred bytes of the next
+# answer and dies.
+RELAY = """#!/usr/bin/python3
+import os, select, signal, socket, subprocess, sys
+ours, theirs = socket.socketpair()
+subprocess.Popen([{helper!r}], stdin=theirs)
+theirs.close()
+asker = socket.socket(fileno=0)
+while True:
+    for ready in select.select([ours, asker], [], [])[0]:
+        data = ready.recv(1 << 20)
+        if not data:
+            sys.exit()
+        if ready is ours and os.path.exists({mark!r}):
+            asker.sendall(data[:100])
+            os.kill(os.getpid(), signal.SIGKILL)
+        (asker if ready is ours else ours).sendall(data)
+"""
+
+
+class Helper(unittest.TestCase):
+    """What can happen to the helper, and what auto makes of it; all while slurmctld's clock is an hour behind, which
+    takes a minute to be noticed."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.state = pathlib.Path(CLUSTER.env["SANDBOX_STATE"])
+        cls.set_clock(0)
+        cls.make_clock()
+        CLUSTER.signal("slurmctld", "TERM")
+        CLUSTER.start("slurmctld", "LD_PRELOAD=/sandbox/clock.so")
+        cls.start_doors()
+        cls.set_clock(-3600)
+        CLUSTER.run("sbatch", "--parsable", "-D/", "-n1", "-t5", "-o/dev/null", "--hold", "--wrap", "true", user="bob")
+        CLUSTER.run("scontrol", "update", "nodename=c1", "state=drain", "reason=clock")
+
+    @classmethod
+    def make_clock(cls):
+        compiler = ["cc", "-xc", "-", "-shared", "-fPIC", "-o", cls.state / "clock.so"]
+        subprocess.run(compiler, input=CLOCK, text=True, check=True)
+
+    @classmethod
+    def set_clock(cls, seconds):
+        file = os.open(cls.state / "clock", os.O_WRONLY | os.O_CREAT, 0o644)  # not truncated: it is mapped
+        os.write(file, seconds.to_bytes(8, "little", signed=True))
+        os.close(file)
+
+    @classmethod
+    def start_doors(cls):
+        helpers = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(helpers.cleanup)
+        CLUSTER.write_helper(helpers.name)
+        cls.doors = [Door(CLUSTER, "libslurm", f"--slurm.helper-dir={helpers.name}"), Door(CLUSTER, "rest", rest_url())]
+        for door in cls.doors:
+            cls.addClassCleanup(door.stop)
+            door.await_up()
+        cls.before = {door: waiting_jobs(door) for door in cls.doors}
+
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.script = CLUSTER.write_helper(self.directory)
+        self.works = self.script.read_text()
+
+    def start(self, name="libslurm", *flags):
+        door = Door(CLUSTER, name, f"--slurm.helper-dir={self.directory}", *flags)
+        self.addCleanup(door.stop)
+        return door
+
+    def write(self, text, path=None):
+        path = path or self.script
+        fresh = path.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.rename(path)
+
+    @staticmethod
+    def pid_of_helper(door):
+        """The one that waits for a question or works on one."""
+        return wait_until(lambda: next((pid for pid, words in door.children().items() if words[0] not in "ZT"), None),
+                          "a helper runs")
+
+    def kill(self, door, number=signal.SIGKILL):
+        pid = self.pid_of_helper(door)
+        os.kill(pid, number)
+        return pid
+
+    def check_no_failure(self, door):
+        seen = door.value("sonde_source_read_bytes_total", kind="jobs")
+        wait_until(lambda: door.value("sonde_source_read_bytes_total", kind="jobs") > seen, "it is asked")
+        self.assertEqual(door.news(), [])
+        self.assertTrue(door.are_up())
+        door.check_health(self)
+
+    def check_one_failure(self, door, error):
+        """That kind which was next to be asked for has failed once, and works again."""
+        wait_until(lambda: "source works again" in door.exporter.log(), f"it works again\n{door.exporter.log()}")
+        door.await_up()
+        failed, again = door.news()
+        self.assertRegex(failed["error"], error)
+        self.assertEqual((again["msg"], again["kind"]), ("source works again", failed["kind"]))
+        door.check_health(self)
+
+    def test_one_that_is_killed_between_questions_is_started_again(self):
+        door = self.start()
+        door.await_up()
+        killed = self.kill(door)
+        wait_until(lambda: self.pid_of_helper(door) != killed, "another runs")
+        self.check_no_failure(door)
+
+    def test_one_that_is_killed_in_the_middle_of_a_record_is_started_again(self):
+        mark = pathlib.Path(self.directory, "mark")
+        real = pathlib.Path(self.directory, "real")
+        self.write(self.works, real)
+        self.write(RELAY.format(helper=str(real), mark=str(mark)))
+        door = self.start()
+        door.await_up()
+        before = door.steady()
+        mark.touch()
+        wait_until(lambda: "source failed" in door.exporter.log(), "it dies")
+        mark.unlink()
+        self.assertEqual(door.steady(), before, "no half of a record is taken for one")
+        self.check_one_failure(door, "sonde-libslurm-.*signal 9")
+
+    def test_one_that_is_stopped_is_killed_at_the_deadline(self):
+        door = self.start()
+        door.await_up()
+        stopped = self.kill(door, signal.SIGSTOP)
+        self.check_one_failure(door, f"sonde-libslurm-.*{TIMEOUT} s.*killed")
+        self.assertFalse(os.path.exists(f"/proc/{stopped}"))
+
+    def test_a_missing_slurm_conf_is_named_and_no_processes_pile_up(self):
+        self.write(re.sub(r"SLURM_CONF=\S+", "SLURM_CONF=/nowhere/slurm.conf", self.works))
+        door = self.start()
+        failures = lambda: sum(door.families.get("sonde_source_errors_total", {}).values())
+        wait_until(lambda: failures() > 10, f"it is tried again\n{door.exporter.log()}", LASTING)
+        self.assertEqual([name for name in STEADY if name in door.families], [])
+        self.write(self.works)
+        door.await_up()
+        wait_until(lambda: "source works again" in door.exporter.log(), "it is logged")
+        failed, again = door.news()
+        self.assertRegex(failed["error"], "slurm.conf.*--slurm.conf")
+        self.assertEqual((again["msg"], again["kind"]), ("source works again", failed["kind"]))
+        door.check_health(self)
+
+    def test_after_an_upgrade_the_helper_of_the_new_release_is_taken(self):
+        door = self.start()
+        door.await_up()
+        self.write("#!/bin/sh\necho 'error while loading shared libraries: libslurm.so.38' >&2\nexit 127\n")
+        self.write(self.works.replace("export ", "export UPGRADED=yes "), self.script.with_name("sonde-libslurm-99.05"))
+        self.kill(door)
+        wait_until(lambda: b"UPGRADED=yes" in pathlib.Path(f"/proc/{self.pid_of_helper(door)}/environ").read_bytes(),
+                   "the new one runs")
+        self.check_no_failure(door)
+
+    def test_auto_leaves_a_helper_that_keeps_failing_and_comes_back_to_it(self):
+        door = self.start("auto", rest_url())
+        door.await_door("libslurm")
+        self.write("#!/bin/sh\necho broken >&2\nexit 1\n")
+        self.kill(door)
+        began = time.monotonic()
+        door.await_door("rest")
+        print(f"# {self._testMethodName}: rest after {time.monotonic() - began:.1f} s")
+        about = door.labels("sonde_source_info")
+        self.assertRegex(about["reason"], "libslurm: sonde-libslurm-.* does not start: .*broken")
+        self.assertRegex(about["interface"], r"^v0\.0\.\d\d$")
+        door.await_up()
+        self.write(self.works)
+        began = time.monotonic()
+        door.await_door("libslurm")
+        print(f"# {self._testMethodName}: libslurm again after {time.monotonic() - began:.1f} s")
+        self.assertEqual(door.labels("sonde_source_info")["reason"], "it works again")
+        chosen = [line["source"] for line in door.news() if line["msg"] == "source chosen"]
+        self.assertEqual(chosen, ["libslurm", "rest", "libslurm"])
+        door.check_health(self)
+
+    def test_auto_does_without_rest_where_there_is_no_url(self):
+        self.write("#!/bin/sh\nexit 1\n")
+        door = self.start("auto")
+        door.await_door("json")
+        self.assertRegex(door.labels("sonde_source_info")["reason"], "libslurm: .*; rest: there is no --slurm.rest-url")
+
+    def test_the_numbers_follow_a_controller_whose_clock_has_gone_back(self):
+        follow(self.doors, "a new job", lambda door: waiting_jobs(door) == self.before[door] + 1)
+        follow(self.doors, "a drained node", lambda door: door.value("slurm_node_reason_info", reason="clock") == 1)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The helper of the door libslurm, on a real Slurm: that it dies, or cannot begin, hurts nobody, and that it is not told
+twice what it has told. What it tells is compared in test_doors.py, but for fair shares without Fair Tree; outages of
+Slurm itself are in test_outages.py."""
+import os
+import pathlib
+import random
+import signal
+import tempfile
+import time
+import unittest
+
+from slurm import SUITES, OwnSlurm, Slurm
+from sonde import Exporter, wait_until
+
+ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "licenses-", "associations-")]
+
+
+def children(pid):
+    return [int(child) for file in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
+
+
+def state(pid):
+    """The letter of proc(5), or None."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+class Helper:
+    """The tests; a class for each suite is made below."""
+
+    suite = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = Slurm(cls.suite)
+        cls.addClassCleanup(cls.slurm.end)
+
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.script = self.slurm.write_helper(self.directory)
+
+    def exporter(self, *flags):
+        return self.enterContext(Exporter("--source=libslurm", f"--slurm.helper-dir={self.directory}", *ALWAYS_ASK, *flags))
+
+    def up(self, exporter):
+        return {dict(series)["kind"]: value for series, value in exporter.metrics().families()["sonde_source_up"].items()}
+
+    def await_up(self, exporter):
+        wait_until(lambda: set(self.up(exporter).values()) == {1}, "all kinds are told", 60)
+
+    def test_one_that_is_killed_at_any_moment_is_started_again(self):
+        exporter = self.exporter("--slurm.timeout=5s")
+        self.await_up(exporter)
+        before = exporter.metrics().families()["slurm_cpus_total"]
+        pid = exporter.process.pid
+        for _ in range(20):
+            # it is started when something is asked of it, and not at once when it has failed often
+            helper, = wait_until(lambda: exporter.metrics() and children(pid), "there is a helper")
+            time.sleep(random.random() / 100)  # somewhere in the next answer
+            os.kill(helper, signal.SIGKILL)
+            exporter.metrics()
+        self.await_up(exporter)
+        self.assertEqual(exporter.metrics().families()["slurm_cpus_total"], before)
+        wait_until(lambda: len(children(pid)) == 1 and state(children(pid)[0]) != "Z", "one helper and no zombie")
+
+    def test_a_missing_slurm_conf_is_explained_and_one_that_is_put_there_is_read(self):
+        right = self.script.read_text()
+        self.script.write_text(right.replace("/etc/slurm.conf", "/etc/missing.slurm.conf"))
+        exporter = self.exporter("--slurm.timeout=1s")
+        exporter.metrics()
+        wait_until(lambda: "libslurm cannot read slurm.conf" in exporter.log(), "that is told", 60)
+        self.assertNotIn(1, self.up(exporter).values())
+        self.script.write_text(right)
+        self.await_up(exporter)
+
+    def test_what_has_not_changed_is_not_sent_again(self):
+        exporter = self.exporter()
+
+        def read_bytes():
+            families = exporter.metrics().families()
+            return next(value for series, value in families["sonde_source_read_bytes_total"].items()
+                        if dict(series)["kind"] == "licenses")
+
+        def is_short():
+            before, after = read_bytes(), read_bytes()
+            return 0 < after - before < 50
+        self.assertGreater(read_bytes(), 100)
+        wait_until(is_short, "an answer that says only that nothing has changed")
+        self.assertTrue(exporter.metrics().families()["slurm_lic_total"])
+
+    def test_tasks_that_are_not_in_a_row_are_all_counted(self):
+        exporter = self.exporter()
+        tasks = [7 * i + i % 3 for i in range(100)]
+
+        def waiting():
+            states = exporter.metrics().families()["slurm_user_state_total"]
+            return states.get((("username", "mallory"), ("state", "PENDING")), 0)
+        before = wait_until(waiting, "mallory's jobs are told")
+        job = self.slurm.run("sbatch", "--parsable", "--hold", "-D", "/tmp", "-o", "/dev/null", "--wrap", "true",
+                             f"--array={','.join(map(str, tasks))}", user="mallory").stdout.strip()
+        self.addCleanup(self.slurm.run, "scancel", job)
+        wait_until(lambda: waiting() == before + len(tasks), "each task counts")
+
+    def test_it_ends_with_the_exporter(self):
+        exporter = self.exporter()
+        self.await_up(exporter)
+        helper, = children(exporter.process.pid)
+        exporter.process.kill()
+        exporter.process.wait()
+        wait_until(lambda: state(helper) in (None, "Z"), "it has ended")
+
+
+class Shares:
+    """Fair shares without Fair Tree: what sshare makes of them is not what is in the structs."""
+
+    suite = None
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = OwnSlurm(cls.suite, "shares", "PriorityFlags=NO_FAIR_TREE\n")
+        cls.addClassCleanup(cls.slurm.end)
+
+    def setUp(self):
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.slurm.write_helper(directory)
+        self.cli, self.libslurm = (
+            self.enterContext(Exporter(f"--source={door}", f"--slurm.helper-dir={directory}", "--slurm.shares-poll-limit=1ms",
+                                       path=self.slurm.env["SANDBOX_BIN"])) for door in ("cli", "libslurm"))
+
+    def shares(self, exporter):
+        return {name: series for name, series in exporter.metrics().families().items() if "_fairshare_" in name}
+
+    def assert_same(self):
+        """Between two looks of sshare at the same shares: they decay."""
+        def told():
+            before, told, after = (self.shares(exporter) for exporter in (self.cli, self.libslurm, self.cli))
+            return before == after and before and (before, told)
+        through_cli, through_libslurm = wait_until(told, "shares do not change", 60)
+        self.assertEqual(through_libslurm, through_cli)
+
+    def test_the_classic_factor_is_that_of_sshare(self):
+        self.assert_same()
+
+    def test_what_a_plugin_without_shares_leaves_unset_is_not_told(self):
+        conf = self.slurm.conf.read_text()
+        self.slurm.conf.write_text(conf.replace("priority/multifactor", "priority/basic"))
+        self.slurm.signal("slurmctld", "TERM")
+        wait_until(lambda: self.slurm.run("scontrol", "ping", check=False).returncode, "slurmctld has ended")
+        self.slurm.start("slurmctld")
+        self.assert_same()
+
+
+for suite in SUITES:
+    globals()[f"On_{suite}"] = type(f"On_{suite}", (Helper, unittest.TestCase), {"suite": suite})
+    globals()[f"Shares_on_{suite}"] = type(f"Shares_on_{suite}", (Shares, unittest.TestCase), {"suite": suite})
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

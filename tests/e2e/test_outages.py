@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Outages of a real Slurm, seen through every door: on a cluster of its own, whose daemons are killed and started.
+
+SONDE_OUTAGES_SUITE names the Debian release to try it on.
+"""
+import os
+import re
+import tempfile
+import time
+import unittest
+
+from door import CONF, KINDS, LASTING, Door, follow
+from slurm import OwnSlurm
+from sonde import wait_until
+
+SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
+DOORS = ("libslurm", "rest", "json", "cli", "auto")
+BACKUP = """SlurmctldHost=backup(127.0.0.2)
+SlurmctldTimeout=2
+"""
+
+
+def setUpModule():
+    global CLUSTER
+    CLUSTER = OwnSlurm(SUITE, "outages", CONF + BACKUP)
+    unittest.addModuleCleanup(CLUSTER.end)
+    # It would end in a minute, in the middle of a test.
+    CLUSTER.run("scancel", "--name=timeout")
+
+
+class Doors:
+    """One exporter for each door; what happens to Slurm happens to all of them at once."""
+
+    def setUp(self):
+        helpers = self.enterContext(tempfile.TemporaryDirectory())
+        CLUSTER.write_helper(helpers)
+        url = f"--slurm.rest-url=unix:{CLUSTER.env['SANDBOX_RESTD_SOCKET']}"
+        flags = {"libslurm": [f"--slurm.helper-dir={helpers}"], "rest": [url],
+                 "auto": [f"--slurm.helper-dir={helpers}", url]}
+        self.doors = []
+        for name in DOORS:
+            self.doors.append(Door(CLUSTER, name, *flags.get(name, [])))
+            self.addCleanup(self.doors[-1].stop)
+        for door in self.doors:
+            door.await_up()
+            if door.name == "auto":
+                door.await_door("libslurm")
+            door.news()
+
+    def suffer(self, end, error):
+        """Waits until each door has noticed that Slurm is away, calls end(), waits until each works again."""
+        try:
+            self.check_outage()
+        finally:
+            end()
+        ended = time.monotonic()
+        for door in self.doors:
+            door.await_up()
+            print(f"# {self._testMethodName}: {door.name} works again {time.monotonic() - ended:.1f} s after it")
+        for door in self.doors:
+            with self.subTest(door.name):
+                door.check_health(self)
+                self.check_log(door, error)
+
+    def check_outage(self):
+        for door in self.doors:
+            door.await_up(0)
+        before = {door: (door.value("sonde_source_age_seconds", kind="jobs"), door.steady()) for door in self.doors}
+        for door in self.doors:
+            wait_until(lambda: door.value("sonde_source_age_seconds", kind="jobs") > before[door][0], "its age grows")
+            self.assertEqual(door.steady(), before[door][1], f"{door.name}: what was seen last is shown")
+
+    def check_log(self, door, error, outages=1):
+        """What is wrong is told once, not at every look and not of every kind; and that it is over."""
+        lines = door.news()
+        failed = [line for line in lines if line["msg"] == "source failed"]
+        again = [line["kind"] for line in lines if line["msg"] == "source works again"]
+        self.assertTrue(any(re.search(error, line["error"]) for line in failed), f"{error}: {lines}")
+        told = [(line["kind"], line["error"]) for line in failed]
+        self.assertLessEqual(max(told.count(pair) for pair in told), outages, lines)
+        self.assertLessEqual(max(again.count(kind) for kind in KINDS), outages, lines)
+        self.assertGreaterEqual(len(again), 1, lines)
+        # All doors are shut at once; but when they open again, another one may be the first to be found open.
+        others = {line["msg"] for line in lines} - {"source failed", "source works again", "source warns"}
+        self.assertLessEqual(others, {"source chosen"} if door.name == "auto" else set())
+
+
+MUNGE = "munge|slurmrestd"  # slurmrestd does not tell, and may be on another host
+
+
+class Outages(Doors, unittest.TestCase):
+    """With one controller; the backup is configured and away."""
+
+    def test_a_killed_controller_is_waited_for(self):
+        CLUSTER.signal("slurmctld", "KILL")
+        self.suffer(lambda: CLUSTER.start("slurmctld"), "slurmctld|slurm controller")
+
+    def test_a_controller_that_hangs_is_waited_for(self):
+        CLUSTER.signal("slurmctld", "STOP")
+        self.suffer(lambda: CLUSTER.signal("slurmctld", "CONT"), "slurmctld|Socket timed out")
+
+    def test_a_killed_munged_is_waited_for(self):
+        CLUSTER.signal("munged", "KILL")
+        self.suffer(lambda: CLUSTER.start("munged"), MUNGE)
+
+    def test_a_munged_that_hangs_is_waited_for(self):
+        CLUSTER.signal("munged", "STOP")
+        self.suffer(lambda: CLUSTER.signal("munged", "CONT"), MUNGE)
+
+    def test_a_reconfiguration_is_followed_in_silence(self):
+        with CLUSTER.conf.open("a") as conf:
+            conf.write("PartitionName=extra Nodes=c[1-2] State=UP\n")
+        CLUSTER.run("scontrol", "reconfigure")
+        follow(self.doors, "a new partition",
+               lambda door: door.value("slurm_partition_total_cpus", partition="extra") == 8)
+        for door in self.doors:
+            self.assertEqual(door.news(), [], door.name)
+            self.assertTrue(door.are_up())
+
+    def test_nodes_that_come_with_a_restart_are_followed(self):
+        cpus = self.doors[0].value("slurm_cpus_total")
+        with CLUSTER.conf.open("a") as conf:
+            conf.write("NodeName=new NodeHostname=sonde NodeAddr=127.0.0.1 Port=9 CPUs=64 State=DOWN\n"
+                       "PartitionName=new Nodes=new State=UP\n")
+        CLUSTER.signal("slurmctld", "TERM")
+        CLUSTER.start("slurmctld")
+        follow(self.doors, "a new node", lambda door: door.value("slurm_cpus_total") == cpus + 64)
+
+
+class Failover(Doors, unittest.TestCase):
+    """With two controllers."""
+
+    @classmethod
+    def setUpClass(cls):
+        CLUSTER.start("backup")
+        cls.addClassCleanup(CLUSTER.start, "slurmctld")
+        cls.addClassCleanup(CLUSTER.signal, "slurmctld", "TERM")
+        cls.addClassCleanup(CLUSTER.signal, "backup", "KILL")
+
+    def test_the_backup_is_asked_when_the_controller_is_gone_and_then_the_controller_again(self):
+        CLUSTER.signal("slurmctld", "KILL")
+        self.follow_a_change("backup")
+        CLUSTER.start("slurmctld")
+        self.follow_a_change("controller")
+        for door in self.doors:
+            with self.subTest(door.name):
+                door.check_health(self)
+                self.check_log(door, "", 3)
+
+    def follow_a_change(self, reason):
+        change = ("scontrol", "update", "nodename=c1", "state=drain", f"reason={reason}")
+        wait_until(lambda: CLUSTER.run(*change, check=False).returncode == 0, f"the {reason} answers", LASTING)
+        follow(self.doors, f"what the {reason} says",
+               lambda door: door.are_up() and door.value("slurm_node_reason_info", reason=reason) == 1)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
