@@ -207,8 +207,10 @@ class DoctorOnFakes(unittest.TestCase):
         scontrol = FakeCommands.SCONTROL.replace("PrivateData = none", "PrivateData = jobs,usage")
         scontrol = scontrol.replace("*\" assoc_mgr \"*)", f"*flags=users) answer '{users}' ;;\n*\" assoc_mgr \"*)")
         commands = self.commands(scontrol=scontrol)
+        # The capability: sonde and these commands may lie where only root can look, in its home say.
         page = self.doctor("--source=cli", path=commands.path,
-                           starter=["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups"])
+                           starter=["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups",
+                                    "--inh-caps=+dac_override", "--ambient-caps=+dac_override"])
         mark, text, advice = page.one("permissions")
         self.assertEqual((mark, page.status), ("warn", 1), page.text)
         self.assertIn("watcher (uid 4711)", text)
