@@ -33,6 +33,12 @@ def burn(seconds):
 """
 
 
+def setUpModule():
+    """As a shell at a terminal starts it: what runs in the background of a script ignores interrupts."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Receiver:
     """Stands in for the exporter: keeps what is posted, and answers as it is told to."""
 
