@@ -56,8 +56,9 @@ static uint64_t mix_record(uint64_t digest, const struct field_record *record)
     return digest;
 }
 
-/* FNV-1a: this is to notice a mistake, not to keep anybody out. */
-uint64_t wire_digest(void)
+/* Of what both sides must agree on: the tables of model/fields, and the frames. FNV-1a: this is to
+ * notice a mistake, not to keep anybody out. */
+static uint64_t wire_digest(void)
 {
     static const uint64_t enums[] = { WIRE_VERSION, KINDS,  JOB_BASES,   NODE_BASES,
                                       NODE_FLAGS,   LIMITS, PRIVATE_DATA };

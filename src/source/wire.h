@@ -17,9 +17,6 @@ struct wire_request {
     int64_t since; /* the last_update of the answer that the asker still has, or 0 */
 };
 
-/* What both sides must agree on: the tables of model/fields, and the frames. */
-uint64_t wire_digest(void);
-
 /* The helper's side: these wait until all is written or read. -EPIPE when the other side is gone.
  */
 int wire_write_hello(int fd, struct str version, struct err *err); /* first of all; of Slurm */
