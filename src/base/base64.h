@@ -3,7 +3,10 @@
 #ifndef SONDE_BASE_BASE64_H
 #define SONDE_BASE_BASE64_H
 
-#include "base/str.h"
+#include "base/buf.h"
+
+/* In the alphabet of web tokens, which is also that of paths in URLs, without padding. */
+void base64_put_web(struct buf *to, struct str bytes);
 
 /* Padding may be missing. False if there is anything else wrong or no room. */
 bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n);

@@ -4,21 +4,22 @@
 #include "base/fetch.h"
 
 #include "base/arena.h"
+#include "base/curl.h"
 #include "base/quote.h"
 
-#include <curl/curl.h>
 #include <limits.h>
-#include <pthread.h>
 
 enum { MOST_HEADER_BYTES = 256 * 1024 };
 
 struct fetch_line {
-    CURL *easy;
+    const struct libcurl *curl;
+    CURL *easy; /* NULL: no request has been made yet */
 };
 
 struct transfer {
     const struct fetch *fetch;
     struct err *err;
+    const struct libcurl *curl;
     CURL *easy;
     CURLU *url;
     struct curl_slist *headers;
@@ -63,16 +64,16 @@ static bool is_http(const char *scheme)
 }
 
 /* Keeps what may be shown of the URL: a path or a query can hold a token. */
-static bool read_url(CURLU *parts, const char *url, const char *unix_socket,
-                     char origin[FETCH_ORIGIN], bool *ret_is_local)
+static bool read_url(const struct libcurl *curl, CURLU *parts, const char *url,
+                     const char *unix_socket, char origin[FETCH_ORIGIN], bool *ret_is_local)
 {
     char *scheme = NULL, *host = NULL, *port = NULL;
-    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-              curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && is_http(scheme) &&
-              curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    bool ok = parts && curl->url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+              curl->url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && is_http(scheme) &&
+              curl->url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK;
 
     if (ok) {
-        curl_url_get(parts, CURLUPART_PORT, &port, 0);
+        curl->url_get(parts, CURLUPART_PORT, &port, 0);
         *ret_is_local = unix_socket || is_loopback(host);
         if (unix_socket)
             snprintf(origin, FETCH_ORIGIN, "unix:%s", quote(str_of(unix_socket)).text);
@@ -80,9 +81,9 @@ static bool read_url(CURLU *parts, const char *url, const char *unix_socket,
             snprintf(origin, FETCH_ORIGIN, "%s://%s%s%s", scheme, quote(str_of(host)).text,
                      port ? ":" : "", port ? port : "");
     }
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
+    curl->free(scheme);
+    curl->free(host);
+    curl->free(port);
     return ok;
 }
 
@@ -98,7 +99,7 @@ static void add_header(struct transfer *transfer, const char *name, const char *
     struct curl_slist *longer;
 
     snprintf(line, size, "%s%s", name, value);
-    longer = curl_slist_append(transfer->headers, line);
+    longer = transfer->curl->slist_append(transfer->headers, line);
     free(line);
     if (!longer)
         abort();
@@ -159,8 +160,8 @@ static void fill_result(struct transfer *transfer, struct fetch_result *ret)
     const char *content_type = NULL;
 
     *ret = (struct fetch_result){ .bytes = transfer->body_bytes };
-    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
-    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
+    LIBCURL_GETINFO(transfer->curl, transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    LIBCURL_GETINFO(transfer->curl, transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
     snprintf(ret->content_type, sizeof(ret->content_type), "%s", content_type ? content_type : "");
 }
 
@@ -219,12 +220,12 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
     return 1;
 }
 
-#define SET(option, value) ok = curl_easy_setopt(easy, option, value) == CURLE_OK && ok
+#define SET(option, value)                                                                         \
+    ok = LIBCURL_SETOPT(transfer->curl, transfer->easy, option, value) == CURLE_OK && ok
 
 static bool set_limits(struct transfer *transfer)
 {
     const struct fetch *fetch = transfer->fetch;
-    CURL *easy = transfer->easy;
     bool ok = true;
 
 #if CURL_AT_LEAST_VERSION(7, 85, 0)
@@ -254,7 +255,6 @@ static bool set_limits(struct transfer *transfer)
 static bool set_peer(struct transfer *transfer)
 {
     const struct fetch *fetch = transfer->fetch;
-    CURL *easy = transfer->easy;
     bool ok = true;
 
     SET(CURLOPT_CURLU, transfer->url);
@@ -283,7 +283,6 @@ static bool set_request(struct transfer *transfer)
     const struct fetch *fetch = transfer->fetch;
     const char *method = fetch->method ? fetch->method : fetch->body.n ? "POST" : "GET";
     bool has_body = fetch->body.n || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
-    CURL *easy = transfer->easy;
     bool ok = true;
 
     add_headers(transfer);
@@ -305,7 +304,7 @@ static int refuse_connection(struct transfer *transfer)
 {
     long number = 0;
 
-    curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
+    LIBCURL_GETINFO(transfer->curl, transfer->easy, CURLINFO_OS_ERRNO, &number);
     return err_set(transfer->err, number == ENOENT || number == EACCES ? (int)number : ECONNREFUSED,
                    "cannot connect to %s: %s; is it running, and listening there?",
                    transfer->origin, number ? err_words((int)number) : "no connection");
@@ -330,7 +329,7 @@ static int refuse_tls(struct transfer *transfer, const char *words)
 
 static int judge(struct transfer *transfer, CURLcode result)
 {
-    const char *words = curl_easy_strerror(result);
+    const char *words = transfer->curl->easy_strerror(result);
 
     if (transfer->code < 0)
         return transfer->code;
@@ -370,13 +369,15 @@ static int run(struct transfer *transfer, struct fetch_result *ret)
     const struct fetch *fetch = transfer->fetch;
     int code;
 
-    if (!read_url(transfer->url, fetch->url, fetch->unix_socket, transfer->origin,
+    if (!read_url(transfer->curl, transfer->url, fetch->url, fetch->unix_socket, transfer->origin,
                   &transfer->is_local))
         return refuse_url(transfer->err);
     if (!transfer->easy || !set_limits(transfer) || !set_peer(transfer) || !set_request(transfer))
-        return err_set(transfer->err, ENOTSUP,
-                       "the installed libcurl cannot make this request to %s", transfer->origin);
-    code = judge(transfer, curl_easy_perform(transfer->easy));
+        return err_set(
+            transfer->err, ENOTSUP,
+            "the installed libcurl cannot make this request to %s; %s or newer is needed",
+            transfer->origin, LIBCURL_VERSION);
+    code = judge(transfer, transfer->curl->easy_perform(transfer->easy));
     if (!code)
         code = begin_body(transfer);
     if (!code)
@@ -384,22 +385,22 @@ static int run(struct transfer *transfer, struct fetch_result *ret)
     return code;
 }
 
-static void init_curl(void)
+static CURL *line_easy(struct fetch_line *line, const struct libcurl *curl)
 {
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
-static void init_once(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, init_curl);
+    if (!line->easy) {
+        line->curl = curl;
+        line->easy = curl->easy_init();
+        if (!line->easy)
+            abort();
+    }
+    return line->easy;
 }
 
 int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *err)
 {
     struct err unwanted;
     struct transfer transfer = { .fetch = fetch, .err = err ? err : &unwanted };
+    const struct libcurl *curl;
     int code = check_lines(fetch, err);
 
     if (code < 0)
@@ -407,44 +408,107 @@ int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *e
     /* libcurl takes 0 for "no limit". */
     if (fetch->timeout_ms <= 0)
         return err_set(err, ETIMEDOUT, "no time is left for a request");
-    init_once();
-    transfer.easy = fetch->line ? fetch->line->easy : curl_easy_init();
-    transfer.url = curl_url();
+    code = libcurl_open(&curl, err);
+    if (code < 0)
+        return code;
+    transfer.curl = curl;
+    transfer.easy = fetch->line ? line_easy(fetch->line, curl) : curl->easy_init();
+    transfer.url = curl->url();
     code = run(&transfer, ret);
     /* A reset forgets all but the connections. */
     if (fetch->line)
-        curl_easy_reset(transfer.easy);
+        curl->easy_reset(transfer.easy);
     else
-        curl_easy_cleanup(transfer.easy);
-    curl_url_cleanup(transfer.url);
-    curl_slist_free_all(transfer.headers);
+        curl->easy_cleanup(transfer.easy);
+    curl->url_cleanup(transfer.url);
+    curl->slist_free_all(transfer.headers);
     return code;
 }
 
 struct fetch_line *fetch_line_new(void)
 {
-    struct fetch_line *line = heap_alloc(sizeof(*line));
-
-    init_once();
-    line->easy = curl_easy_init();
-    if (!line->easy)
-        abort();
-    return line;
+    return heap_alloc(sizeof(struct fetch_line));
 }
 
 struct fetch_line *fetch_line_free(struct fetch_line *line)
 {
-    if (line)
-        curl_easy_cleanup(line->easy);
+    if (line && line->easy)
+        line->curl->easy_cleanup(line->easy);
     free(line);
     return NULL;
 }
 
+/* One part of a URL as a heap_str; NULL if it has none, or if that cannot be shown as text. */
+static char *part_of(const struct libcurl *curl, CURLU *parts, CURLUPart part, unsigned flags)
+{
+    char *text = NULL, *copy = NULL;
+
+    if (curl->url_get(parts, part, &text, flags) == CURLUE_OK)
+        copy = heap_str(str_of(text));
+    curl->free(text);
+    return copy;
+}
+
+static bool split_url(const struct libcurl *curl, CURLU *parts, const char *url,
+                      struct fetch_base *ret)
+{
+    struct fetch_base base = { 0 };
+    bool is_local;
+    size_t n;
+
+    if (strpbrk(url, "?#") || !read_url(curl, parts, url, NULL, base.origin, &is_local))
+        return false;
+    base.user = part_of(curl, parts, CURLUPART_USER, CURLU_URLDECODE);
+    base.password = part_of(curl, parts, CURLUPART_PASSWORD, CURLU_URLDECODE);
+    curl->url_set(parts, CURLUPART_USER, NULL, 0);
+    curl->url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+    base.url = part_of(curl, parts, CURLUPART_URL, 0);
+    if (!base.url) {
+        fetch_base_clear(&base);
+        return false;
+    }
+    for (n = strlen(base.url); n && base.url[n - 1] == '/'; n--)
+        base.url[n - 1] = '\0';
+    *ret = base;
+    return true;
+}
+
+int fetch_base_of(const char *url, struct fetch_base *ret, struct err *err)
+{
+    const struct libcurl *curl;
+    CURLU *parts;
+    bool ok;
+    int code = libcurl_open(&curl, err);
+
+    if (code < 0)
+        return code;
+    parts = curl->url();
+    ok = split_url(curl, parts, url, ret);
+    curl->url_cleanup(parts);
+    return ok ? 0 : refuse_url(err);
+}
+
+void fetch_base_clear(struct fetch_base *base)
+{
+    if (base->password)
+        explicit_bzero(base->password, strlen(base->password));
+    free(base->url);
+    free(base->user);
+    free(base->password);
+    *base = (struct fetch_base){ 0 };
+}
+
 int fetch_origin(const char *url, const char *unix_socket, char ret[FETCH_ORIGIN], struct err *err)
 {
-    CURLU *parts = curl_url();
-    bool is_local, ok = read_url(parts, url, unix_socket, ret, &is_local);
+    const struct libcurl *curl;
+    CURLU *parts;
+    bool is_local, ok;
+    int code = libcurl_open(&curl, err);
 
-    curl_url_cleanup(parts);
+    if (code < 0)
+        return code;
+    parts = curl->url();
+    ok = read_url(curl, parts, url, unix_socket, ret, &is_local);
+    curl->url_cleanup(parts);
     return ok ? 0 : refuse_url(err);
 }

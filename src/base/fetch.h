@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One HTTP request (libcurl) with a deadline for the whole of it and a ceiling on the answer. */
+/* One HTTP request (libcurl) with a deadline for the whole of it and a ceiling on the answer.
+ * libcurl is loaded by the first call; each returns -ENOENT and names the package where it is not
+ * installed. */
 #ifndef SONDE_BASE_FETCH_H
 #define SONDE_BASE_FETCH_H
 
@@ -59,6 +61,18 @@ int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *e
  * new one costs 20 ms of CPU for reading the system's certificates; without, it saves little. */
 struct fetch_line *fetch_line_new(void);
 struct fetch_line *fetch_line_free(struct fetch_line *line); /* returns NULL */
+
+/* A URL to add paths to, taken apart. */
+struct fetch_base {
+    char *url;             /* without user and password, and without a slash at its end */
+    char *user, *password; /* decoded; NULL: it has none */
+    char origin[FETCH_ORIGIN];
+};
+
+/* -EINVAL as fetch_run, and for a URL with a query or a fragment, behind which no path can stand.
+ */
+int fetch_base_of(const char *url, struct fetch_base *ret, struct err *err);
+void fetch_base_clear(struct fetch_base *base);
 
 /* What sentences name: "http://host:port" or "unix:/path". -EINVAL as fetch_run. */
 int fetch_origin(const char *url, const char *unix_socket, char ret[FETCH_ORIGIN], struct err *err);

@@ -194,6 +194,8 @@ void doctor_check_port(struct doctor *doctor)
         page_finding(doctor->page, MARK_OK, "port 9092", "is free for the exporter");
     } else if (code == 0 && str_find_str(buf_str(&text), STR("<title>sonde exporter<")) < text.n) {
         page_finding(doctor->page, MARK_OK, "port 9092", "a sonde exporter answers there");
+    } else if (code == -ENOENT) {
+        page_finding(doctor->page, MARK_WARN, "port 9092", "%s", err.text);
     } else if (code != -ECANCELED) {
         page_finding(doctor->page, MARK_NOTE, "port 9092",
                      "something listens there that does not show itself as a sonde exporter");

@@ -49,6 +49,46 @@ static void anything_else_is_refused(void **state)
     assert_true(base64_decode(STR("YWJj"), bytes, 3, &n));
 }
 
+static void assert_encodes(struct str in, const char *out)
+{
+    struct buf buf;
+
+    buf_init(&buf, 100);
+    base64_put_web(&buf, in);
+    assert_str(buf_str(&buf), out);
+    buf_free(&buf);
+}
+
+static void bytes_become_what_a_path_may_hold(void **state)
+{
+    (void)state;
+    assert_encodes(STR(""), "");
+    assert_encodes(STR("a"), "YQ");
+    assert_encodes(STR("ab"), "YWI");
+    assert_encodes(STR("abc"), "YWJj");
+    assert_encodes(STR("\xfb\xff"), "-_8");
+    assert_encodes(STR("/\0/"), "LwAv");
+}
+
+static void every_byte_comes_back_from_every_place(void **state)
+{
+    char bytes[3] = { 0 }, back[4];
+    struct buf buf;
+    size_t n;
+
+    (void)state;
+    buf_init(&buf, 100);
+    for (unsigned i = 0; i < 3 * 256; i++) {
+        bytes[i / 256] = (char)i;
+        buf_reset(&buf);
+        base64_put_web(&buf, (struct str){ bytes, i / 256 + 1 });
+        assert_true(base64_decode(buf_str(&buf), back, sizeof(back), &n));
+        assert_int_equal(n, i / 256 + 1);
+        assert_memory_equal(back, bytes, n);
+    }
+    buf_free(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -56,6 +96,8 @@ int main(void)
         cmocka_unit_test(padding_may_be_missing),
         cmocka_unit_test(both_alphabets_are_read),
         cmocka_unit_test(anything_else_is_refused),
+        cmocka_unit_test(bytes_become_what_a_path_may_hold),
+        cmocka_unit_test(every_byte_comes_back_from_every_place),
     };
 
     return RUN_TESTS(tests);

@@ -16,7 +16,21 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <zlib.h>
+
+static bool libraries_are_missing;
+static struct buf looked_for; /* while they are */
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    if (!libraries_are_missing)
+        return __real_dlopen(name, flags);
+    buf_printf(&looked_for, "%s ", name);
+    return NULL;
+}
 
 /* What holds the server (or the name service) back until the test lets it go on. */
 struct gate {
@@ -319,6 +333,67 @@ static void assert_sentence(struct fixture *fixture, const char *format)
     assert_string_equal(fixture->err.text, expected);
 }
 
+static bool names_the_package(int code, const struct err *err)
+{
+    return code == -ENOENT && strstr(err->text, "Debian: libcurl3-gnutls");
+}
+
+static bool does_without_the_library(void)
+{
+    const struct fetch fetch = { .url = "http://127.0.0.1:1/", .timeout_ms = 1000 };
+    struct fetch_result result;
+    struct fetch_base base;
+    char origin[FETCH_ORIGIN];
+    struct err err = { 0 };
+    struct fetch_line *line = fetch_line_new();
+    bool ok;
+
+    libraries_are_missing = true;
+    buf_init(&looked_for, 1000);
+    ok = names_the_package(fetch_run(&fetch, &result, &err), &err) &&
+         names_the_package(fetch_origin(fetch.url, NULL, origin, &err), &err) &&
+         names_the_package(fetch_base_of(fetch.url, &base, &err), &err) &&
+         str_eq(buf_str(&looked_for), STR("libcurl-gnutls.so.4 libcurl.so.4 "));
+    fetch_line_free(line);
+    buf_free(&looked_for);
+    return ok;
+}
+
+/* In a process of its own, and before anything else, since the library is looked for once. */
+static void without_the_library_its_package_is_named(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0)
+        _exit(does_without_the_library() ? 0 : 1);
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+static void *find_origin(void *arg)
+{
+    return fetch_origin("http://a:1", NULL, arg, NULL) == 0 ? arg : NULL;
+}
+
+static void several_threads_may_be_the_first(void **state)
+{
+    pthread_t threads[4];
+    char origins[COUNT(threads)][FETCH_ORIGIN];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, find_origin, origins[i]), 0);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        void *ok;
+
+        pthread_join(threads[i], &ok);
+        assert_non_null(ok);
+        assert_string_equal(origins[i], "http://a:1");
+    }
+}
+
 static void an_answer_comes_whole_with_its_status_and_type(void **state)
 {
     struct fixture *fixture = *state;
@@ -606,8 +681,9 @@ static void a_name_service_that_hangs_is_not_waited_for(void **state)
     struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
-    if (curl_version_info(CURLVERSION_NOW)->version_num < CURL_VERSION_BITS(7, 87, 0))
-        skip();
+#if !CURL_AT_LEAST_VERSION(7, 87, 0)
+    skip();
+#endif
     set_shut(true);
     fixture->fetch.timeout_ms = 100;
     fixture->fetch.url = "http://hangs.example/";
@@ -676,6 +752,38 @@ static void an_origin_is_what_may_be_shown(void **state)
     assert_int_equal(fetch_origin("http://localhost/", "/run/socket", origin, &fixture->err), 0);
     assert_string_equal(origin, "unix:/run/socket");
     assert_int_equal(fetch_origin("host:6820", NULL, origin, &fixture->err), -EINVAL);
+}
+
+static void assert_base(const char *of, const char *url, const char *user, const char *password)
+{
+    struct fetch_base base;
+    struct err err = { 0 };
+
+    if (fetch_base_of(of, &base, &err) < 0)
+        fail_msg("%s: %s", of, err.text);
+    assert_string_equal(base.url, url);
+    assert_string_equal(base.user ? base.user : "none", user);
+    assert_string_equal(base.password ? base.password : "none", password);
+    assert_null(strstr(base.origin, "@"));
+    fetch_base_clear(&base);
+}
+
+static void a_url_to_add_to_loses_its_credentials(void **state)
+{
+    static const char *const wrong[] = { "http://a/?b", "http://a#b", "a:9091", "",
+                                         "ftp://a/",    "http://a b" };
+    struct fetch_base base = { .url = NULL };
+
+    (void)state;
+    assert_base("http://gateway:9091", "http://gateway:9091", "none", "none");
+    assert_base("https://g/prefix//", "https://g/prefix", "none", "none");
+    assert_base("http://u:p@g:1/x/", "http://g:1/x", "u", "p");
+    assert_base("http://u@g/", "http://g", "u", "none");
+    assert_base("http://u%40x:p%2f%3a@g/", "http://g", "u@x", "p/:");
+    assert_base("http://[::1]:9091/", "http://[::1]:9091", "none", "none");
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        assert_int_equal(fetch_base_of(wrong[i], &base, NULL), -EINVAL);
+    assert_null(base.url);
 }
 
 static void a_proxy_is_not_used_for_this_machine(void **state)
@@ -912,6 +1020,8 @@ static void any_number_of_threads_may_ask(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_the_library_its_package_is_named),
+        cmocka_unit_test(several_threads_may_be_the_first),
         TEST(an_answer_comes_whole_with_its_status_and_type),
         TEST(the_request_is_what_was_asked_for),
         TEST(any_method_goes_with_and_without_a_body),
@@ -935,6 +1045,7 @@ int main(void)
         TEST(sentences_hold_no_credential_and_no_path),
         TEST(only_http_urls_are_taken),
         TEST(an_origin_is_what_may_be_shown),
+        TEST(a_url_to_add_to_loses_its_credentials),
         TEST(a_proxy_is_not_used_for_this_machine),
         TEST(a_unix_socket_takes_the_place_of_the_host),
         TEST(tls_is_trusted_by_its_certificate_and_name_alone),
