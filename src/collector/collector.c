@@ -31,3 +31,11 @@ unsigned collector_kinds(collector_set set)
             kinds |= KIND_BIT(collectors[i]->kind);
     return kinds;
 }
+
+bool collector_wants_details(collector_set set)
+{
+    for (size_t i = 0; collectors[i]; i++)
+        if (collectors[i]->is_of_details && set & (collector_set)1 << i)
+            return true;
+    return false;
+}

@@ -13,6 +13,7 @@ struct collector {
     enum kind kind;   /* what it is made of */
     const struct family *families;
     size_t n_families;
+    bool is_of_details; /* of what source.skips_details leaves out */
     void (*collect)(const struct section *section, struct metric_writer *writer);
 };
 
@@ -29,5 +30,7 @@ int collector_find(struct str name);
 
 /* The kinds that a set is made of, as KIND_BITs. */
 unsigned collector_kinds(collector_set set);
+
+bool collector_wants_details(collector_set set);
 
 #endif

@@ -5,6 +5,7 @@
  * make of the same struct. */
 #include "base/num.h"
 #include "base/users.h"
+#include "model/job_gpus.h"
 #include "model/section.h"
 #include "model/tres.h"
 #include "model/units.h"
@@ -365,12 +366,43 @@ static void fill_job(struct helper *helper, struct job *job, const slurm_job_inf
     fill_resources(helper, job, from);
 }
 
+static void fill_gpus(struct helper *helper, struct job_gpus_reader *reader, const struct job *job,
+                      const slurm_job_info_t *from)
+{
+    job_gpus_begin(reader);
+    for (size_t i = 0; from->gres_detail_str && i < from->gres_detail_cnt; i++)
+        job_gpus_detail(reader, str_of(from->gres_detail_str[i]));
+    if (!job_gpus_end(reader, job))
+        snprintf(helper->warning, sizeof(helper->warning),
+                 "the GPUs of job %u are not told: its gres_detail does not fit its nodes",
+                 job->id);
+}
+
+static void fill_jobs(struct helper *helper, const job_info_msg_t *all)
+{
+    time_t now = (time_t)(clock_wall(&clock_real) / NS_PER_SEC);
+    struct jobs *jobs = &helper->section->jobs;
+    struct job_gpus_reader gpus;
+
+    jobs->job = ARENA_ARRAY(&helper->section->arena, struct job, all->record_count);
+    job_gpus_init(&gpus, helper->section);
+    for (size_t i = 0; i < all->record_count; i++) {
+        struct job *job = &jobs->job[jobs->n];
+
+        if (!all->job_array[i].job_id)
+            continue;
+        fill_job(helper, job, &all->job_array[i], now);
+        fill_gpus(helper, &gpus, job, &all->job_array[i]);
+        jobs->n++;
+    }
+    job_gpus_free(&gpus);
+}
+
+/* SHOW_DETAIL is what makes Slurm tell which GPUs a job holds. */
 static int tell_jobs(struct helper *helper, int64_t since, struct err *err)
 {
-    struct jobs *jobs = &helper->section->jobs;
-    time_t now = (time_t)(clock_wall(&clock_real) / NS_PER_SEC);
     job_info_msg_t *all = NULL;
-    int code = LOAD(slurm_load_jobs, err, since, &all, SHOW_ALL | SHOW_LOCAL);
+    int code = LOAD(slurm_load_jobs, err, since, &all, SHOW_ALL | SHOW_LOCAL | SHOW_DETAIL);
 
     if (code < 0)
         return code;
@@ -378,10 +410,7 @@ static int tell_jobs(struct helper *helper, int64_t since, struct err *err)
     for (size_t i = 0; i < all->record_count; i++)
         ask_name(helper, all->job_array[i].user_id);
     settle_names(helper);
-    jobs->job = ARENA_ARRAY(&helper->section->arena, struct job, all->record_count);
-    for (size_t i = 0; i < all->record_count; i++)
-        if (all->job_array[i].job_id)
-            fill_job(helper, &jobs->job[jobs->n++], &all->job_array[i], now);
+    fill_jobs(helper, all);
     slurm_free_job_info_msg(all);
     return 0;
 }

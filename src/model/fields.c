@@ -57,12 +57,20 @@ static const struct field job_fields[] = {
 };
 static const struct field_record job_record = RECORD(job, job_fields);
 
+static const struct field job_gpus_fields[] = {
+    PLAIN(job_gpus, job_id, FIELD_U32),
+    NAMING(job_gpus, node, FIELD_SYMBOL, SENSE_NODE),
+    PLAIN(job_gpus, gpus, FIELD_SYMBOL),
+};
+static const struct field_record job_gpus_record = RECORD(job_gpus, job_gpus_fields);
+
 static const struct field jobs_fields[] = {
     PLAIN(section, jobs.lacks_features, FIELD_BOOL),
     PLAIN(section, jobs.lacks_qos, FIELD_BOOL),
 };
 static const struct field_array jobs_arrays[] = {
     ARRAY("jobs", job_record, jobs.job, jobs.n),
+    ARRAY("job_gpus", job_gpus_record, jobs.gpus, jobs.n_gpus),
 };
 
 static const struct field node_fields[] = {

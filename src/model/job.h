@@ -44,9 +44,18 @@ struct wait {
     double sum;
 };
 
+/* What a job holds of one of its nodes; see model/job_gpus. */
+struct job_gpus {
+    uint32_t job_id;
+    symbol node;
+    symbol gpus; /* their indexes on that node, "0-1,3" */
+};
+
 struct jobs {
     struct job *job;
     size_t n;
+    struct job_gpus *gpus; /* of jobs of which the source tells it */
+    size_t n_gpus;
     bool lacks_features; /* the source does not tell what nodes a job asks for */
     bool lacks_qos;      /* nor its QOS */
     size_t n_cut;        /* arrays of whose waiting tasks only the first were told and counted */

@@ -239,8 +239,8 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     replace_edition(r, outcome->kind, edition_ref(outcome->edition));
 }
 
-static int read_section(struct refresher *r, int64_t timeout_ns, const struct section *jobs,
-                        struct outcome *outcome, struct section **ret)
+static int read_section(struct refresher *r, const struct refresh_tuning *tuning,
+                        const struct section *jobs, struct outcome *outcome, struct section **ret)
 {
     struct source *source = r->config.source;
 
@@ -248,8 +248,9 @@ static int read_section(struct refresher *r, int64_t timeout_ns, const struct se
         *ret = r->config.traces(r->config.traces_ctx, jobs);
         return 0;
     }
-    return source->class->read(source, outcome->kind, clock_mono(&clock_real) + timeout_ns, ret,
-                               outcome->warning, &outcome->err);
+    source->skips_details = !collector_wants_details(tuning->publish.collectors);
+    return source->class->read(source, outcome->kind, clock_mono(&clock_real) + tuning->timeout_ns,
+                               ret, outcome->warning, &outcome->err);
 }
 
 /* What only a look back can tell. */
@@ -268,7 +269,7 @@ static void look(struct refresher *r, const struct refresh_tuning *tuning, unsig
 {
     int64_t wall = clock_wall(r->config.clock), mono = clock_mono(r->config.clock);
     struct section *section;
-    int code = read_section(r, tuning->timeout_ns, jobs, outcome, &section);
+    int code = read_section(r, tuning, jobs, outcome, &section);
 
     outcome->asked_seconds = (double)(clock_mono(r->config.clock) - mono) / NS_PER_SEC;
     source_tell(r->config.source, &outcome->about);

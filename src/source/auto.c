@@ -72,7 +72,10 @@ static int ask(struct auto_source *all, int door, enum kind kind, int64_t deadli
                struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
 {
     struct source *source = all->doors[door].source;
-    int code = source->class->read(source, kind, deadline_ns, ret, ret_warning, err);
+    int code;
+
+    source->skips_details = all->source.skips_details;
+    code = source->class->read(source, kind, deadline_ns, ret, ret_warning, err);
 
     if (code < 0)
         all->doors[door].err = *err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs from squeue --json and slurmrestd's /jobs of any release: the JOB_INFO parser of Slurm's
  * data_parser plugins, and dump_job_info() of its older openapi plugins. */
+#include "model/job_gpus.h"
 #include "model/tres.h"
 #include "source/json_answers.h"
 #include "source/json_table.h"
@@ -18,6 +19,7 @@ struct json_jobs {
     struct json_answer json;
     size_t room; /* of the section's array */
     struct job_draft draft;
+    struct job_gpus_reader gpus;
 };
 
 #define JOB(key, shape, field)   MEMBER(struct job_draft, key, shape, job.field)
@@ -45,6 +47,7 @@ static const struct json_member job_members[] = {
     DRAFT("memory_per_node", SHAPE_MEBIBYTES, memory_per_node),
     DRAFT("memory_per_cpu", SHAPE_MEBIBYTES, memory_per_cpu),
     JOB("nodes", SHAPE_TEXT, nodes),
+    MEMBER_TEXTS("gres_detail"),
     JOB("resv_name", SHAPE_NAME, reservation),
     JOB("licenses", SHAPE_TEXT, licenses),
     JOB("features", SHAPE_TEXT, features),
@@ -77,18 +80,21 @@ static void *begin_job(struct answer *answer)
         .memory_per_node = MODEL_UNKNOWN_U64,
         .memory_per_cpu = MODEL_UNKNOWN_U64,
     };
+    job_gpus_begin(&jobs->gpus);
     return &jobs->draft;
 }
 
-/* One word of a state; what a newer Slurm has thought of leaves it as it was. */
-static void add_state(struct answer *answer, void *record, const struct json_member *member,
-                      struct str word)
+/* One word of a state, of which what a newer Slurm has thought of leaves it as it was; or what the
+ * job holds of one of its nodes. */
+static void add_word(struct answer *answer, void *record, const struct json_member *member,
+                     struct str word)
 {
     struct job_draft *draft = record;
 
-    (void)answer;
-    (void)member;
-    job_state_add(&draft->job.state, word);
+    if (str_eq(member->key, STR("gres_detail")))
+        job_gpus_detail(&((struct json_jobs *)answer)->gpus, word);
+    else
+        job_state_add(&draft->job.state, word);
 }
 
 static bool count_tasks(struct section *section, struct job_draft *draft)
@@ -152,6 +158,8 @@ static void end_job(struct answer *answer, void *record)
     settle_resources(section, draft);
     draft->job.user =
         answer_user(answer, section_text(section, draft->job.user), draft->job.user_id);
+    if (!job_gpus_end(&all->gpus, &draft->job))
+        answer_leave_out(answer, STR("a gres_detail that does not fit its job's nodes"));
     jobs->job = heap_grow(jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = draft->job;
 }
@@ -160,7 +168,7 @@ static const struct json_table job_table = {
     .members = job_members,
     .n = COUNT(job_members),
     .begin = begin_job,
-    .word = add_state,
+    .word = add_word,
     .end = end_job,
 };
 
@@ -177,12 +185,14 @@ static const struct json_table document = {
 
 static void begin(struct answer *answer)
 {
+    job_gpus_init(&((struct json_jobs *)answer)->gpus, answer->section);
     json_answer_begin(answer, &document);
 }
 
 static void release(struct answer *answer)
 {
     json_answer_free(answer);
+    job_gpus_free(&((struct json_jobs *)answer)->gpus);
     arena_adopt(&answer->section->arena, answer->section->jobs.job);
 }
 

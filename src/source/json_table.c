@@ -157,6 +157,7 @@ static void set_text(struct json_answer *json, struct str text)
         *field = symbols_put(&json->answer.section->symbols, text);
         break;
     case SHAPE_WORDS:
+    case SHAPE_TEXTS:
         frame->index->table->word(&json->answer, frame->record, json->member, text);
         break;
     default:
@@ -318,7 +319,7 @@ static void take_at_value(struct json_answer *json, enum json_event event)
         begin_list(json);
     else if (event == JSON_OBJECT && is_number(member->shape))
         begin_number(json);
-    else if (event == JSON_ARRAY && member->shape == SHAPE_WORDS)
+    else if (event == JSON_ARRAY && (member->shape == SHAPE_WORDS || member->shape == SHAPE_TEXTS))
         json->state = IN_WORDS;
     else if (event == JSON_STRING)
         set_text(json, json_text(json->json));
@@ -373,6 +374,8 @@ static void take_in_words(struct json_answer *json, enum json_event event)
 {
     if (event == JSON_STRING)
         set_text(json, json_text(json->json));
+    else if (event == JSON_NULL && json->member->shape == SHAPE_TEXTS)
+        set_text(json, STR(""));
     else if (event == JSON_ARRAY_END)
         json->state = IN_OBJECT;
     else

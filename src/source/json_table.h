@@ -22,6 +22,7 @@ enum json_shape {
     SHAPE_NAME,       /* symbol: see answer_name */
     SHAPE_AS_IS,      /* symbol of whatever the text is */
     SHAPE_WORDS,      /* none: each word of a list, or the only one, is handed to `word` */
+    SHAPE_TEXTS,      /* likewise, and null is an empty one: of a list in which the place counts */
     SHAPE_OBJECT,     /* what `table` fills */
     SHAPE_LIST,       /* none: each object of it begins a record of `table` */
 };
@@ -41,6 +42,10 @@ struct json_member {
 #define MEMBER_WORDS(key)                                                                          \
     {                                                                                              \
         STR_INIT(key), SHAPE_WORDS, 0, NULL                                                        \
+    }
+#define MEMBER_TEXTS(key)                                                                          \
+    {                                                                                              \
+        STR_INIT(key), SHAPE_TEXTS, 0, NULL                                                        \
     }
 #define MEMBER_LIST(key, table)                                                                    \
     {                                                                                              \

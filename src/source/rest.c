@@ -3,6 +3,7 @@
  * https://slurm.schedmd.com/rest_api.html. */
 #include "base/fetch.h"
 #include "base/quote.h"
+#include "model/job_gpus.h"
 #include "source/json_answers.h"
 #include "source/json_table.h"
 #include "source/refusal.h"
@@ -35,7 +36,6 @@ static const struct question {
     [KIND_NODES] = { { "slurm", "nodes", &answer_json_nodes, OLDEST, "20.11", NULL, false },
                      { "slurm", "partitions", &answer_json_partitions, OLDEST, "20.11",
                        "?flags=ALL", false } },
-    /* Without DETAIL, which tells each core of each node and is the default. */
     [KIND_JOBS] = { { "slurm", "jobs", &answer_json_jobs, OLDEST, "20.11", "?flags=ALL", false } },
     [KIND_RESERVATIONS] = { { "slurm", "reservations", &answer_json_reservations, 37, "21.08", NULL,
                               false } },
@@ -48,6 +48,12 @@ static const struct question {
     /* Not /ping: that waits for every controller, also for one that is down. */
     [KIND_CONFIG] = { { "slurm", "diag", &answer_json_config, OLDEST, "20.11", NULL, false } },
 };
+
+/* The same with DETAIL, the default, which tells the GPUs of jobs and with them each core of each
+ * of their nodes: several kilobytes a node. */
+static const struct question of_details = { "slurm", "jobs",  &answer_json_jobs,
+                                            OLDEST,  "20.11", "?flags=ALL&flags=DETAIL",
+                                            false };
 
 static const struct question of_clusters = { "slurmdb", "clusters", &answer_json_clusters,
                                              OLDEST,    "20.11",    NULL,
@@ -81,7 +87,9 @@ struct rest {
         struct section *section; /* of all jobs; NULL: none is kept */
         int64_t last_update;     /* slurmctld's time, in seconds */
         int64_t wall_ns, mono_ns;
+        bool has_details;
     } kept;
+    bool has_gpus;      /* the cluster, as far as has been seen */
     bool lacks_changes; /* ?update_time= was refused */
     enum kind warner;   /* whose readings carry the warnings of the token; KINDS: none has yet */
 };
@@ -377,13 +385,19 @@ static const struct changes *changes_of(const struct rest *rest)
     return NULL;
 }
 
+static bool wants_details(const struct rest *rest)
+{
+    return rest->has_gpus && !rest->source.skips_details;
+}
+
 static bool may_ask_for_changes(const struct rest *rest)
 {
     const struct clock *clock = rest->source.clock;
 
     /* A clock that has been set back may be slurmctld's as well, and then its last change would be
      * newer than all that come for a while. */
-    return rest->kept.section && changes_of(rest) && !rest->lacks_changes &&
+    return rest->kept.section && rest->kept.has_details == wants_details(rest) &&
+           changes_of(rest) && !rest->lacks_changes &&
            clock_mono(clock) - rest->kept.mono_ns < EVERYTHING_SECONDS * NS_PER_SEC &&
            clock_wall(clock) >= rest->kept.wall_ns;
 }
@@ -397,6 +411,7 @@ static void keep(struct rest *rest, struct section *section, int64_t last_update
     rest->kept.last_update = last_update;
     rest->kept.wall_ns = clock_wall(rest->source.clock);
     rest->kept.mono_ns = clock_mono(rest->source.clock);
+    rest->kept.has_details = wants_details(rest);
 }
 
 /* slurmctld's time now, which its statistics have; 0: unknown. Our own clock may be another. */
@@ -427,7 +442,8 @@ static int ask_of_jobs(struct rest *rest, int64_t since, int64_t deadline_ns,
                            ? ask_of_time(rest, deadline_ns, section)
                            : 0;
     struct answer *answer = answer_new(&answer_json_jobs, section);
-    int code = ask(rest, questions[KIND_JOBS], since, deadline_ns, answer, ret_status, err);
+    int code = ask(rest, wants_details(rest) ? &of_details : questions[KIND_JOBS], since,
+                   deadline_ns, answer, ret_status, err);
 
     *ret_last_update = changes && changes->tells_time
                            ? ((const struct json_answer *)answer)->last_update
@@ -585,6 +601,8 @@ static int rest_read(struct source *source, enum kind kind, int64_t deadline_ns,
         ask_of_cluster(rest, deadline_ns, *ret);
     if (code == 0 && kind == KIND_CONFIG)
         note_cluster(rest, *ret);
+    if (code == 0 && (kind == KIND_NODES || kind == KIND_JOBS) && !rest->has_gpus)
+        rest->has_gpus = section_has_gpus(*ret);
     if (code == 0) {
         warn_of_token(rest, kind, ret_warning);
         warn_of_cuts(*ret, ret_warning);

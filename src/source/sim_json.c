@@ -71,15 +71,6 @@ void sim_json_list_end(struct sim_json_list *list)
     buf_byte(list->buf, ']');
 }
 
-static void put_list_of_one(struct buf *buf, struct str word, bool is_42)
-{
-    struct sim_json_list list = sim_json_list_begin(buf, is_42);
-
-    if (word.n)
-        sim_json_list_add(&list, word);
-    sim_json_list_end(&list);
-}
-
 void sim_json_list_add_upper(struct sim_json_list *list, struct str word)
 {
     char upper[32];
@@ -108,10 +99,6 @@ static void put_value(const struct sim_json_record *record, const struct sim_jso
             buf_put(buf, STR("null"));
         else
             sim_json_put_string(buf, text);
-        break;
-    case LIST_OF_ONE:
-        memcpy(&text, at, sizeof(text));
-        put_list_of_one(buf, text, record->is_42);
         break;
     case PLAIN:
         memcpy(&number, at, sizeof(number));

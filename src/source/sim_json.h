@@ -36,7 +36,7 @@ struct sim_json_record {
 
 struct sim_json_member {
     const char *key;
-    enum { FIXED, TEXT, TEXT_OR_NULL, PLAIN, OBJECT, LIST_OF_ONE, MADE } shape;
+    enum { FIXED, TEXT, TEXT_OR_NULL, PLAIN, OBJECT, MADE } shape;
     size_t offset;
     const char *fixed;
     void (*put)(const struct sim_json_record *record);

@@ -239,6 +239,18 @@ static void put_gres_request_42(const struct sim_json_record *record)
     buf_byte(&record->out->buf, '"');
 }
 
+/* One for each node, all alike; none once the job has ended. */
+static void put_gres_detail(const struct sim_json_record *record)
+{
+    const struct sim_job_view *view = record->view;
+    struct sim_json_list list = sim_json_list_begin(&record->out->buf, record->is_42);
+    bool is_held = view->job->state.base == JOB_RUNNING || view->job->state.base == JOB_SUSPENDED;
+
+    for (uint32_t i = 0; is_held && view->gres_detail.n && i < view->job->node_count; i++)
+        sim_json_list_add(&list, view->gres_detail);
+    sim_json_list_end(&list);
+}
+
 #define JOB(key, shape, member)                                                                    \
     {                                                                                              \
         key, shape, offsetof(struct sim_job_view, member), NULL, NULL                              \
@@ -286,7 +298,7 @@ static const struct sim_json_member job_members_38[] = {
     AS_IS("federation_origin", EMPTY),
     AS_IS("federation_siblings_active", EMPTY),
     AS_IS("federation_siblings_viable", EMPTY),
-    JOB("gres_detail", LIST_OF_ONE, gres_detail),
+    BY("gres_detail", put_gres_detail),
     JOB("group_id", PLAIN, user_id),
     JOB("group_name", TEXT, user),
     JOB("job_id", PLAIN, id),
@@ -406,7 +418,7 @@ static const struct sim_json_member job_members_42[] = {
     AS_IS("federation_origin", EMPTY),
     AS_IS("federation_siblings_active", EMPTY),
     AS_IS("federation_siblings_viable", EMPTY),
-    JOB("gres_detail", LIST_OF_ONE, gres_detail),
+    BY("gres_detail", put_gres_detail),
     JOB("group_id", PLAIN, user_id),
     JOB("group_name", TEXT, user),
     JOB("het_job_id", OBJECT, het_id),

@@ -11,7 +11,7 @@ struct job_filler {
     const struct sim_cluster *cluster;
     struct section *section;
     struct job *jobs;
-    size_t n, cap;
+    size_t n, cap, gpus_cap;
     struct buf text;
     /* Symbols of the words that repeat, 0 until they are met. */
     symbol *users, *accounts, *names;
@@ -71,6 +71,25 @@ static void fill_texts(struct job_filler *filler, const struct sim_job *from, st
     job->tres = put_text(filler);
 }
 
+/* "0-1" on each of its nodes. */
+static void fill_job_gpus(struct job_filler *filler, const struct sim_job *from)
+{
+    uint32_t per_node = from->gpus / from->node_count;
+    struct jobs *jobs = &filler->section->jobs;
+    symbol gpus;
+
+    buf_u64(&filler->text, from->first_gpu);
+    if (per_node > 1)
+        buf_printf(&filler->text, "-%u", from->first_gpu + per_node - 1);
+    gpus = put_text(filler);
+    for (uint32_t i = 0; i < from->node_count; i++) {
+        sim_put_node(&filler->text, filler->cluster, from->nodes[i]);
+        jobs->gpus = heap_grow(jobs->gpus, jobs->n_gpus, &filler->gpus_cap, sizeof(*jobs->gpus));
+        jobs->gpus[jobs->n_gpus++] =
+            (struct job_gpus){ .job_id = from->id, .node = put_text(filler), .gpus = gpus };
+    }
+}
+
 static int add_job(void *ctx, const struct sim_job *from)
 {
     struct job_filler *filler = ctx;
@@ -103,6 +122,8 @@ static int add_job(void *ctx, const struct sim_job *from)
     };
     fill_words(filler, from, job);
     fill_texts(filler, from, job);
+    if (from->gpus && (from->state.base == JOB_RUNNING || from->state.base == JOB_SUSPENDED))
+        fill_job_gpus(filler, from);
     return 0;
 }
 
@@ -123,6 +144,7 @@ void sim_fill_jobs(const struct sim_cluster *cluster, int64_t time, struct secti
     section->jobs.n = filler.n;
     section->jobs.job = filler.jobs;
     arena_adopt(&section->arena, filler.jobs);
+    arena_adopt(&section->arena, section->jobs.gpus);
     buf_free(&filler.text);
     free(filler.users);
     free(filler.accounts);

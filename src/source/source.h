@@ -49,6 +49,8 @@ struct source {
         *clock;            /* what time it is for Slurm: the simulation's clock, times in text */
     atomic_bool cancelled; /* see source_cancel */
     bool simulated;        /* everything made from it must say so */
+    bool skips_details;    /* to be set before a read: nobody wants to know which GPUs a job holds,
+                            * which costs some doors more to ask */
 };
 
 /* Texts need to last only while the source is opened. */

@@ -712,6 +712,9 @@ OF_FACTS = {
 
     "slurm_config_info": Exact("cluster version", lambda facts: {(facts.cluster, facts.version): 1}),
 
+    # cli does not tell: test_doors.py
+    "slurm_job_gpu_allocated": Exact("job_id node gpu", nothing_yet),
+
     "slurm_proc_cpu_usage": Exact("jobid username", nothing_yet),
     "slurm_proc_mem_usage": Exact("jobid username", nothing_yet),
     "slurm_proc_read_bytes": Exact("jobid username", nothing_yet),

@@ -5,6 +5,7 @@
 What a door cannot know is told by the tables of docs/sources.md; everything else must be the same.
 SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 """
+import collections
 import concurrent.futures
 import fnmatch
 import re
@@ -12,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from slurm import SUITES, Slurm
+from slurm import SUITES, Slurm, hostnames
 from sonde import ROOT, Exporter, wait_until
 
 ATTEMPTS = 20  # to find the cluster at rest
@@ -56,6 +57,7 @@ class Doors:
     def setUpClass(cls):
         cls.slurm = CLUSTERS[cls.suite].result()
         cls.addClassCleanup(cls.slurm.end)
+        cls.hold_gpus_of_two_nodes()
         cls.stop_scheduling()
         helpers = tempfile.TemporaryDirectory()
         cls.addClassCleanup(helpers.cleanup)
@@ -68,6 +70,14 @@ class Doors:
             cls.doors[door] = Exporter(f"--source={door}", *own, *ALWAYS_ASK, path=cls.slurm.env["SANDBOX_BIN"],
                                        env={"SONDE_CLOCK": now})
             cls.addClassCleanup(cls.doors[door].stop)
+
+    @classmethod
+    def hold_gpus_of_two_nodes(cls):
+        done = cls.slurm.run("sbatch", "--parsable", "-D/", "-pgpu", "-N2", "-n2", "--gpus=3", "--mem=10", "-t30",
+                             "-o/dev/null", "-Jpair", "--wrap", "sleep 1800")
+        cls.pair = done.stdout.strip()
+        cls.addClassCleanup(cls.slurm.run, "scancel", cls.pair)
+        wait_until(lambda: cls.slurm.lines("squeue", "-h", "-tR", "-j", cls.pair, "-o%A"), "it runs", 60)
 
     @classmethod
     def stop_scheduling(cls):
@@ -119,6 +129,37 @@ class Doors:
 
     def test_libslurm_tells_what_cli_tells(self):
         self.assertEqual(self.differences("libslurm"), "")
+
+    def held_gpus(self):
+        """(job, node, GPU) as scontrol shows each job by its id, so that a name can at most confuse what is read of its
+        own job."""
+        found = set()
+        ids = self.slurm.lines("squeue", "-h", "-a", "-r", "-tR,S", "-o%A")
+        for text in self.slurm.ask([f"scontrol -a -d -o show job {job_id}" for job_id in ids]):
+            for job_id, rest in re.findall(r"^JobId=(\d+) (.*)", text, re.M):
+                for nodes, gres in re.findall(r" Nodes=(\S+) CPU_IDs=\S* Mem=\d+ GRES=(\S+)", rest):
+                    for first, last in re.findall(r"(\d+)(?:-(\d+))?", " ".join(re.findall(r"IDX:([-\d,]*)", gres))):
+                        found.update((job_id, node, str(gpu)) for node in hostnames(nodes)
+                                     for gpu in range(int(first), int(last or first) + 1))
+        return found
+
+    def test_every_door_that_tells_which_gpus_a_job_holds_tells_those_that_it_was_given(self):
+        held = self.held_gpus()
+        self.assertEqual({node for job_id, node, _ in held if job_id == self.pair}, {"g1", "g2"})
+        self.assertEqual(len([job_id for job_id, *_ in held if job_id == self.pair]), 3)
+        self.assertGreater(len({job_id for job_id, *_ in held}), 3)
+        for door, exporter in self.doors.items():
+            families = exporter.metrics().families()
+            told = families.get("slurm_job_gpu_allocated", {})
+            if "slurm_job_gpu_allocated" in unknown_to(door, self.slurm.release):
+                self.assertEqual(told, {}, door)
+                continue
+            self.assertEqual({tuple(dict(series).values()) for series in told}, held, door)
+            self.assertEqual(set(told.values()), {1}, door)
+            allocated = collections.Counter()
+            for (node, _), count in families["slurm_node_gpus_allocated"].items():
+                allocated[node[1]] += count
+            self.assertEqual(collections.Counter(node for _, node, _ in held), +allocated, door)
 
     def test_no_door_warns_fails_or_leaves_a_record_out(self):
         for door, exporter in self.doors.items():

@@ -161,6 +161,20 @@ static void the_first_door_that_answers_is_taken_and_the_reason_said(void **stat
         assert_false(script[i].is_open);
 }
 
+static void what_nobody_wants_is_skipped_by_the_door_too(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    for (int skips = 1; skips >= 0; skips--) {
+        source->skips_details = skips;
+        assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+        assert_int_equal(script[LIBSLURM].source->skips_details, skips);
+    }
+    source_close(source);
+}
+
 static void doors_that_are_shut_or_missing_are_passed_and_named(void **state)
 {
     struct source *source;
@@ -541,6 +555,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_door_that_answers_is_taken_and_the_reason_said, set_up),
+        cmocka_unit_test_setup(what_nobody_wants_is_skipped_by_the_door_too, set_up),
         cmocka_unit_test_setup(doors_that_are_shut_or_missing_are_passed_and_named, set_up),
         cmocka_unit_test_setup(rest_needs_a_url_and_a_prefix_needs_commands, set_up),
         cmocka_unit_test_setup(when_no_door_opens_the_error_names_each, set_up),

@@ -108,8 +108,8 @@ static const char *collect(const char *name, const char *family)
 
 static void a_queue_without_jobs_has_no_series_but_those_of_the_cluster(void **state)
 {
-    static const char *const silent[] = { "users", "accounts", "partition_jobs",
-                                          "qos",   "features", "waits" };
+    static const char *const silent[] = { "users",    "accounts", "partition_jobs", "qos",
+                                          "features", "waits",    "job_gpus" };
 
     (void)state;
     for (size_t i = 0; i < COUNT(silent); i++)
@@ -908,6 +908,57 @@ static void the_collectors_agree_with_each_other(void **state)
                      sum("partition_jobs", "slurm_partition_job_cpus", "state=\"RUNNING\""));
 }
 
+static struct job_gpus gpus[60];
+
+static void add_gpus(uint32_t job_id, const char *node, const char *indexes)
+{
+    assert_true(section->jobs.n_gpus < COUNT(gpus));
+    section->jobs.gpus = gpus;
+    gpus[section->jobs.n_gpus++] =
+        (struct job_gpus){ .job_id = job_id, .node = put(node), .gpus = put(indexes) };
+}
+
+static void each_gpu_that_a_job_holds_is_a_series(void **state)
+{
+    (void)state;
+    add_gpus(7, "g1", "0-1,3");
+    add_gpus(7, "g2", "12");
+    add_gpus(4294967294, "g1", "2");
+    assert_string_equal(collect("job_gpus", ""),
+                        "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"0\"} 1\n"
+                        "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"1\"} 1\n"
+                        "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"3\"} 1\n"
+                        "slurm_job_gpu_allocated{job_id=\"7\",node=\"g2\",gpu=\"12\"} 1\n"
+                        "slurm_job_gpu_allocated{job_id=\"4294967294\",node=\"g1\",gpu=\"2\"} 1\n");
+    assert_int_equal(folded, 0);
+}
+
+static void gpus_that_are_told_twice_or_cannot_be_read_are_left_out(void **state)
+{
+    (void)state;
+    add_gpus(7, "g1", "0");
+    add_gpus(7, "g1", "0-7");
+    add_gpus(8, "g1", "0,x");
+    add_gpus(9, "g1", "0-1024");
+    add_gpus(10, "g1", "");
+    assert_string_equal(collect("job_gpus", ""),
+                        "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"0\"} 1\n");
+    assert_int_equal(duplicates, 0);
+}
+
+static void gpus_past_the_ceiling_are_counted_and_not_shown(void **state)
+{
+    size_t n = 0;
+
+    (void)state;
+    for (uint32_t job = 1; job <= 51; job++)
+        add_gpus(job, "g1", "0-999");
+    for (struct str rest = str_of(collect("job_gpus", "slurm_job_gpu_allocated{")); rest.n; n++)
+        str_cut(&rest, '\n');
+    assert_int_equal(n, 50000);
+    assert_int_equal(folded, 1000);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -940,6 +991,9 @@ int main(void)
         CASE(waits_are_a_histogram_of_each_partition),
         CASE(what_no_job_tells_is_absent_and_what_some_tell_is_added_up),
         CASE(a_sum_that_does_not_fit_is_absent),
+        CASE(each_gpu_that_a_job_holds_is_a_series),
+        CASE(gpus_that_are_told_twice_or_cannot_be_read_are_left_out),
+        CASE(gpus_past_the_ceiling_are_counted_and_not_shown),
         CASE(names_are_not_structure),
         CASE(the_collectors_agree_with_each_other),
     };

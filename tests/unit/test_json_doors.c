@@ -2,6 +2,7 @@
 /* Slurm's JSON of every data_parser: that it tells the same as the text of the same moment, what
  * bad documents cost, and which commands are asked for it. */
 #include "model/fields.h"
+#include "model/job_gpus.h"
 #include "source/cli.h"
 #include "source/json_answers.h"
 #include "source/source.h"
@@ -588,6 +589,84 @@ static void a_document_that_tells_of_a_failure_still_tells_who_answers(void **st
     section_unref(outcome.section);
 }
 
+/* "4711 g1 0": each GPU that a job holds, in a line. */
+static struct buf list_gpus(const struct section *section)
+{
+    struct buf to;
+
+    buf_init(&to, 1 << 16);
+    for (size_t i = 0; i < section->jobs.n_gpus; i++) {
+        const struct job_gpus *row = &section->jobs.gpus[i];
+        struct gpu_indexes indexes = { 0 };
+
+        assert_true(gpu_indexes_add(&indexes, section_text(section, row->gpus)));
+        for (unsigned gpu = 0; gpu_indexes_next(&indexes, &gpu); gpu++)
+            buf_printf(&to, "%u %.*s %u\n", row->job_id, STR_ARG(section_text(section, row->node)),
+                       gpu);
+    }
+    return to;
+}
+
+static void gpus_of_every_parser_are_those_that_scontrol_shows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(parsers); i++) {
+        struct section *section =
+            read_file(KIND_JOBS, &answer_json_jobs, document_of("gpus", &parsers[i]));
+        struct buf told = list_gpus(section);
+        struct buf shown = file_of("doors/gpus-%s.txt", parsers[i].release);
+
+        assert_true(shown.n);
+        if (!str_eq(buf_str(&told), buf_str(&shown)))
+            fail_msg("%s tells\n%.*sand not\n%.*s", parsers[i].name, STR_ARG(buf_str(&told)),
+                     STR_ARG(buf_str(&shown)));
+        buf_free(&told);
+        buf_free(&shown);
+        section_unref(section);
+    }
+}
+
+#define RUNNING_ON(nodes, details)                                                                 \
+    STR("{\"jobs\":[{\"gres_detail\":" details ",\"job_id\":7,\"job_state\":[\"RUNNING\"],"        \
+        "\"nodes\":\"" nodes "\"},{\"job_id\":8,\"job_state\":\"RUNNING\",\"nodes\":\"g9\","       \
+        "\"gres_detail\":[\"gpu:1(IDX:5)\"]}]}")
+
+static void a_node_without_gpus_keeps_its_place_among_the_details(void **state)
+{
+    static const struct {
+        struct str document;
+        const char *told;
+        uint64_t skipped;
+    } rows[] = {
+        { RUNNING_ON("c1,g[1-2]", "[null,\"gpu:1(IDX:0)\",\"gpu:1(IDX:3)\"]"), "7 g1 0\n7 g2 3\n",
+          0 },
+        { RUNNING_ON("c1,g[1-2]", "[\"\",\"gpu:1(IDX:0)\",\"gpu:1(IDX:3)\"]"), "7 g1 0\n7 g2 3\n",
+          0 },
+        { RUNNING_ON("g1", "\"gpu:1(IDX:0)\""), "7 g1 0\n", 0 },
+        { RUNNING_ON("g1", "null"), "", 0 },
+        { RUNNING_ON("g1", "[]"), "", 0 },
+        { RUNNING_ON("g1", "[null]"), "", 0 },
+        { RUNNING_ON("c1,g[1-2]", "[\"gpu:1(IDX:0)\",\"gpu:1(IDX:3)\"]"), "", 1 },
+        { RUNNING_ON("g[1-2]", "[{},\"gpu:1(IDX:0)\",[\"gpu:1(IDX:3)\"],7]"), "", 1 },
+        { RUNNING_ON("g1", "[\"gpu:2(IDX:0)\"]"), "", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct section *section = read_text(KIND_JOBS, &answer_json_jobs, rows[i].document);
+        struct buf told = list_gpus(section), wanted;
+
+        buf_init(&wanted, 1000);
+        buf_printf(&wanted, "%s8 g9 5\n", rows[i].told);
+        assert_str(buf_str(&told), buf_str(&wanted).p);
+        assert_int_equal(section->skipped, rows[i].skipped);
+        assert_int_equal(section->jobs.n, 2);
+        buf_free(&told);
+        buf_free(&wanted);
+        section_unref(section);
+    }
+}
+
 static void old_parsers_tell_the_same_of_jobs_and_nodes(void **state)
 {
     (void)state;
@@ -1162,6 +1241,8 @@ int main(void)
         cmocka_unit_test(limits_of_a_user_of_a_qos_are_told_unused),
         cmocka_unit_test(any_document_tells_who_answers),
         cmocka_unit_test(a_document_that_tells_of_a_failure_still_tells_who_answers),
+        cmocka_unit_test(gpus_of_every_parser_are_those_that_scontrol_shows),
+        cmocka_unit_test(a_node_without_gpus_keeps_its_place_among_the_details),
         cmocka_unit_test(old_parsers_tell_the_same_of_jobs_and_nodes),
         cmocka_unit_test(statistics_of_an_old_slurmrestd_are_read),
         cmocka_unit_test(the_mean_table_is_its_sum_by_the_cycles),

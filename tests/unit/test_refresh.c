@@ -457,6 +457,18 @@ static void what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits(void **s
     refresh_jobs(f);
 }
 
+static void details_are_skipped_when_no_collector_is_made_of_them(void **state)
+{
+    struct fixture *f = *state;
+
+    refresh_jobs(f);
+    assert_false(f->scripted.source.skips_details);
+    f->tuning.publish.collectors = ~((collector_set)1 << collector_find(STR("job_gpus")));
+    refresher_tune(f->refresher, &f->tuning);
+    refresh_jobs(f);
+    assert_true(f->scripted.source.skips_details);
+}
+
 /* An exporter that starts before slurmctld must not be without its costly kinds for hours. */
 static void after_a_failure_what_is_asked_for_rarely_is_soon_tried_again(void **state)
 {
@@ -726,6 +738,7 @@ int main(void)
         CASE(kinds_succeed_and_fail_by_themselves),
         CASE(another_format_is_rendered_without_asking_slurm),
         CASE(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits),
+        CASE(details_are_skipped_when_no_collector_is_made_of_them),
         CASE(after_a_failure_what_is_asked_for_rarely_is_soon_tried_again),
         CASE(a_look_that_hangs_lets_nodes_and_jobs_pass),
         CASE(the_kinds_take_turns),

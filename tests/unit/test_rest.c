@@ -132,20 +132,27 @@ static struct MHD_Response *respond(struct fixture *fixture, const struct page *
     return response;
 }
 
+/* As it stood in the request: each argument behind the path. */
+static enum MHD_Result put_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
+{
+    struct buf *path = ctx;
+
+    (void)kind;
+    buf_printf(path, "%c%s=%s", memchr(path->p, '?', path->n) ? '&' : '?', key, value);
+    return MHD_YES;
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
     struct fixture *fixture = ctx;
-    const char *since =
-        MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "update_time");
-    const char *flags = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "flags");
-    const char *cluster = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "cluster");
     const char *token = header(connection, "X-SLURM-USER-TOKEN");
     struct MHD_Response *response;
     const struct page *page;
     enum MHD_Result result;
-    char whole[200];
+    struct buf whole;
 
     (void)version;
     (void)upload;
@@ -154,18 +161,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         *state = fixture;
         return MHD_YES;
     }
-    snprintf(whole, sizeof(whole), "%s%s%s%s%s%s%s", path, flags ? "?flags=" : "",
-             flags ? flags : "",
-             !since  ? ""
-             : flags ? "&update_time="
-                     : "?update_time=",
-             since ? since : "", cluster ? "?cluster=" : "", cluster ? cluster : "");
+    buf_init(&whole, 200);
+    buf_text(&whole, path);
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, put_argument, &whole);
     pthread_mutex_lock(&fixture->lock);
-    buf_printf(&fixture->seen, "%s %s %s %s\n", method, whole,
+    buf_printf(&fixture->seen, "%s %s %s %s\n", method, whole.p,
                header(connection, "X-SLURM-USER-NAME"), token);
-    page = find(fixture, whole, token);
+    page = find(fixture, whole.p, token);
     response = respond(fixture, page);
     pthread_mutex_unlock(&fixture->lock);
+    buf_free(&whole);
     result = MHD_queue_response(connection, page->status, response);
     MHD_destroy_response(response);
     return result;
@@ -812,6 +817,58 @@ static void a_clock_that_is_set_back_freezes_nothing(void **state)
     assert_int_equal(fixture->section->jobs.n, 0);
 }
 
+#define GPU_NODES                                                                                  \
+    "{\"nodes\": [{\"name\": \"n1\"}, {\"name\": \"g1\", \"gres\": \"gpu:a100:4\"}], " META "}"
+#define GPU_JOBS(details)                                                                          \
+    "{\"jobs\": [{\"job_id\": 7, \"job_state\": [\"RUNNING\"], \"nodes\": \"g1\", "                \
+    "\"tres_alloc_str\": \"cpu=1,gres/gpu=2\", \"gres_detail\": [" details "]}], " UPDATED META    \
+    "}"
+#define DETAILED "jobs?flags=ALL&flags=DETAIL"
+
+static void the_gpus_of_jobs_are_asked_for_where_there_are_any(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up_version(fixture, 42);
+    put_up(fixture, 42, "nodes", 200, JSON, GPU_NODES);
+    put_up(fixture, 42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
+    assert_look(fixture, KIND_NODES);
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n_gpus, 1);
+    assert_str(section_text(fixture->section, fixture->section->jobs.gpus[0].node), "g1");
+    assert_str(section_text(fixture->section, fixture->section->jobs.gpus[0].gpus), "1-2");
+    /* That nothing has changed can be said of the same question only. */
+    put_up(fixture, 42, DETAILED "&update_time=1794796000", 200, JSON, NO_CHANGE);
+    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
+    forget_seen(fixture);
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n_gpus, 1);
+    fixture->source->skips_details = true;
+    assert_look(fixture, KIND_JOBS);
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n, 1);
+    fixture->source->skips_details = false;
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n_gpus, 1);
+    assert_seen(fixture, "GET /slurm/v0.0.42/" DETAILED "&update_time=1794796000 - -\n"
+                         "GET /slurm/v0.0.42/jobs?flags=ALL - -\n"
+                         "GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n"
+                         "GET /slurm/v0.0.42/" DETAILED " - -\n");
+}
+
+static void jobs_that_have_gpus_tell_that_there_are_some(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up_version(fixture, 42);
+    put_up(fixture, 42, "jobs?flags=ALL", 200, JSON, GPU_JOBS(""));
+    put_up(fixture, 42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n_gpus, 0);
+    assert_look(fixture, KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n_gpus, 1);
+}
+
 #define DIAG_38                                                                                    \
     "{\"meta\": {\"Slurm\": {\"release\": \"22.05.8\"}}, \"statistics\": {\"req_time\": "          \
     "1794796005}}"
@@ -1080,6 +1137,8 @@ int main(void)
         TEST(a_unix_socket_is_asked_without_a_token),
         TEST(jobs_that_have_not_changed_are_not_read_again),
         TEST(no_jobs_any_more_is_a_change),
+        TEST(the_gpus_of_jobs_are_asked_for_where_there_are_any),
+        TEST(jobs_that_have_gpus_tell_that_there_are_some),
         TEST(a_clock_that_is_set_back_freezes_nothing),
         TEST(versions_without_times_in_their_answers_are_asked_for_the_time_first),
         TEST(versions_that_cannot_tell_changes_are_asked_for_everything),

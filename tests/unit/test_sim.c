@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "manual_clock.h"
 #include "model/hostlist.h"
+#include "model/job_gpus.h"
 #include "model/tres.h"
 #include "model/units.h"
 #include "source/cli_format.h"
@@ -340,6 +341,60 @@ static struct sums allocated_on_nodes(const struct section *section)
         sums.gpus += gpus_used;
     }
     return sums;
+}
+
+/* The GPUs of one node that are in use, as the node says or, added to `ret`, as the jobs do. */
+static void put_used(struct str gres, struct gpu_indexes *ret)
+{
+    struct gres_item item;
+
+    for (struct str rest = gres; gres_next(&rest, &item, NULL);)
+        if (item.indexes.n)
+            assert_true(gpu_indexes_add(ret, item.indexes));
+}
+
+static void put_held(const struct section *section, struct str node, struct gpu_indexes *ret)
+{
+    for (size_t i = 0; i < section->jobs.n_gpus; i++)
+        if (str_eq(section_text(section, section->jobs.gpus[i].node), node))
+            /* no GPU twice */
+            assert_true(gpu_indexes_add(ret, section_text(section, section->jobs.gpus[i].gpus)));
+}
+
+static bool has_completing_jobs(const struct section *section)
+{
+    for (size_t i = 0; i < section->jobs.n; i++)
+        if (section->jobs.job[i].state.flags & JOB_COMPLETING)
+            return true;
+    return false;
+}
+
+static void gpus_that_jobs_hold_are_those_that_nodes_have_allocated(void **state)
+{
+    size_t n_held = 0;
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(times); k++) {
+        struct section *jobs = section_of("nodes=100,jobs=1500", KIND_JOBS, times[k]);
+        struct section *nodes = section_of("nodes=100,jobs=1500", KIND_NODES, times[k]);
+        bool is_exact = !has_completing_jobs(jobs); /* of these Slurm does not tell */
+
+        for (size_t i = 0; i < nodes->nodes.n; i++) {
+            const struct node *node = &nodes->nodes.node[i];
+            struct gpu_indexes used = { 0 }, held = { 0 };
+
+            put_used(section_text(nodes, node->gres_used), &used);
+            put_held(jobs, section_text(nodes, node->name), &held);
+            for (size_t word = 0; word < COUNT(used.bits); word++)
+                assert_int_equal(held.bits[word] & ~used.bits[word], 0);
+            if (is_exact)
+                assert_memory_equal(&held, &used, sizeof(held));
+            n_held += gpu_indexes_count(&held);
+        }
+        section_unref(jobs);
+        section_unref(nodes);
+    }
+    assert_true(n_held > 100);
 }
 
 static void what_jobs_hold_is_what_nodes_have_allocated(void **state)
@@ -1205,6 +1260,7 @@ int main(void)
         cmocka_unit_test(a_running_job_is_the_same_a_minute_later),
         cmocka_unit_test(a_job_waits_then_runs_then_has_ended_and_never_turns_back),
         cmocka_unit_test(a_finished_job_is_seen_for_five_minutes),
+        cmocka_unit_test(gpus_that_jobs_hold_are_those_that_nodes_have_allocated),
         cmocka_unit_test(what_jobs_hold_is_what_nodes_have_allocated),
         cmocka_unit_test(no_unit_has_two_jobs_at_once_while_one_follows_the_other),
         cmocka_unit_test(every_job_runs_on_nodes_that_are_up_and_in_its_partition),
