@@ -268,7 +268,7 @@ bool num_get_duration_ns(struct str s, int64_t *ret)
     }
     if (total > 9.2e18)
         return false;
-    *ret = llround(total);
+    *ret = (int64_t)(total + 0.5); /* llround would be the only reason to link libm */
     return true;
 }
 

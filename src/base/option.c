@@ -425,6 +425,19 @@ static bool ends_flags(const struct parse *parse, const char *arg)
     return end_flag && looks_like_flag(arg) && strcmp(arg + (arg[1] == '-' ? 2 : 1), end_flag) == 0;
 }
 
+/* -t15, -b/etc/file: the value of a letter stands behind it. Only what can't be taken for a word is
+ * one, so that a mistyped name is still told as such. */
+static void cut_letter(const struct parse *parse, const char *arg, struct flag *flag)
+{
+    const struct option *option = find_row(parse->command->options, (struct str){ arg + 1, 1 });
+
+    if (arg[1] == '-' || !option || option->type == OPTION_BOOL || !arg[2] ||
+        !strchr("0123456789./", arg[2]))
+        return;
+    *flag =
+        (struct flag){ .option = option, .name = str_of(option->name), .value = str_of(arg + 2) };
+}
+
 static struct flag cut_flag(const struct parse *parse, const char *arg)
 {
     struct flag flag = { .value = str_of(arg + (arg[1] == '-' ? 2 : 1)) };
@@ -440,7 +453,14 @@ static struct flag cut_flag(const struct parse *parse, const char *arg)
         if (!flag.is_negated)
             flag.option = NULL;
     }
+    if (!flag.option)
+        cut_letter(parse, arg, &flag);
     return flag;
+}
+
+static const char *dashes(const struct option *option)
+{
+    return option->name[1] ? "--" : "-";
 }
 
 static int refuse_flag(struct parse *parse, struct str name)
@@ -468,9 +488,9 @@ static int take_next(struct parse *parse, struct flag *flag, const char *next)
     if (!next || ends_flags(parse, next) ||
         (looks_like_flag(next) &&
          (cut_flag(parse, next).option || find_printer(cut_flag(parse, next).name))))
-        return err_set(parse->err, EINVAL, "flag --%s needs a value; write --%s=%s",
-                       flag->option->name, flag->option->name,
-                       flag->option->value ? flag->option->value : "VALUE");
+        return err_set(parse->err, EINVAL, "flag %s%s needs a value; write %s%s=%s",
+                       dashes(flag->option), flag->option->name, dashes(flag->option),
+                       flag->option->name, flag->option->value ? flag->option->value : "VALUE");
     flag->value = str_of(next);
     return 0;
 }
@@ -562,7 +582,7 @@ static int set_from_argv(struct parse *parse, bool *is_begun)
         if (option->type == OPTION_LIST && !value.n)
             continue;
         if (set_value(parse, option, value) < 0)
-            return err_prefix(parse->err, "--%s", option->name);
+            return err_prefix(parse->err, "%s%s", dashes(option), option->name);
     }
     return 0;
 }

@@ -24,7 +24,8 @@ struct option_list {
 };
 
 /* A row. Two may share an offset, an old name of a flag beside its new one: the first row's initial
- * value holds. */
+ * value holds. One whose name is a single letter is short for the row before it, whose place it
+ * shares: -t for --timer, as "-t 15", "-t=15" or "-t15". */
 struct option {
     const char *name; /* as after the dashes: "web.listen-address"; NULL ends the table */
     enum option_type type;

@@ -29,9 +29,22 @@ static bool is_common(const struct option *option)
     return false;
 }
 
-/* "--web.listen-address=ADDRESS", "--[no-]collector.jobs". */
+/* One whose name is a letter, short for the row before it and shown with that one. */
+static bool is_letter(const struct option *option)
+{
+    return option->name && !option->name[1];
+}
+
+static void put_letter(struct buf *out, const struct option *option)
+{
+    if (!is_common(option) && is_letter(option + 1))
+        buf_printf(out, "-%s, ", option[1].name);
+}
+
+/* "--web.listen-address=ADDRESS", "-t, --timer=SECONDS", "--[no-]collector.jobs". */
 static void put_flag(struct buf *out, const struct option *option)
 {
+    put_letter(out, option);
     if (option->type != OPTION_BOOL)
         buf_printf(out, "--%s=%s", option->name, value_word(option));
     else if (!is_common(option))
@@ -189,6 +202,8 @@ static void put_groups(struct buf *out, const struct option *rows, size_t margin
     for (; rows->name; rows++) {
         const char *own = rows->group ? rows->group : "Flags";
 
+        if (is_letter(rows))
+            continue;
         if (!group || strcmp(group, own) != 0)
             begin(out, own);
         group = own;
@@ -326,7 +341,10 @@ static void put_option_man(struct buf *out, const struct option *option, size_t 
         put_flag(&text, option);
         put_roff_bold(out, "", buf_str(&text), "");
     } else {
-        buf_text(out, "\\fB\\-\\-");
+        buf_text(out, "\\fB");
+        put_letter(&text, option);
+        put_roff(out, buf_str(&text));
+        buf_text(out, "\\-\\-");
         put_roff(out, str_of(option->name));
         buf_text(out, "\\fP=\\fI");
         put_roff(out, str_of(value_word(option)));

@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 void process_keep_standard_fds(void)
 {
@@ -18,6 +20,32 @@ void process_keep_standard_fds(void)
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);
+}
+
+/* A line of proc_pid_maps(5): "BEGIN-END r-xp OFFSET DEVICE INODE /PATH". Code of a file is never
+ * written to, so that nothing but the mapping is lost. */
+static void forget_code(const char *line)
+{
+    char *next;
+    uintptr_t begin = strtoul(line, &next, 16),
+              end = *next == '-' ? strtoul(next + 1, &next, 16) : 0;
+
+    if (begin < end && str_starts(str_of(next), STR(" r-xp ")) && strchr(next, '/'))
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void process_forget_start(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char *line = NULL;
+    size_t size = 0;
+
+    if (!maps)
+        return;
+    while (getline(&line, &size, maps) > 0)
+        forget_code(line);
+    free(line);
+    fclose(maps);
 }
 
 static struct str read_small(const char *path, char *text, size_t size)
@@ -46,9 +74,14 @@ static void read_boot_time(void)
 
 static uint64_t count_fds(void)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    struct stat status;
     uint64_t n = 0;
+    DIR *dir;
 
+    /* Since Linux 6.2 it is told; an agent has thousands. */
+    if (stat("/proc/self/fd", &status) == 0 && status.st_size > 0)
+        return (uint64_t)status.st_size;
+    dir = opendir("/proc/self/fd");
     if (!dir)
         return 0;
     for (struct dirent *entry; (entry = readdir(dir));)

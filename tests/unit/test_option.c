@@ -837,6 +837,108 @@ static void the_file_in_the_man_page_is_the_initial_settings(void **state)
     buf_free(&yaml);
 }
 
+struct letter_settings {
+    int64_t timer_ns;
+    struct str file;
+};
+
+static const struct option letter_options[] = {
+    { .name = "timer",
+      .type = OPTION_DURATION,
+      .offset = offsetof(struct letter_settings, timer_ns),
+      .value = "SECONDS",
+      .initial = "15s",
+      .help = "How often." },
+    { .name = "t",
+      .type = OPTION_DURATION,
+      .offset = offsetof(struct letter_settings, timer_ns),
+      .value = "SECONDS" },
+    { .name = "blacklist",
+      .type = OPTION_STRING,
+      .offset = offsetof(struct letter_settings, file),
+      .value = "FILE",
+      .help = "Whom not." },
+    { .name = "b",
+      .type = OPTION_STRING,
+      .offset = offsetof(struct letter_settings, file),
+      .value = "FILE" },
+    { .name = NULL },
+};
+
+static const struct option_command with_letters = {
+    .name = "sonde agent",
+    .summary = "watch jobs",
+    .description = "Watches jobs.",
+    .options = letter_options,
+};
+
+static int parse_letters(struct fixture *fixture, struct letter_settings *settings,
+                         const char *const *args)
+{
+    char *argv[8] = { (char *)(uintptr_t) "sonde" };
+    int argc = 1;
+
+    for (; args[argc - 1]; argc++)
+        argv[argc] = (char *)(uintptr_t)args[argc - 1];
+    return option_parse(&with_letters, argc, argv, NULL, &fixture->arena, settings, &fixture->rest,
+                        &fixture->err);
+}
+
+static void a_letter_is_short_for_a_flag(void **state)
+{
+    const char *const *const forms[] = {
+        ARGS("-t", "5", "-b", "/etc/x=y"),
+        ARGS("-t=5", "-b=/etc/x=y"),
+        ARGS("-t5", "-b/etc/x=y"),
+        ARGS("--timer=5s", "--blacklist", "/etc/x=y"),
+    };
+    struct letter_settings settings;
+
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        assert_int_equal(parse_letters(*state, &settings, forms[i]), OPTION_GO_ON);
+        assert_int_equal(settings.timer_ns, 5 * NS_PER_SEC);
+        assert_str(settings.file, "/etc/x=y");
+    }
+}
+
+static void a_mistake_with_a_letter_is_told_in_its_own_words(void **state)
+{
+    static const struct {
+        const char *args[2], *sentence;
+    } rows[] = {
+        { { "-t" }, "flag -t needs a value; write -t=SECONDS" },
+        { { "-t", "soon" }, "-t: \"soon\" is not a duration" },
+        { { "-t5x" }, "-t: \"5x\" is not a duration" },
+        { { "-tymer=5" }, "unknown flag --tymer; did you mean --timer?" },
+        { { "--t5" }, "unknown flag --t5" },
+        { { "-c5" }, "unknown flag --c5" },
+    };
+    struct fixture *fixture = *state;
+    struct letter_settings settings;
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(parse_letters(fixture, &settings, ARGS(rows[i].args[0], rows[i].args[1])),
+                         -EINVAL);
+        assert_contains(fixture->err.text, rows[i].sentence);
+    }
+}
+
+static void a_letter_is_shown_with_its_flag(void **state)
+{
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, 1 << 16);
+    option_help(&with_letters, &text);
+    assert_contains(text.p, "  -t, --timer=SECONDS   How often. [default: 15s]\n");
+    assert_contains(text.p, "  -b, --blacklist=FILE  Whom not.\n");
+    assert_int_equal(str_find_str(buf_str(&text), STR("--t=")), text.n);
+    buf_reset(&text);
+    option_man(&with_letters, &text);
+    assert_contains(text.p, "\\fB\\-t, \\-\\-timer\\fP=\\fISECONDS\\fP\n");
+    buf_free(&text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -872,6 +974,9 @@ int main(void)
         TEST(help_is_grouped_aligned_and_no_wider_than_80_columns),
         TEST(the_man_page_is_accepted_by_groff_and_shows_every_character),
         TEST(the_file_in_the_man_page_is_the_initial_settings),
+        TEST(a_letter_is_short_for_a_flag),
+        TEST(a_mistake_with_a_letter_is_told_in_its_own_words),
+        TEST(a_letter_is_shown_with_its_flag),
     };
 
     return RUN_TESTS(tests);
