@@ -8,8 +8,6 @@
 #include "http/trace.h"
 
 #include <malloc.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 struct exporter {
     const struct clock *clock;
@@ -65,14 +63,6 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
     return code;
 }
 
-static void use_log_level(struct log *log, const struct settings *settings)
-{
-    enum log_level level = LOG_INFO;
-
-    log_level_parse(settings->log_level, &level);
-    log_set_level(log, level);
-}
-
 /* Everything or nothing: whatever can fail comes before whatever takes effect. */
 static int reload_all(struct exporter *exporter, struct err *err)
 {
@@ -102,7 +92,7 @@ static int reload_all(struct exporter *exporter, struct err *err)
         metrics_tune_engine(exporter->metrics, settings.source.timeout_ns, settings.excluded_self,
                             &tuning);
     }
-    use_log_level(exporter->log, &settings);
+    serve_use_log_level(exporter->log, &settings.serve);
     if (exporter->trace) {
         const struct trace_config config = settings_trace(&settings, exporter->users);
 
@@ -147,37 +137,11 @@ static void warn_early(const struct exporter *exporter)
 
 static int start_server(struct exporter *exporter, struct err *err)
 {
-    const struct settings *settings = &exporter->settings;
-    const struct http_config config = {
-        .routes = metrics_routes(exporter->metrics),
-        .ctx = exporter->metrics,
-        .listen = settings->listen.items,
-        .n_listen = settings->listen.n,
-        .web_config = settings->web_config.n ? settings->web_config.p : NULL,
-        .max_connections = (unsigned)settings->max_connections,
-        .workers = 2,
-        /* Who waits there keeps a connection: there must be some left for scrapes. */
-        .queue = (unsigned)settings->max_connections / 4 + 1,
-        .request_ns = 10 * NS_PER_SEC,
-        .response_ns = 60 * NS_PER_SEC,
-        .max_header = 16 * 1024,
-        .clock = &clock_real,
-        .log = exporter->log,
-    };
+    struct http_config config = serve_http_config(&exporter->settings.serve, exporter->log);
 
+    config.routes = metrics_routes(exporter->metrics);
+    config.ctx = exporter->metrics;
     return http_start(&config, &exporter->server, err);
-}
-
-static void say_where(const struct exporter *exporter)
-{
-    const struct str unix_socket = STR("unix:");
-    const char *address;
-
-    for (size_t i = 0; (address = http_address(exporter->server, i)); i++)
-        printf("sonde exporter: %s%s%s\n", address,
-               str_starts(str_of(address), unix_socket) ? " " : "",
-               exporter->settings.telemetry_path.p);
-    fflush(stdout);
 }
 
 /* Until a signal ends it. */
@@ -225,7 +189,7 @@ static void start_trace(struct exporter *exporter)
 static int start(struct exporter *exporter, struct err *err)
 {
     const struct metrics_config config = {
-        .path = exporter->settings.telemetry_path.p,
+        .path = exporter->settings.serve.telemetry_path.p,
         .clock = &clock_real,
         .reload = reload,
         .ctx = exporter,
@@ -246,17 +210,6 @@ static int start(struct exporter *exporter, struct err *err)
         return code;
     metrics_set_server(exporter->metrics, exporter->server);
     return 0;
-}
-
-/* Every connection is a descriptor: ask for as many as the system gives. */
-static void raise_fd_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 /* A refresh builds megabytes and frees megabytes. With the threshold that grows by itself these
@@ -283,22 +236,16 @@ int main(int argc, char **argv)
         arena_clear(&exporter.arena);
         return outcome < 0 ? 2 : 0;
     }
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    raise_fd_limit();
+    serve_prepare(&signals);
     pthread_mutex_init(&exporter.reloading, NULL);
     exporter.log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
-    use_log_level(exporter.log, &exporter.settings);
+    serve_use_log_level(exporter.log, &exporter.settings.serve);
 
     /* A request to reload may come as soon as there is a server. */
     pthread_mutex_lock(&exporter.reloading);
     code = start(&exporter, &err);
     if (code == 0) {
-        say_where(&exporter);
+        serve_say_where("sonde exporter", exporter.server, exporter.settings.serve.telemetry_path);
         warn_early(&exporter);
     }
     pthread_mutex_unlock(&exporter.reloading);
@@ -317,5 +264,5 @@ int main(int argc, char **argv)
     log_free(exporter.log);
     arena_clear(&exporter.arena);
     pthread_mutex_destroy(&exporter.reloading);
-    return code == 0 ? 0 : code == -EINVAL ? 2 : 1;
+    return serve_exit_status(code);
 }

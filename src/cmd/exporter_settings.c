@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/exporter_settings.h"
 
-#include "base/pattern.h"
 #include "collector/self.h"
 
 #define SETTING(member)     offsetof(struct settings, member)
 #define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
 
-static const struct option web_options[] = {
-    { "web.listen-address", OPTION_LIST, SETTING(listen), "ADDRESS", ":9092", NULL, NULL, "Web",
-      "Where to listen: host:port, :port for every interface, or unix:/path. With "
-      "sockets passed by systemd, those are used instead." },
-    { "web.telemetry-path", OPTION_STRING, SETTING(telemetry_path), "PATH", "/metrics", NULL, NULL,
-      "Web", "Path under which the metrics are served." },
-    { "web.config.file", OPTION_STRING, SETTING(web_config), "FILE", NULL, NULL, NULL, "Web",
-      "TLS, client certificates and passwords, in the format of Prometheus's exporter-toolkit. "
-      "Read again when it changes." },
-    { "web.max-connections", OPTION_UINT, SETTING(max_connections), "N", "512", NULL, NULL, "Web",
-      "Connections held open at once; past it the one longest without a complete request is "
-      "closed." },
+/* Of the last group of serve_options_rows. */
+static const struct option log_options[] = {
+    { "web.log-level", OPTION_CHOICE, SETTING(serve.log_level), "LEVEL", NULL, NULL,
+      "debug info warn warning error", "Log", "An older name of --log.level." },
 };
 
 static const struct option other_options[] = {
@@ -39,8 +30,6 @@ static const struct option other_options[] = {
       "Slurm",
       "While Slurm does not answer, the last values are shown until they are this old, or twice "
       "their poll limit if that is longer." },
-    { "metrics.exclude", OPTION_STRING, SETTING(exclude), "REGEX", NULL, NULL, NULL, "Metrics",
-      "Metrics to leave out: every one whose name has a match for this." },
     { "trace.enabled", OPTION_BOOL, SETTING(trace.is_enabled), NULL, NULL, NULL, NULL, "Tracing",
       "Let jobs post what their processes use, as sonde run does." },
     { "trace.path", OPTION_STRING, SETTING(trace.path), "PATH", "/trace", NULL, NULL, "Tracing",
@@ -54,11 +43,6 @@ static const struct option other_options[] = {
       "password of --web.config.file, that the job is his." },
     { "trace.munge-socket", OPTION_STRING, SETTING(trace.munge_socket), "PATH", NULL, NULL, NULL,
       "Tracing", "Where munged listens, if not in its usual place." },
-    { "log.level", OPTION_CHOICE, SETTING(log_level), "LEVEL", "info", "LOGLEVEL",
-      "debug info warn warning error", "Log",
-      "Least level of the lines written to standard error." },
-    { "web.log-level", OPTION_CHOICE, SETTING(log_level), "LEVEL", NULL, NULL,
-      "debug info warn warning error", "Log", "An older name of --log.level." },
 };
 
 /* Older names of collectors' flags. */
@@ -80,33 +64,26 @@ static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 
 /* The texts of the rows that are made of the table of collectors. */
 struct made_options {
-    struct option rows[COUNT(web_options) + SOURCE_OPTIONS + COUNT(other_options) + COLLECTORS_MAX +
-                       COUNT(old_switches) + 1];
-    char names[COLLECTORS_MAX][40], helps[COLLECTORS_MAX][160];
+    struct option rows[SERVE_OPTIONS + COUNT(log_options) + SOURCE_OPTIONS + COUNT(other_options) +
+                       COLLECTORS_MAX + COUNT(old_switches) + 1];
+    struct serve_collector_texts texts[COLLECTORS_MAX];
 };
 
 static void make_options(struct made_options *made)
 {
     struct option *row = made->rows;
 
-    memcpy(row, web_options, sizeof(web_options));
-    row += COUNT(web_options);
+    serve_options_rows(SETTING(serve), ":9092", "512", row);
+    row += SERVE_OPTIONS;
+    memcpy(row, log_options, sizeof(log_options));
+    row += COUNT(log_options);
     source_options_rows(SETTING(source), row);
     row += SOURCE_OPTIONS;
     memcpy(row, other_options, sizeof(other_options));
     row += COUNT(other_options);
-    for (size_t i = 0; collectors[i]; i++) {
-        snprintf(made->names[i], sizeof(made->names[i]), "collector.%s", collectors[i]->name);
-        snprintf(made->helps[i], sizeof(made->helps[i]), "Give %s.", collectors[i]->help);
-        *row++ = (struct option){
-            .name = made->names[i],
-            .type = OPTION_BOOL,
-            .offset = SETTING(collectors) + i * sizeof(bool),
-            .initial = "true",
-            .group = "Collectors",
-            .help = made->helps[i],
-        };
-    }
+    for (size_t i = 0; collectors[i]; i++)
+        *row++ = serve_collector_row(collectors[i]->name, collectors[i]->help, true,
+                                     SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
     for (size_t i = 0; i < COUNT(old_switches); i++)
         *row++ = (struct option){
             .name = old_switches[i].name,
@@ -118,53 +95,33 @@ static void make_options(struct made_options *made)
         };
 }
 
-static int check_path(const char *flag, struct str path, struct err *err)
-{
-    return path.n && path.p[0] == '/' ? 0 : err_set(err, EINVAL, "--%s must begin with /", flag);
-}
-
 static int check(const struct settings *settings, struct err *err)
 {
-    int code = check_path("web.telemetry-path", settings->telemetry_path, err);
+    int code = serve_options_check(&settings->serve, err);
 
-    if (code == 0)
-        code = check_path("trace.path", settings->trace.path, err);
     if (code < 0)
         return code;
-    if (settings->trace.is_enabled && str_eq(settings->trace.path, settings->telemetry_path))
+    if (!str_starts(settings->trace.path, STR("/")))
+        return err_set(err, EINVAL, "--trace.path must begin with /");
+    if (settings->trace.is_enabled && str_eq(settings->trace.path, settings->serve.telemetry_path))
         return err_set(err, EINVAL,
                        "--trace.path and --web.telemetry-path are the same: change one");
     if (settings->stale_limit_ns <= 0)
         return err_set(err, EINVAL, "--slurm.stale-limit must be more than 0");
-    if (settings->max_connections < 1 || settings->max_connections > 100000)
-        return err_set(err, EINVAL, "--web.max-connections must be from 1 to 100000");
     return source_options_check(&settings->source, err);
-}
-
-static uint64_t excluded_of(const struct pattern *pattern, const struct family *families, size_t n)
-{
-    uint64_t excluded = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (pattern_finds(pattern, str_of(families[i].name)))
-            excluded |= UINT64_C(1) << i;
-    return excluded;
 }
 
 static int exclude(struct settings *settings, struct err *err)
 {
     struct pattern *pattern;
-    int code;
+    int code = serve_exclude(&settings->serve, &pattern, err);
 
-    if (!settings->exclude.n)
-        return 0;
-    code = pattern_new(settings->exclude, &pattern, err);
     if (code < 0)
-        return err_prefix(err, "--metrics.exclude");
+        return code;
     for (size_t i = 0; collectors[i]; i++)
         settings->excluded[i] =
-            excluded_of(pattern, collectors[i]->families, collectors[i]->n_families);
-    settings->excluded_self = excluded_of(pattern, self_families, n_self_families);
+            serve_excluded(pattern, collectors[i]->families, collectors[i]->n_families);
+    settings->excluded_self = serve_excluded(pattern, self_families, n_self_families);
     pattern_free(pattern);
     return 0;
 }
@@ -198,29 +155,11 @@ int settings_parse(int argc, char **argv, struct arena *arena, struct settings *
     return outcome;
 }
 
-static bool same_list(struct option_list a, struct option_list b)
-{
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (!str_eq(a.items[i], b.items[i]))
-            return false;
-    return true;
-}
-
 int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err)
 {
-    const char *changed = NULL;
+    const char *changed = serve_options_changed(&old->serve, &new->serve);
 
-    if (!same_list(old->listen, new->listen))
-        changed = "web.listen-address";
-    else if (!str_eq(old->web_config, new->web_config))
-        changed = "web.config.file";
-    else if (!str_eq(old->telemetry_path, new->telemetry_path))
-        changed = "web.telemetry-path";
-    else if (old->max_connections != new->max_connections)
-        changed = "web.max-connections";
-    else if (old->trace.is_enabled != new->trace.is_enabled)
+    if (old->trace.is_enabled != new->trace.is_enabled)
         changed = "trace.enabled";
     else if (!str_eq(old->trace.path, new->trace.path))
         changed = "trace.path";

@@ -3,19 +3,16 @@
 #ifndef SONDE_CMD_EXPORTER_SETTINGS_H
 #define SONDE_CMD_EXPORTER_SETTINGS_H
 
+#include "cmd/serve.h"
 #include "cmd/source_options.h"
 #include "http/metrics.h"
 #include "source/trace.h"
 
 struct settings {
-    struct option_list listen;
-    struct str web_config, telemetry_path;
-    uint64_t max_connections;
-    struct str log_level;
+    struct serve_options serve;
     struct source_options source;
     int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
     int64_t stale_limit_ns;
-    struct str exclude;
     bool collectors[COLLECTORS_MAX];
     struct {
         bool is_enabled, is_open;

@@ -2,7 +2,6 @@
 #include "collector/self.h"
 
 enum {
-    BUILD_INFO,
     SOURCE_INFO,
     SOURCE_TOKEN_EXPIRY,
     SOURCE_UP,
@@ -22,34 +21,14 @@ enum {
     LICENSE_SCRAPE_ERROR,
     LIMIT_SCRAPE_DURATION,
     LIMIT_SCRAPE_ERROR,
-    COLLECTOR_DURATION,
-    COLLECTOR_SUCCESS,
-    COLLECTOR_SAMPLES,
-    COLLECTOR_DUPLICATES,
-    COLLECTOR_FOLDED,
-    HTTP_REQUESTS,
-    HTTP_CONNECTIONS,
-    HTTP_REFUSED,
-    PROMHTTP_IN_FLIGHT,
-    PROMHTTP_REQUESTS,
     TRACE_SENDERS_NOW,
     TRACE_POSTS,
     TRACE_REFUSED,
     TRACE_DISPLACED,
-    PROCESS_CPU,
-    PROCESS_RESIDENT,
-    PROCESS_VIRTUAL,
-    PROCESS_START,
-    PROCESS_FDS,
-    PROCESS_MAX_FDS,
-    PROCESS_THREADS,
+    PROGRAM,
 };
 
 const struct family self_families[] = {
-    [BUILD_INFO] = { "sonde_build_info",
-                     METRIC_GAUGE,
-                     "Always 1; the label tells which sonde this is.",
-                     { "version" } },
     [SOURCE_INFO] = { "sonde_source_info",
                       METRIC_GAUGE,
                       "Always 1; the labels tell which door into Slurm is taken, which version of "
@@ -134,53 +113,6 @@ const struct family self_families[] = {
                              "Looks at the limits that failed, and associations that could not be "
                              "read.",
                              { NULL } },
-    [COLLECTOR_DURATION] = { "sonde_collector_duration_seconds",
-                             METRIC_GAUGE,
-                             "How long the collector took to render its families the last time.",
-                             { "collector" } },
-    [COLLECTOR_SUCCESS] = { "sonde_collector_success",
-                            METRIC_GAUGE,
-                            "1 if the collector's families are shown whole; 0 if they are left out "
-                            "because they are stale, missing or over the ceiling.",
-                            { "collector" } },
-    [COLLECTOR_SAMPLES] = { "sonde_collector_samples",
-                            METRIC_GAUGE,
-                            "Samples that the collector gave the last time.",
-                            { "collector" } },
-    [COLLECTOR_DUPLICATES] = { "sonde_collector_duplicate_samples",
-                               METRIC_GAUGE,
-                               "Samples left out the last time because their labels came out like "
-                               "those of another: bytes that are not UTF-8, or values that had to "
-                               "be "
-                               "cut.",
-                               { "collector" } },
-    [COLLECTOR_FOLDED] = { "sonde_collector_folded_series",
-                           METRIC_GAUGE,
-                           "At least how many series the collector added up as other or left out "
-                           "the last time, because there were too many.",
-                           { "collector" } },
-    [HTTP_REQUESTS] = { "sonde_http_requests_total",
-                        METRIC_COUNTER,
-                        "HTTP requests received.",
-                        { NULL } },
-    [HTTP_CONNECTIONS] = { "sonde_http_connections",
-                           METRIC_GAUGE,
-                           "HTTP connections that are open.",
-                           { NULL } },
-    [HTTP_REFUSED] = { "sonde_http_refused_total",
-                       METRIC_COUNTER,
-                       "Requests and connections refused or cut off, by reason: busy (queue full), "
-                       "unauthorized, timeout (request or answer took too long), evicted (closed "
-                       "idle to make room).",
-                       { "reason" } },
-    [PROMHTTP_IN_FLIGHT] = { "promhttp_metric_handler_requests_in_flight",
-                             METRIC_GAUGE,
-                             "Current number of scrapes being served.",
-                             { NULL } },
-    [PROMHTTP_REQUESTS] = { "promhttp_metric_handler_requests_total",
-                            METRIC_COUNTER,
-                            "Total number of scrapes by HTTP status code.",
-                            { "code" } },
     [TRACE_SENDERS_NOW] = { "sonde_trace_senders",
                             METRIC_GAUGE,
                             "Processes that have posted what their job uses and are still fresh.",
@@ -199,34 +131,7 @@ const struct family self_families[] = {
                           "another "
                           "user.",
                           { NULL } },
-    [PROCESS_CPU] = { "process_cpu_seconds_total",
-                      METRIC_COUNTER,
-                      "Total user and system CPU time spent in seconds.",
-                      { NULL } },
-    [PROCESS_RESIDENT] = { "process_resident_memory_bytes",
-                           METRIC_GAUGE,
-                           "Resident memory size in bytes.",
-                           { NULL } },
-    [PROCESS_VIRTUAL] = { "process_virtual_memory_bytes",
-                          METRIC_GAUGE,
-                          "Virtual memory size in bytes.",
-                          { NULL } },
-    [PROCESS_START] = { "process_start_time_seconds",
-                        METRIC_GAUGE,
-                        "Start time of the process since unix epoch in seconds.",
-                        { NULL } },
-    [PROCESS_FDS] = { "process_open_fds",
-                      METRIC_GAUGE,
-                      "Number of open file descriptors.",
-                      { NULL } },
-    [PROCESS_MAX_FDS] = { "process_max_fds",
-                          METRIC_GAUGE,
-                          "Maximum number of open file descriptors.",
-                          { NULL } },
-    [PROCESS_THREADS] = { "process_threads",
-                          METRIC_GAUGE,
-                          "Number of threads of the process.",
-                          { NULL } },
+#include "collector/program.inc"
 };
 
 const size_t n_self_families = COUNT(self_families);
@@ -325,66 +230,6 @@ static void collect_scrapes(const struct self *self, struct metric_writer *write
     }
 }
 
-/* rendered: NULL if the collector is not shown in this exposition. */
-static void collector_sample(struct metric_writer *writer, size_t family, struct str name,
-                             const struct edition_collector *rendered)
-{
-    switch (family) {
-    case COLLECTOR_DURATION:
-        if (rendered)
-            metric_double(writer, &name, rendered->seconds);
-        break;
-    case COLLECTOR_SUCCESS:
-        metric_u64(writer, &name, rendered && !rendered->is_over);
-        break;
-    case COLLECTOR_SAMPLES:
-        metric_u64(writer, &name, rendered ? rendered->samples : 0);
-        break;
-    case COLLECTOR_DUPLICATES:
-        metric_u64(writer, &name, rendered ? rendered->duplicates : 0);
-        break;
-    case COLLECTOR_FOLDED:
-        metric_u64(writer, &name, rendered ? rendered->folded : 0);
-        break;
-    }
-}
-
-static void collect_collectors(const struct self *self, struct metric_writer *writer)
-{
-    for (size_t family = COLLECTOR_DURATION; family <= COLLECTOR_FOLDED; family++) {
-        metric_begin(writer, family);
-        for (size_t i = 0; collectors[i]; i++) {
-            const struct edition *edition = self->snapshot->editions[collectors[i]->kind];
-
-            bool shown = edition && edition->collectors[i].segments[self->format];
-
-            if (self->collectors & (collector_set)1 << i)
-                collector_sample(writer, family, str_of(collectors[i]->name),
-                                 shown ? &edition->collectors[i] : NULL);
-        }
-    }
-}
-
-static void collect_http(const struct self *self, struct metric_writer *writer)
-{
-    metric_begin(writer, HTTP_REQUESTS);
-    metric_u64(writer, NULL, self->http_requests);
-    metric_begin(writer, HTTP_CONNECTIONS);
-    metric_u64(writer, NULL, self->http_connections);
-    metric_begin(writer, HTTP_REFUSED);
-    metric_u64(writer, METRIC_VALUES(STR("busy")), self->http_busy);
-    metric_u64(writer, METRIC_VALUES(STR("unauthorized")), self->http_unauthorized);
-    metric_u64(writer, METRIC_VALUES(STR("timeout")), self->http_timed_out);
-    metric_u64(writer, METRIC_VALUES(STR("evicted")), self->http_evicted);
-    metric_begin(writer, PROMHTTP_IN_FLIGHT);
-    metric_u64(writer, NULL, self->scrapes_in_flight);
-    metric_begin(writer, PROMHTTP_REQUESTS);
-    metric_u64(writer, METRIC_VALUES(STR("200")), self->scrapes_answered);
-    metric_u64(writer, METRIC_VALUES(STR("400")), self->scrapes_refused);
-    metric_u64(writer, METRIC_VALUES(STR("500")), 0);
-    metric_u64(writer, METRIC_VALUES(STR("503")), 0);
-}
-
 static void collect_traces(const struct trace_stats *traces, struct metric_writer *writer)
 {
     metric_begin(writer, TRACE_SENDERS_NOW);
@@ -398,35 +243,12 @@ static void collect_traces(const struct trace_stats *traces, struct metric_write
     metric_u64(writer, NULL, traces->displaced);
 }
 
-static void collect_process(const struct process *process, struct metric_writer *writer)
-{
-    metric_begin(writer, PROCESS_CPU);
-    metric_double(writer, NULL, process->cpu_seconds);
-    metric_begin(writer, PROCESS_RESIDENT);
-    metric_u64(writer, NULL, process->resident_bytes);
-    metric_begin(writer, PROCESS_VIRTUAL);
-    metric_u64(writer, NULL, process->virtual_bytes);
-    metric_begin(writer, PROCESS_START);
-    metric_double(writer, NULL, process->start_time_seconds);
-    metric_begin(writer, PROCESS_FDS);
-    if (process->open_fds)
-        metric_u64(writer, NULL, process->open_fds);
-    metric_begin(writer, PROCESS_MAX_FDS);
-    metric_u64(writer, NULL, process->max_fds);
-    metric_begin(writer, PROCESS_THREADS);
-    metric_u64(writer, NULL, process->threads);
-}
-
 void self_collect(const struct self *self, struct metric_writer *writer)
 {
-    metric_begin(writer, BUILD_INFO);
-    metric_u64(writer, METRIC_VALUES(STR(SONDE_VERSION)), 1);
     collect_about(self, writer);
     collect_source(self, writer);
     collect_scrapes(self, writer);
-    collect_collectors(self, writer);
-    collect_http(self, writer);
     if (self->traces)
         collect_traces(self->traces, writer);
-    collect_process(&self->process, writer);
+    program_collect(&self->program, writer, PROGRAM);
 }

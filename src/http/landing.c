@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/landing.h"
 
-static const char head[] =
+static const char before_title[] =
     "<!DOCTYPE html>\n"
     "<html lang=\"en\">\n"
     "<head>\n"
     "<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
     "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<title>sonde exporter</title>\n"
+    "<title>";
+
+static const char after_title[] =
+    "</title>\n"
     "<style>\n"
     "body { font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; "
     "padding: 0 1rem; }\n"
@@ -32,43 +35,47 @@ static void put_link(struct buf *out, const char *path, const char *query, struc
     buf_text(out, "</a>");
 }
 
-static void put_collectors(struct buf *out, const char *metrics_path, collector_set on)
+static void put_collectors(struct buf *out, const struct landing *landing)
 {
     buf_text(out, "<table>\n<tr><th scope=\"col\">Collector</th>"
                   "<th scope=\"col\">What it gives</th></tr>\n");
-    for (size_t i = 0; collectors[i]; i++) {
+    for (size_t i = 0; i < landing->n_rows; i++) {
         char query[100];
 
-        if (!(on & (collector_set)1 << i))
-            continue;
-        snprintf(query, sizeof(query), "?collect[]=%s", collectors[i]->name);
+        snprintf(query, sizeof(query), "?collect[]=%s", landing->rows[i].collector);
         buf_text(out, "<tr><td>");
-        put_link(out, metrics_path, query, str_of(collectors[i]->name));
+        put_link(out, landing->metrics_path, query, str_of(landing->rows[i].collector));
         buf_text(out, "</td><td>");
-        buf_html(out, str_of(collectors[i]->help));
+        buf_html(out, str_of(landing->rows[i].help));
         buf_text(out, "</td></tr>\n");
     }
     buf_text(out, "</table>\n");
 }
 
-void landing_page(struct buf *out, const char *metrics_path, const char *source, bool simulated,
-                  collector_set on, const char *trace_path)
+static void put_heading(struct buf *out, const struct landing *landing)
 {
-    buf_text(out, head);
-    buf_text(out, "<h1>sonde exporter</h1>\n<p>version " SONDE_VERSION ", source ");
-    buf_html(out, str_of(source));
+    buf_text(out, before_title);
+    buf_text(out, landing->program);
+    buf_text(out, after_title);
+    buf_printf(out, "<h1>%s</h1>\n<p>version " SONDE_VERSION ", ", landing->program);
+    buf_html(out, str_of(landing->about));
     buf_text(out, "</p>\n");
-    if (simulated)
+}
+
+void landing_page(struct buf *out, const struct landing *landing)
+{
+    put_heading(out, landing);
+    if (landing->is_simulated)
         buf_text(out, "<p class=\"simulated\" role=\"note\"><strong>Simulated cluster.</strong> "
                       "Nothing here is real; every metric carries "
                       "<code>simulated=\"true\"</code>.</p>\n");
-    buf_text(out, "<p>What this cluster is doing, for Prometheus: ");
-    put_link(out, metrics_path, "", str_of(metrics_path));
+    buf_printf(out, "<p>%s, for Prometheus: ", landing->what);
+    put_link(out, landing->metrics_path, "", str_of(landing->metrics_path));
     buf_text(out, "</p>\n");
-    put_collectors(out, metrics_path, on);
-    if (trace_path) {
+    put_collectors(out, landing);
+    if (landing->trace_path) {
         buf_text(out, "<p>What jobs say of their own processes: ");
-        put_link(out, trace_path, "", str_of(trace_path));
+        put_link(out, landing->trace_path, "", str_of(landing->trace_path));
         buf_text(out, "</p>\n");
     }
     buf_text(out, "<p>Health: ");

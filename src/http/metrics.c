@@ -1,41 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/metrics.h"
 
-#include "base/quote.h"
 #include "collector/self.h"
 #include "http/landing.h"
+#include "http/lifecycle.h"
 #include "http/negotiate.h"
+#include "http/scrape.h"
 #include "http/trace.h"
 
 enum {
-    CACHED_PAGES = 16, /* combinations of collectors, format and encoding that are kept ready */
     TAIL_BYTES = 1 << 20,
     LANDING_BYTES = 64 * 1024,
-};
-
-/* How long the part that sonde says of itself may be shown again. */
-static const int64_t tail_lives_ns = NS_PER_SEC;
-
-/* What a scrape asks for. */
-struct wish {
-    collector_set collectors;
-    enum metric_format format;
-    bool gzip;
-};
-
-/* A ready response and what it was made of. */
-struct page {
-    struct wish wish;
-    uint64_t engine, snapshot; /* numbers */
-    int64_t made_at;
-    struct http_body *body; /* NULL: the place is free */
-    int64_t used_at;
 };
 
 struct metrics {
     struct metrics_config config;
     char *path; /* the configuration it came from may be replaced */
-    struct http_route routes[6 + HTTP_TRACE_ROUTES]; /* the last one ends the table */
+    struct lifecycle lifecycle;
+    /* the last one ends the table */
+    struct http_route routes[2 + LIFECYCLE_ROUTES + HTTP_TRACE_ROUTES + 1];
     size_t n_routes;
     struct trace *trace;    /* NULL: off */
     int64_t jobs_wanted_at; /* by somebody who posts: once a second is enough */
@@ -47,7 +30,7 @@ struct metrics {
     bool is_stopping;
     uint64_t answered, refused; /* scrapes */
     unsigned waiting;           /* likewise; the HTTP thread's own, as what follows */
-    struct page pages[CACHED_PAGES];
+    struct pages pages;
 };
 
 struct engine *engine_free(struct engine *engine)
@@ -60,36 +43,39 @@ struct engine *engine_free(struct engine *engine)
     return NULL;
 }
 
-/* ?collect[]=NAME, any number of them; all that are on without. False with a sentence if there is
- * no such collector. */
-static bool read_collectors(struct http_exchange *x, const struct engine *engine,
-                            collector_set *ret, struct err *err)
+/* What became of those that are on, in this format. */
+static size_t tell_collectors(const struct engine *engine, const struct snapshot *snapshot,
+                              enum metric_format format,
+                              struct program_collector to[COLLECTORS_MAX])
 {
-    struct str name;
+    size_t n = 0;
 
-    *ret = 0;
-    for (size_t i = 0; (name = http_query(x, "collect[]", i)).p; i++) {
-        int found = collector_find(name);
+    for (size_t i = 0; collectors[i]; i++) {
+        const struct edition *edition = snapshot->editions[collectors[i]->kind];
 
-        if (found < 0 || !(engine->collectors & (collector_set)1 << found)) {
-            err_set(
-                err, EINVAL,
-                "there is no collector \"%s\", or it is switched off; / lists those that are on\n",
-                quote(name).text);
-            return false;
+        if (!(engine->collectors & (collector_set)1 << i))
+            continue;
+        to[n] = (struct program_collector){ .name = collectors[i]->name };
+        if (edition && edition->collectors[i].segments[format]) {
+            const struct edition_collector *rendered = &edition->collectors[i];
+
+            to[n].is_shown = true;
+            to[n].is_over = rendered->is_over;
+            to[n].seconds = rendered->seconds;
+            to[n].samples = rendered->samples;
+            to[n].duplicates = rendered->duplicates;
+            to[n].folded = rendered->folded;
         }
-        *ret |= (collector_set)1 << found;
+        n++;
     }
-    if (!*ret)
-        *ret = engine->collectors;
-    return true;
+    return n;
 }
 
 /* What sonde says of itself, and the end of the exposition. */
 static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
                                  const struct snapshot *snapshot, enum metric_format format)
 {
-    struct http_stats http = { 0 };
+    struct program_collector told[COLLECTORS_MAX];
     struct refresh_stats stats;
     struct trace_stats traces;
     struct metric_writer writer;
@@ -98,28 +84,23 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     struct buf text;
 
     refresher_stats(engine->refresher, &stats);
-    http_stats(metrics->server, &http);
     self = (struct self){
         .source = engine->source->class->name,
         .stats = &stats,
-        .snapshot = snapshot,
-        .format = format,
-        .collectors = engine->collectors,
-        .scrapes_in_flight = metrics->waiting + 1,
-        .scrapes_answered = metrics->answered,
-        .scrapes_refused = metrics->refused,
-        .http_requests = http.requests,
-        .http_connections = http.connections,
-        .http_busy = http.refused_busy,
-        .http_unauthorized = http.refused_auth,
-        .http_timed_out = http.timed_out,
-        .http_evicted = http.evicted,
+        .program = {
+            .collectors = told,
+            .n_collectors = tell_collectors(engine, snapshot, format, told),
+            .scrapes_in_flight = metrics->waiting + 1,
+            .scrapes_answered = metrics->answered,
+            .scrapes_refused = metrics->refused,
+        },
     };
+    scrape_tell(metrics->server, &self.program);
     if (metrics->trace) {
         trace_stats(metrics->trace, &traces);
         self.traces = &traces;
     }
-    process_read(&self.process);
+    process_read(&self.program.process);
     buf_init(&text, TAIL_BYTES);
     metric_writer_init(&writer, &text, format, str_of(engine->const_labels), self_families,
                        n_self_families);
@@ -133,81 +114,27 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     return tail;
 }
 
-/* What a response holds on to while it is being sent. Not the snapshot, which has all the facts. */
-struct holding {
-    struct segment *segments[COLLECTORS_MAX + 1];
-    size_t n;
-    unsigned char trailer[GZIP_TRAILER];
-};
-
-static void release_holding(void *ctx)
-{
-    struct holding *holding = ctx;
-
-    for (size_t i = 0; i < holding->n; i++)
-        segment_unref(holding->segments[i]);
-    free(holding);
-}
-
 static struct http_body *make_body(struct metrics *metrics, struct engine *engine,
-                                   struct snapshot *snapshot, struct wish wish)
+                                   struct snapshot *snapshot, struct scrape scrape)
 {
-    struct holding *holding = heap_alloc(sizeof(*holding));
-    struct iovec iov[COLLECTORS_MAX + 3];
-    struct segment_list list;
-    size_t n;
+    struct segment *segments[COLLECTORS_MAX + 1];
+    size_t n = 0;
 
     for (size_t i = 0; collectors[i]; i++) {
         const struct edition *edition = snapshot->editions[collectors[i]->kind];
 
-        if (edition && wish.collectors & (collector_set)1 << i &&
-            edition->collectors[i].segments[wish.format])
-            holding->segments[holding->n++] =
-                segment_ref(edition->collectors[i].segments[wish.format]);
+        if (edition && scrape.collectors & (collector_set)1 << i &&
+            edition->collectors[i].segments[scrape.format])
+            segments[n++] = segment_ref(edition->collectors[i].segments[scrape.format]);
     }
-    holding->segments[holding->n++] = make_tail(metrics, engine, snapshot, wish.format);
-    list = (struct segment_list){ holding->segments, holding->n };
-    n = wish.gzip ? segment_iov_gzip(list, iov, holding->trailer) : segment_iov(list, iov);
-    return http_body_new(iov, n, metric_content_type(wish.format), wish.gzip ? "gzip" : NULL,
-                         release_holding, holding);
+    segments[n++] = make_tail(metrics, engine, snapshot, scrape.format);
+    return scrape_body(scrape, segments, n);
 }
 
-static void drop_page(struct page *page)
+static struct page_version version_of(const struct metrics *metrics,
+                                      const struct snapshot *snapshot)
 {
-    http_body_unref(page->body);
-    *page = (struct page){ 0 };
-}
-
-static bool is_current(const struct metrics *metrics, const struct page *page,
-                       const struct snapshot *snapshot)
-{
-    return page->engine == metrics->engine_number && page->snapshot == snapshot->serial;
-}
-
-/* Nobody will ask for pages of an older snapshot. */
-static void drop_old_pages(struct metrics *metrics, const struct snapshot *snapshot)
-{
-    for (size_t i = 0; i < CACHED_PAGES; i++)
-        if (!is_current(metrics, &metrics->pages[i], snapshot))
-            drop_page(&metrics->pages[i]);
-}
-
-/* The place of that wish, or else the one used longest ago. */
-static struct page *find_page(struct metrics *metrics, struct wish wish)
-{
-    struct page *oldest = &metrics->pages[0];
-
-    for (size_t i = 0; i < CACHED_PAGES; i++) {
-        struct page *page = &metrics->pages[i];
-
-        if (page->body && page->wish.collectors == wish.collectors &&
-            page->wish.format == wish.format && page->wish.gzip == wish.gzip)
-            return page;
-        if (page->used_at < oldest->used_at)
-            oldest = page;
-    }
-    drop_page(oldest);
-    return oldest;
+    return (struct page_version){ metrics->engine_number, snapshot->serial };
 }
 
 /* While Slurm hangs, a format that nobody has asked for before cannot be rendered: then the text
@@ -221,28 +148,22 @@ static enum metric_format best_format(const struct snapshot *snapshot, enum metr
     return wanted;
 }
 
-/* The response for that wish, made anew when the snapshot has changed or the tail has aged. */
+/* Made anew when the snapshot has changed or the tail has aged. */
 static struct http_body *ready_body(struct metrics *metrics, struct engine *engine,
-                                    struct wish wish)
+                                    struct scrape scrape)
 {
     struct snapshot *snapshot = refresher_snapshot(engine->refresher);
+    struct page_version version = version_of(metrics, snapshot);
     int64_t now = clock_mono(metrics->config.clock);
-    struct page *page;
+    struct http_body *body;
 
-    wish.format = best_format(snapshot, wish.format);
-    drop_old_pages(metrics, snapshot);
-    page = find_page(metrics, wish);
-    if (!page->body || now - page->made_at >= tail_lives_ns) {
-        drop_page(page);
-        *page = (struct page){ .wish = wish,
-                               .engine = metrics->engine_number,
-                               .snapshot = snapshot->serial,
-                               .made_at = now,
-                               .body = make_body(metrics, engine, snapshot, wish) };
-    }
-    page->used_at = now;
+    scrape.format = best_format(snapshot, scrape.format);
+    body = pages_get(&metrics->pages, scrape, version, now);
+    if (!body)
+        body = pages_put(&metrics->pages, scrape, version, now,
+                         make_body(metrics, engine, snapshot, scrape));
     snapshot_unref(snapshot);
-    return page->body;
+    return body;
 }
 
 static void leave_queue(void *metrics)
@@ -256,7 +177,7 @@ static enum http_verdict wait_until(struct metrics *metrics, struct http_exchang
     struct snapshot *snapshot = refresher_snapshot(metrics->engine->refresher);
     void **state = http_state(x, leave_queue);
 
-    drop_old_pages(metrics, snapshot);
+    pages_drop_old(&metrics->pages, version_of(metrics, snapshot));
     snapshot_unref(snapshot);
     metrics->waiting += !*state;
     *state = metrics;
@@ -279,28 +200,23 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
     int64_t until = http_started(x) +
                     negotiate_patience_ns(http_header(x, "X-Prometheus-Scrape-Timeout-Seconds"),
                                           engine->patience_ns);
-    struct wish wish = {
-        .format = negotiate_format(http_header(x, "Accept")),
-        .gzip = negotiate_gzip(http_header(x, "Accept-Encoding")),
-    };
-    struct err err;
+    struct scrape scrape;
 
     if (!metrics->server) {
         http_wait_until(x, now + 10 * NS_PER_MS);
         return HTTP_WAIT;
     }
-    if (!read_collectors(x, engine, &wish.collectors, &err)) {
+    if (!scrape_read(x, collector_find, engine->collectors, &scrape)) {
         metrics->refused++;
-        http_reply(x, 400, "text/plain; charset=utf-8", str_of(err.text));
         return HTTP_DONE;
     }
-    if (!refresher_want(engine->refresher, collector_kinds(wish.collectors), wish.format,
+    if (!refresher_want(engine->refresher, collector_kinds(scrape.collectors), scrape.format,
                         http_started(x)) &&
         now < until && !metrics->is_stopping)
         return wait_until(metrics, x, until);
     stop_waiting(metrics, x);
     metrics->answered++;
-    http_reply_body(x, ready_body(metrics, engine, wish));
+    http_reply_body(x, ready_body(metrics, engine, scrape));
     return HTTP_DONE;
 }
 
@@ -315,6 +231,29 @@ static enum http_verdict serve_metrics(void *ctx, struct http_exchange *x)
     return verdict;
 }
 
+static void put_landing(const struct metrics *metrics, struct buf *out)
+{
+    const struct engine *engine = metrics->engine;
+    struct landing_row rows[COLLECTORS_MAX];
+    struct landing landing = {
+        .program = "sonde exporter",
+        .what = "What this cluster is doing",
+        .metrics_path = metrics->config.path,
+        .trace_path = metrics->trace_path,
+        .is_simulated = engine->source->simulated,
+        .rows = rows,
+    };
+    char about[100];
+
+    snprintf(about, sizeof(about), "source %s", engine->source->class->name);
+    landing.about = about;
+    for (size_t i = 0; collectors[i]; i++)
+        if (engine->collectors & (collector_set)1 << i)
+            rows[landing.n_rows++] =
+                (struct landing_row){ collectors[i]->name, collectors[i]->help };
+    landing_page(out, &landing);
+}
+
 static enum http_verdict serve_landing(void *ctx, struct http_exchange *x)
 {
     struct metrics *metrics = ctx;
@@ -322,48 +261,11 @@ static enum http_verdict serve_landing(void *ctx, struct http_exchange *x)
 
     buf_init(&page, LANDING_BYTES);
     pthread_mutex_lock(&metrics->lock);
-    landing_page(&page, metrics->config.path, metrics->engine->source->class->name,
-                 metrics->engine->source->simulated, metrics->engine->collectors,
-                 metrics->trace_path);
+    put_landing(metrics, &page);
     pthread_mutex_unlock(&metrics->lock);
     http_reply(x, 200, "text/html; charset=utf-8", buf_str(&page));
     buf_free(&page);
     return HTTP_DONE;
-}
-
-static enum http_verdict serve_healthy(void *ctx, struct http_exchange *x)
-{
-    (void)ctx;
-    http_reply(x, 200, "text/plain; charset=utf-8", STR("sonde is healthy.\n"));
-    return HTTP_DONE;
-}
-
-static enum http_verdict serve_ready(void *ctx, struct http_exchange *x)
-{
-    (void)ctx;
-    http_reply(x, 200, "text/plain; charset=utf-8", STR("sonde is ready.\n"));
-    return HTTP_DONE;
-}
-
-/* A page of another site in somebody's browser has no business here. */
-static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
-{
-    (void)ctx;
-    if (!http_header(x, "Origin").n)
-        return HTTP_WORK;
-    http_reply(x, 403, "text/plain; charset=utf-8", STR("not from a web page, please\n"));
-    return HTTP_DONE;
-}
-
-static void reload(void *ctx, struct http_exchange *x)
-{
-    struct metrics *metrics = ctx;
-    struct err err = { 0 };
-
-    if (metrics->config.reload(metrics->config.ctx, &err) < 0)
-        http_reply(x, 500, "text/plain; charset=utf-8", str_of(err.text));
-    else
-        http_reply(x, 200, "text/plain; charset=utf-8", STR("reloaded\n"));
 }
 
 struct metrics *metrics_new(const struct metrics_config *config)
@@ -378,15 +280,9 @@ struct metrics *metrics_new(const struct metrics_config *config)
         (struct http_route){ .method = "GET", .path = metrics->path, .handle = serve_metrics };
     if (strcmp(metrics->path, "/") != 0)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
-    *route++ = (struct http_route){
-        .method = "GET", .path = "/-/healthy", .access = HTTP_OPEN, .handle = serve_healthy
-    };
-    *route++ = (struct http_route){
-        .method = "GET", .path = "/-/ready", .access = HTTP_OPEN, .handle = serve_ready
-    };
-    *route++ = (struct http_route){
-        .method = "POST", .path = "/-/reload", .handle = begin_reload, .work = reload
-    };
+    metrics->lifecycle = (struct lifecycle){ .reload = config->reload, .ctx = config->ctx };
+    lifecycle_routes(&metrics->lifecycle, route);
+    route += LIFECYCLE_ROUTES;
     metrics->n_routes = (size_t)(route - first);
     return metrics;
 }
@@ -424,8 +320,7 @@ struct section *metrics_jobs(void *ctx, bool *ret_is_simulated)
 struct metrics *metrics_free(struct metrics *metrics)
 {
     if (metrics) {
-        for (size_t i = 0; i < CACHED_PAGES; i++)
-            drop_page(&metrics->pages[i]);
+        pages_clear(&metrics->pages);
         engine_free(metrics->engine);
         free(metrics->path);
         pthread_mutex_destroy(&metrics->lock);

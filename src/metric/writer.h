@@ -16,6 +16,8 @@
 
 enum metric_format { METRIC_TEXT, METRIC_OPENMETRICS, METRIC_FORMATS };
 
+#define FORMAT_BIT(format) (1u << (format))
+
 enum {
     METRIC_LABEL_BYTES = 1024, /* a longer label value is cut, at a character */
     METRIC_CHECKED = 16384,    /* samples of one writer that are all looked up for duplicates */

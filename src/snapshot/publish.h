@@ -10,8 +10,6 @@
 
 struct clock;
 
-#define FORMAT_BIT(format) (1u << (format))
-
 struct publish_config {
     collector_set collectors;          /* which are switched on */
     uint64_t excluded[COLLECTORS_MAX]; /* by collector, bit i: its family i is not wanted */

@@ -16,7 +16,7 @@ import sonde
 from sonde import BUILD, ROOT, SONDE, Exporter, FakeCommands
 
 UPDATE = os.environ.get("SONDE_UPDATE_GOLDEN") == "1"
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
 TOKEN = "@0123456789abcdef@"  # what tests/golden/record asked for
 
 
@@ -38,7 +38,8 @@ def collector_names():
 
 def self_names():
     """The families that sonde tells of itself, after those of the collectors."""
-    return set(re.findall(r'= \{ "(\w+)",', (ROOT / "src/collector/self.c").read_text()))
+    text = "".join((ROOT / "src/collector" / name).read_text() for name in ("self.c", "program.inc"))
+    return set(re.findall(r'= \{ "(\w+)",', text))
 
 
 def lasting(text, left_out):

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "metric/segment.h"
 
+#include <inttypes.h>
 #include <zlib.h>
 
 static struct segment *segment_of(struct str text)
@@ -138,6 +139,124 @@ static void text_that_does_not_compress_survives(void **state)
     free(noise);
 }
 
+static struct buf counting_text(size_t n)
+{
+    struct buf text;
+
+    buf_init(&text, n + 64);
+    for (uint64_t i = 0; text.n < n; i++)
+        buf_printf(&text, "a_b_total{job_id=\"%" PRIu64 "\"} %" PRIu64 "\n", i % 256, i * i);
+    text.n = n;
+    return text;
+}
+
+static void a_packed_one_keeps_no_text_and_gives_it_back(void **state)
+{
+    static const size_t lengths[] = { 1, 100, 16384, 1 << 20, 3 << 20 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        struct buf text = counting_text(lengths[i]), inflated;
+        struct segment *segment = segment_new_packed(buf_str(&text));
+
+        assert_int_equal(segment->text.n, 0);
+        assert_int_equal(segment->text_bytes, lengths[i]);
+        assert_true(segment->deflated.cap <= lengths[i] / 4 + 64);
+        buf_init(&inflated, lengths[i] + 6);
+        buf_text(&inflated, "before");
+        assert_true(segment_inflate(segment, &inflated));
+        assert_true(str_eq(str_skip(buf_str(&inflated), 6), buf_str(&text)));
+        assert_int_equal(inflated.p[inflated.n], '\0');
+        segment_unref(segment);
+        buf_free(&inflated);
+        buf_free(&text);
+    }
+}
+
+static void noise_of_any_length_survives_packing(void **state)
+{
+    uint64_t x = 7;
+
+    (void)state;
+    /* around the steps of 16 KB in which the result is taken */
+    for (size_t n = 16300; n < 16460; n++) {
+        struct buf noise, inflated;
+        struct segment *segment;
+
+        buf_init(&noise, n);
+        while (noise.n < n) {
+            x = x * 6364136223846793005 + 1442695040888963407;
+            buf_byte(&noise, (char)(x >> 56));
+        }
+        segment = segment_new_packed(buf_str(&noise));
+        buf_init(&inflated, n);
+        assert_true(segment_inflate(segment, &inflated));
+        assert_true(str_eq(buf_str(&inflated), buf_str(&noise)));
+        segment_unref(segment);
+        buf_free(&inflated);
+        buf_free(&noise);
+    }
+}
+
+static void packed_ones_stand_in_a_gzip_member_with_others(void **state)
+{
+    struct buf first = counting_text(100000), stored, packed, unpacked;
+    struct segment *segments[4] = { segment_new_packed(buf_str(&first)),
+                                    segment_new_packed(STR("")),
+                                    segment_new_packed(STR("second\n")) };
+    unsigned char trailer[GZIP_TRAILER];
+    struct iovec iov[6];
+
+    (void)state;
+    buf_init(&stored, 100);
+    buf_text(&stored, "third\n");
+    segments[3] = segment_new_stored(&stored);
+    packed = join(iov, segment_iov_gzip((struct segment_list){ segments, 4 }, iov, trailer));
+    unpacked = gunzip(buf_str(&packed));
+    buf_free(&first);
+    first = counting_text(100000);
+    assert_true(str_eq(str_head(buf_str(&unpacked), first.n), buf_str(&first)));
+    assert_str(str_skip(buf_str(&unpacked), first.n), "second\nthird\n");
+    for (size_t i = 0; i < 4; i++)
+        segment_unref(segments[i]);
+    buf_free(&first);
+    buf_free(&packed);
+    buf_free(&unpacked);
+}
+
+static void a_text_past_the_ceiling_is_not_inflated(void **state)
+{
+    struct segment *segment = segment_new_packed(STR("0123456789"));
+    struct buf to;
+
+    (void)state;
+    buf_init(&to, 12);
+    buf_text(&to, "abc");
+    assert_false(segment_inflate(segment, &to));
+    assert_str(buf_str(&to), "abc");
+    segment_unref(segment);
+    buf_free(&to);
+}
+
+static void any_segment_can_be_inflated(void **state)
+{
+    struct segment *segments[2];
+    struct buf text, to;
+
+    (void)state;
+    segments[0] = segment_of(STR("one\n"));
+    buf_init(&text, 100);
+    buf_text(&text, "two\n");
+    segments[1] = segment_new_stored(&text);
+    buf_init(&to, 100);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(segment_inflate(segments[i], &to));
+        segment_unref(segments[i]);
+    }
+    assert_str(buf_str(&to), "one\ntwo\n");
+    buf_free(&to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +264,11 @@ int main(void)
         cmocka_unit_test(segments_are_one_text_and_one_gzip_member),
         cmocka_unit_test(no_segments_are_a_valid_empty_gzip_member),
         cmocka_unit_test(text_that_does_not_compress_survives),
+        cmocka_unit_test(a_packed_one_keeps_no_text_and_gives_it_back),
+        cmocka_unit_test(noise_of_any_length_survives_packing),
+        cmocka_unit_test(packed_ones_stand_in_a_gzip_member_with_others),
+        cmocka_unit_test(a_text_past_the_ceiling_is_not_inflated),
+        cmocka_unit_test(any_segment_can_be_inflated),
     };
 
     return RUN_TESTS(tests);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "http/lifecycle.h"
+
+static const char plain[] = "text/plain; charset=utf-8";
+
+static enum http_verdict serve_healthy(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    http_reply(x, 200, plain, STR("sonde is healthy.\n"));
+    return HTTP_DONE;
+}
+
+static enum http_verdict serve_ready(void *ctx, struct http_exchange *x)
+{
+    const struct lifecycle *lifecycle = ctx;
+
+    if (!lifecycle->is_ready || lifecycle->is_ready(lifecycle->ctx))
+        http_reply(x, 200, plain, STR("sonde is ready.\n"));
+    else
+        http_reply(x, 503, plain, STR("sonde is not ready yet.\n"));
+    return HTTP_DONE;
+}
+
+/* A page of another site in somebody's browser has no business here. */
+static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    if (!http_header(x, "Origin").n)
+        return HTTP_WORK;
+    http_reply(x, 403, plain, STR("not from a web page, please\n"));
+    return HTTP_DONE;
+}
+
+static void reload(void *ctx, struct http_exchange *x)
+{
+    const struct lifecycle *lifecycle = ctx;
+    struct err err = { 0 };
+
+    if (lifecycle->reload(lifecycle->ctx, &err) < 0)
+        http_reply(x, 500, plain, str_of(err.text));
+    else
+        http_reply(x, 200, plain, STR("reloaded\n"));
+}
+
+void lifecycle_routes(struct lifecycle *lifecycle, struct http_route routes[LIFECYCLE_ROUTES])
+{
+    routes[0] = (struct http_route){ .method = "GET",
+                                     .path = "/-/healthy",
+                                     .access = HTTP_OPEN,
+                                     .handle = serve_healthy,
+                                     .ctx = lifecycle };
+    routes[1] = (struct http_route){ .method = "GET",
+                                     .path = "/-/ready",
+                                     .access = HTTP_OPEN,
+                                     .handle = serve_ready,
+                                     .ctx = lifecycle };
+    routes[2] = (struct http_route){ .method = "POST",
+                                     .path = "/-/reload",
+                                     .handle = begin_reload,
+                                     .work = reload,
+                                     .ctx = lifecycle };
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The routes /-/healthy, /-/ready and /-/reload, as Prometheus's own servers have them ("Management
+ * API" of its documentation). */
+#ifndef SONDE_HTTP_LIFECYCLE_H
+#define SONDE_HTTP_LIFECYCLE_H
+
+#include "http/server.h"
+
+struct lifecycle {
+    bool (*is_ready)(void *ctx); /* on the HTTP thread; NULL: from the start */
+    /* Re-reads everything or keeps what was; runs on a worker. */
+    int (*reload)(void *ctx, struct err *err);
+    void *ctx; /* of both */
+};
+
+enum { LIFECYCLE_ROUTES = 3 };
+
+/* Writes them into a table; `lifecycle` must outlive the server. */
+void lifecycle_routes(struct lifecycle *lifecycle, struct http_route routes[LIFECYCLE_ROUTES]);
+
+#endif
