@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where Slurm keeps the cgroups of its jobs on this host, found by looking: cgroups(7), and
- * cgroup.conf(5) and cgroup_v2 of Slurm's documentation. */
+/* Where Slurm keeps the cgroups of its jobs on this host, found by looking, for whoever looks once:
+ * what a path means is in source/cgroup_rows.h, how it is kept up to date in source/cgroup_tree.h.
+ */
 #ifndef SONDE_SOURCE_CGROUP_LAYOUT_H
 #define SONDE_SOURCE_CGROUP_LAYOUT_H
 
 #include "base/err.h"
-#include "base/str.h"
+#include "model/usage.h"
 
 enum { CGROUP_PATH = 512, CGROUP_SCOPES = 32 };
 
@@ -19,7 +20,7 @@ enum cgroup_version {
 /* The directory of one slurmd. */
 struct cgroup_scope {
     char path[CGROUP_PATH]; /* "/sys/fs/cgroup/system.slice/slurmstepd.scope"; without the root */
-    char node[64];          /* where several slurmd share the host: whose it is; otherwise empty */
+    char node[USAGE_NODE];  /* where several slurmd share the host: whose it is; otherwise empty */
     bool is_v2;
     size_t jobs_by_id;     /* directories named job_N */
     size_t jobs_by_sluid;  /* from 26.05 on: sF0NM7G8GT4500 */

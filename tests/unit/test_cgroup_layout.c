@@ -167,6 +167,23 @@ static void several_slurmd_of_v2_and_other_slices_are_found(void **state)
                         "/sys/fs/cgroup/hpc.slice/hpc-slurm.slice/n1_slurmstepd.scope");
 }
 
+static void a_scope_that_a_user_could_have_made_is_none(void **state)
+{
+    char path[200];
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("only root can give a directory away\n");
+        skip();
+    }
+    put_mounts(v2_mount, "");
+    make_directory("/sys/fs/cgroup/user.slice/user@1000.service/slurmstepd.scope/job_17");
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup/user.slice/user@1000.service", root);
+    assert_int_equal(chown(path, 1000, 1000), 0);
+    look();
+    assert_int_equal(layout.n, 0);
+}
+
 static void a_mount_with_a_space_in_its_name_is_found(void **state)
 {
     (void)state;
@@ -256,6 +273,7 @@ int main(void)
         TEST(v2_is_found_in_its_scope),
         TEST(the_sluids_of_26_05_are_jobs),
         TEST(several_slurmd_of_v2_and_other_slices_are_found),
+        TEST(a_scope_that_a_user_could_have_made_is_none),
         TEST(a_mount_with_a_space_in_its_name_is_found),
         TEST(more_slurmd_than_we_keep_are_not_all_told),
         TEST(paths_without_end_are_not_followed),
