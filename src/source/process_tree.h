@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all descendants of a process use together: proc(5), /proc/PID/stat, io and
- * task/TID/children.
- */
+/* What all descendants of a process use together. */
 #ifndef SONDE_SOURCE_PROCESS_TREE_H
 #define SONDE_SOURCE_PROCESS_TREE_H
 
-#include "base/err.h"
+#include "source/proc.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-enum { PROCESS_TREE_MOST = 65536 }; /* of the whole host where its kernel lists no children */
+enum { PROCESS_TREE_MOST = PROC_DESCENDANTS_MAX };
 
 /* What is used up: these never fall. */
 struct process_use {
