@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints docs/metrics.md from the tables that the exporter itself uses. */
+/* Prints docs/metrics.md from the tables that the exporter and the agent themselves use. */
+#include "collector/agent_self.h"
 #include "collector/self.h"
 
 static const char *const types[] = { "gauge", "counter", "histogram" };
@@ -15,22 +16,49 @@ static void print_families(const struct family *families, size_t n)
     }
 }
 
+static void print_exporter(void)
+{
+    puts(
+        "\n## The exporter\n\n"
+        "A simulated cluster has the label `simulated=\"true\"` on everything. Names are those of\n"
+        "prometheus-slurm-exporter where it has one, also where they break the conventions: some\n"
+        "gauges are called `_total`.");
+    for (size_t i = 0; collectors[i]; i++) {
+        printf("\n### %s\n\nGives %s. Made of Slurm's %s.\n", collectors[i]->name,
+               collectors[i]->help, kind_name(collectors[i]->kind));
+        print_families(collectors[i]->families, collectors[i]->n_families);
+    }
+    puts("\n### The exporter itself\n\nAlways there.");
+    print_families(self_families, n_self_families);
+}
+
+static void print_agent(void)
+{
+    puts("\n## The agent\n\n"
+         "Names that begin with `jobs_` are those of jobs_exporter, with its labels, types and\n"
+         "units; they tell the same as the others. What the kernel, Slurm or a driver does not "
+         "tell\n"
+         "is absent. Of a job that has ended, counters, peaks, limits and its owner are shown for "
+         "a\n"
+         "while; what is true of a moment is not.");
+    for (size_t i = 0; usage_collectors[i]; i++) {
+        printf("\n### %s\n\nGives %s.%s\n", usage_collectors[i]->name, usage_collectors[i]->help,
+               usage_collectors[i]->is_off ? " Off unless asked for." : "");
+        print_families(usage_collectors[i]->families, usage_collectors[i]->n_families);
+    }
+    puts("\n### The agent itself\n\nAlways there.");
+    print_families(agent_self_families, n_agent_self_families);
+}
+
 int main(void)
 {
     puts(
         "# Metrics\n\n"
         "Made from the tables in `src/collector` by `./check golden --update`; do not edit.\n\n"
-        "Collectors are switched with `--[no-]collector.NAME` and chosen per scrape with\n"
-        "`?collect[]=NAME`. A simulated cluster has the label `simulated=\"true\"` on everything.\n"
-        "Names are those of prometheus-slurm-exporter where it has one, also where they break the\n"
-        "conventions: some gauges are called `_total`. A counter without `_total` in its name is\n"
-        "typed `unknown` in OpenMetrics.");
-    for (size_t i = 0; collectors[i]; i++) {
-        printf("\n## %s\n\nGives %s. Made of Slurm's %s.\n", collectors[i]->name,
-               collectors[i]->help, kind_name(collectors[i]->kind));
-        print_families(collectors[i]->families, collectors[i]->n_families);
-    }
-    puts("\n## sonde itself\n\nAlways there.");
-    print_families(self_families, n_self_families);
+        "`sonde exporter` tells of the cluster, `sonde agent` of the jobs on one node. Collectors\n"
+        "are switched with `--[no-]collector.NAME` and chosen per scrape with `?collect[]=NAME`.\n"
+        "A counter without `_total` in its name is typed `unknown` in OpenMetrics.");
+    print_exporter();
+    print_agent();
     return 0;
 }
