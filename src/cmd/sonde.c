@@ -10,6 +10,7 @@
 static const struct command table[] = {
     { "exporter", "export what a Slurm cluster is doing to Prometheus", "prometheus-slurm-exporter",
       NULL },
+    { "agent", "export what each job on this node is doing to Prometheus", "jobs_exporter", NULL },
     { "run", "run a command of a job, and trace what it uses", NULL, NULL },
     { "admin", "check a site, record a cluster", NULL, NULL },
 };

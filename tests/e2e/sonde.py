@@ -87,15 +87,16 @@ def http_get(url, headers=None, data=None, method=None, timeout=DEADLINE):
 class Exporter:
     """`sonde exporter` on a free port, stopped and looked at for leaks at the end; through cli unless a flag says else."""
 
+    command = "exporter"
+
     def __init__(self, *flags, path=None, env=None, listen="127.0.0.1:0", stderr=None, starter=()):
         environment = dict(os.environ, **(env or {}))
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
-        if not any(re.match("--?(source|demo|slurm.*-cli)", flag) for flag in flags):
-            flags = ("--source=cli", *flags)
+        flags = self.complete(flags)
         self.errors = tempfile.TemporaryFile("a+b")  # appended to, whoever has read it last
         self.process = subprocess.Popen(
-            [*starter, SONDE, "exporter", f"--web.listen-address={listen}", *flags],
+            [*starter, SONDE, self.command, f"--web.listen-address={listen}", *flags],
             stdout=subprocess.PIPE, stderr=stderr or self.errors, env=environment)
         line = self._first_line()
         match = re.search(r"(https?)://(\S+?):(\d+)(/\S*)", line)
@@ -105,6 +106,11 @@ class Exporter:
             raise AssertionError(f"did not start: {line!r} {self.log()}")
         self.url = f"{match[1]}://127.0.0.1:{match[3]}"
         self.port = int(match[3])
+
+    @staticmethod
+    def complete(flags):
+        is_told = any(re.match("--?(source|demo|slurm.*-cli)", flag) for flag in flags)
+        return flags if is_told else ("--source=cli", *flags)
 
     def _first_line(self):
         ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE)
@@ -142,6 +148,28 @@ class Exporter:
                 self.process.wait()
             else:
                 self.stop()
+
+
+class Agent(Exporter):
+    """`sonde agent`, likewise; it sees the jobs of every sandbox on this machine."""
+
+    command = "agent"
+
+    @staticmethod
+    def complete(flags):
+        return flags
+
+    def job(self, job_id):
+        """family → {labels other than the job and its node: value} of one job."""
+        found = collections.defaultdict(dict)
+        for family, samples in self.metrics().families().items():
+            for labels, value in samples.items():
+                pairs = dict(labels)
+                if pairs.pop("job_id", pairs.pop("slurm_job", None)) == str(job_id):
+                    pairs.pop("instance", None)
+                    pairs.pop("node", None)
+                    found[family][tuple(sorted(pairs.items()))] = value
+        return found
 
 
 def run_exporter(*flags, env=None):

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sonde agent: what each job on this node is doing, for Prometheus. */
+#include "cmd/agent_settings.h"
+
+#include "base/privileges.h"
+#include "base/process.h"
+
+#include <linux/capability.h>
+#include <malloc.h>
+#include <sys/prctl.h>
+
+/* What the agent needs; everything else is given up. packaging/systemd/sonde-agent.service.in gives
+ * the same. */
+static const struct privilege privileges[] = {
+    { CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+      "I/O, open files and GPUs of jobs of other users are not shown." },
+    { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
+      "I/O, open files and GPUs of jobs of other users are not shown." },
+    { CAP_NET_ADMIN, "CAP_NET_ADMIN",
+      "The kernel does not tell of processes that end: what they did since the last tick is known "
+      "only as far as their parents' sums have it." },
+};
+
+static const int64_t blacklist_retry_seconds = 60; /* while it has names that nobody knows */
+static const int64_t longest_goodbye_ns = 3 * NS_PER_SEC;
+
+enum { PUSH_BYTES = 64 << 20 };
+
+struct agent {
+    int argc;
+    char **argv;
+    struct arena first_arena; /* of the settings that the parts were started with */
+    struct agent_settings first;
+    struct arena arena; /* of the newest, once they have been read again */
+    struct agent_settings settings;
+    struct log *log;
+    struct bulletin_board *board;
+    struct bulletins *bulletins;
+    struct http_server *server;
+    struct users *users;
+    struct cgroup_rows *rows;
+    struct pattern *scratch; /* NULL: nobody asks for it */
+    struct gpus *gpus;
+    struct pusher *_Atomic pusher; /* NULL: nothing is pushed, or not yet */
+    struct sampler *sampler;
+    pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
+};
+
+static const char *text_or_null(struct str text)
+{
+    return text.n ? text.p : NULL;
+}
+
+/* Everything or nothing: whatever can fail comes before whatever takes effect. */
+static int reload_all(struct agent *agent, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct agent_settings settings = { 0 };
+    struct sampler_tuning tuning;
+    struct bulletins_tuning serving;
+    int code = agent_settings_parse(agent->argc, agent->argv, &arena, &settings, err);
+
+    if (code == 0)
+        code = agent_settings_check_reload(&agent->settings, &settings, err);
+    if (code == 0)
+        code = http_reload(agent->server, err);
+    if (code < 0) {
+        arena_clear(&arena);
+        return code;
+    }
+    tuning = agent_settings_tuning(&settings);
+    serving = agent_settings_serving(&settings);
+    sampler_tune(agent->sampler, &tuning);
+    bulletins_tune(agent->bulletins, &serving);
+    serve_use_log_level(agent->log, &settings.serve);
+    arena_clear(&agent->arena);
+    agent->arena = arena;
+    agent->settings = settings;
+    return 0;
+}
+
+static void warn_of_unknown_users(const struct agent *agent)
+{
+    const struct blacklist *skipped = &agent->settings.skipped;
+
+    if (skipped->n_unknown)
+        LOG(agent->log, LOG_WARN,
+            "users of --blacklist are not known; their jobs are looked at until they are",
+            LOG_INT("users", skipped->n_unknown), LOG_STR("first", skipped->first_unknown));
+}
+
+static int reload(void *ctx, struct err *err)
+{
+    struct agent *agent = ctx;
+    int code;
+
+    pthread_mutex_lock(&agent->reloading);
+    code = reload_all(agent, err);
+    if (code < 0) {
+        LOG(agent->log, LOG_ERROR, "configuration not reloaded, the old one stays",
+            LOG_STR("error", err->text));
+    } else {
+        LOG(agent->log, LOG_INFO, "configuration reloaded");
+        warn_of_unknown_users(agent);
+    }
+    pthread_mutex_unlock(&agent->reloading);
+    return code;
+}
+
+/* The directory may know them by now. */
+static void look_for_unknown_users(struct agent *agent)
+{
+    struct agent_settings *settings = &agent->settings;
+    struct blacklist skipped;
+    struct err err;
+
+    pthread_mutex_lock(&agent->reloading);
+    if (settings->skipped.n_unknown &&
+        blacklist_read(settings->blacklist.p, user_find, &agent->arena, &skipped, &err) == 0 &&
+        skipped.n_unknown < settings->skipped.n_unknown) {
+        struct sampler_tuning tuning;
+
+        settings->skipped = skipped;
+        tuning = agent_settings_tuning(settings);
+        sampler_tune(agent->sampler, &tuning);
+    }
+    pthread_mutex_unlock(&agent->reloading);
+}
+
+/* Until a signal ends it. */
+static void serve(struct agent *agent, const sigset_t *signals)
+{
+    const struct timespec pause = { .tv_sec = blacklist_retry_seconds };
+
+    for (;;) {
+        struct err err = { 0 };
+        int signal = sigtimedwait(signals, NULL, &pause);
+
+        if (signal == SIGHUP)
+            reload(agent, &err);
+        else if (signal > 0)
+            return;
+        else
+            look_for_unknown_users(agent);
+    }
+}
+
+static void tell_pushes(void *ctx, struct agent_self *to)
+{
+    struct pusher *pusher = ((struct agent *)ctx)->pusher;
+    struct push_stats stats;
+
+    if (!pusher)
+        return;
+    pusher_stats(pusher, &stats);
+    to->is_pushing = true;
+    to->pushes = stats.pushes;
+    to->push_failures = stats.failures;
+    to->pushes_replaced = stats.replaced;
+    to->pushes_refused = stats.refused;
+    to->push_is_up = stats.is_up;
+    to->push_seconds = stats.last_seconds;
+    to->push_success_wall_ns = stats.last_success_wall_ns;
+}
+
+static int start_pusher(struct agent *agent, struct err *err)
+{
+    const struct agent_settings *settings = &agent->first;
+    const struct push_config config = {
+        .url = settings->push.url.p,
+        .job = settings->push.job.p,
+        .password_file = text_or_null(settings->push.password_file),
+        .ca_file = text_or_null(settings->push.ca_file),
+        .timeout_ns = settings->push.timeout_ns,
+        .retry_ns = NS_PER_SEC,
+        .max_backoff_ns = 60 * NS_PER_SEC,
+        .max_text = PUSH_BYTES,
+        .clock = &clock_real,
+        .log = agent->log,
+    };
+    struct pusher *pusher;
+
+    if (!settings->push.url.n)
+        return 0;
+    if (pusher_start(&config, &pusher, err) < 0)
+        return err_prefix(err, "--push.url");
+    agent->pusher = pusher;
+    return 0;
+}
+
+static int read_layouts(struct agent *agent, struct err *err)
+{
+    const struct option_list *layouts = &agent->first.layouts;
+
+    agent->rows = cgroup_rows_new();
+    for (size_t i = 0; i < layouts->n; i++)
+        if (cgroup_rows_add(agent->rows, layouts->items[i], err) < 0)
+            return err_prefix(err, "--cgroup.layout");
+    return 0;
+}
+
+static int start_server(struct agent *agent, struct err *err)
+{
+    const struct bulletins_config config = {
+        .path = agent->first.serve.telemetry_path.p,
+        .node = agent->first.node_name,
+        .board = agent->board,
+        .clock = &clock_real,
+        .reload = reload,
+        .tell_pushes = tell_pushes,
+        .ctx = agent,
+    };
+    const struct bulletins_tuning tuning = agent_settings_serving(&agent->first);
+    struct http_config http = serve_http_config(&agent->first.serve, agent->log);
+
+    agent->bulletins = bulletins_new(&config, &tuning);
+    http.routes = bulletins_routes(agent->bulletins);
+    http.ctx = agent->bulletins;
+    http.workers = 1;
+    http.max_header = 8 * 1024;
+    return http_start(&http, &agent->server, err);
+}
+
+static int start_gpus(struct agent *agent, struct err *err)
+{
+    const struct gpus_config config = {
+        .nvml = text_or_null(agent->first.nvml),
+        .sys = agent->first.sysfs.p,
+        .proc = agent->first.procfs.p,
+        .clock = &clock_real,
+    };
+
+    return gpus_start(&config, &agent->gpus, err);
+}
+
+static int start_sampler(struct agent *agent, struct err *err)
+{
+    const struct sampler_config config = {
+        .tuning = agent_settings_tuning(&agent->first),
+        .proc = agent->first.procfs.p,
+        .sys = agent->first.sysfs.p,
+        .host = agent->first.node_name,
+        .rows = agent->rows,
+        .scratch = agent->scratch,
+        .slurmd_uid = agent->first.slurmd_uid,
+        .max_jobs = agent->first.max_jobs,
+        .max_processes = agent->first.max_processes,
+        .users = agent->users,
+        .gpus = agent->gpus,
+        .board = agent->board,
+        .pusher = agent->pusher,
+        .clock = clock_of_environment(),
+        .log = agent->log,
+    };
+
+    return sampler_start(&config, &agent->sampler, err);
+}
+
+static int read_scratch(struct agent *agent, struct err *err)
+{
+    if (agent->first.scratch.n && pattern_new(agent->first.scratch, &agent->scratch, err) < 0)
+        return err_prefix(err, "--scratch.pattern");
+    return 0;
+}
+
+/* The server before what leaves traces elsewhere: where another agent has the port, this one must
+ * not push, nor delete what the other has pushed. */
+static int start(struct agent *agent, struct err *err)
+{
+    int code = read_layouts(agent, err);
+
+    agent->board = bulletin_board_new();
+    agent->users = users_new(&users_system, &clock_real);
+    if (code == 0)
+        code = read_scratch(agent, err);
+    if (code == 0)
+        code = start_server(agent, err);
+    if (code == 0)
+        code = start_pusher(agent, err);
+    if (code == 0)
+        code = start_gpus(agent, err);
+    if (code == 0)
+        code = start_sampler(agent, err);
+    if (code == 0)
+        bulletins_set_server(agent->bulletins, agent->server);
+    return code;
+}
+
+static void stop(struct agent *agent)
+{
+    http_stop(agent->server);
+    sampler_stop(agent->sampler);
+    pusher_stop(agent->pusher, longest_goodbye_ns);
+    gpus_stop(agent->gpus);
+    bulletins_free(agent->bulletins);
+    bulletin_board_free(agent->board);
+    users_free(agent->users);
+    cgroup_rows_free(agent->rows);
+    pattern_free(agent->scratch);
+    log_free(agent->log);
+    arena_clear(&agent->arena);
+    arena_clear(&agent->first_arena);
+    pthread_mutex_destroy(&agent->reloading);
+}
+
+static int give_up_privileges(struct agent *agent, struct err *err)
+{
+    uint32_t missing;
+    int code = privileges_keep(privileges, COUNT(privileges), text_or_null(agent->first.user),
+                               &missing, err);
+
+    for (size_t i = 0; i < COUNT(privileges) && code == 0; i++)
+        if (missing & UINT32_C(1) << i)
+            LOG(agent->log, LOG_WARN, "a capability is missing",
+                LOG_STR("capability", privileges[i].name), LOG_STR("lost", privileges[i].lost));
+    return code;
+}
+
+/* Every page counts on a compute node. One arena: threads here wait more than they allocate. What a
+ * tick builds and frees comes as mappings and goes back at once. No huge pages: one for each stack
+ * would be more than all the rest. */
+static void be_small(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct agent agent = { .argc = argc, .argv = argv };
+    struct err err = { 0 };
+    sigset_t signals;
+    int outcome, code;
+
+    be_small();
+    process_keep_standard_fds();
+    outcome = agent_settings_parse(argc, argv, &agent.first_arena, &agent.first, &err);
+    if (outcome != OPTION_GO_ON) {
+        if (outcome < 0)
+            fprintf(stderr, "sonde agent: %s\n", err.text);
+        arena_clear(&agent.first_arena);
+        return outcome < 0 ? 2 : 0;
+    }
+    agent.settings = agent.first;
+    serve_prepare(&signals);
+    pthread_mutex_init(&agent.reloading, NULL);
+    agent.log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
+    serve_use_log_level(agent.log, &agent.first.serve);
+    privileges_lower_priority();
+
+    /* A request to reload may come as soon as there is a server. */
+    pthread_mutex_lock(&agent.reloading);
+    code = give_up_privileges(&agent, &err);
+    if (code == 0)
+        code = start(&agent, &err);
+    if (code == 0) {
+        serve_say_where("sonde agent", agent.server, agent.first.serve.telemetry_path);
+        warn_of_unknown_users(&agent);
+        process_forget_start();
+    }
+    pthread_mutex_unlock(&agent.reloading);
+    if (code == 0)
+        serve(&agent, &signals);
+    else
+        fprintf(stderr, "sonde agent: %s\n", err.text);
+    stop(&agent);
+    return serve_exit_status(code);
+}

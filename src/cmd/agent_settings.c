@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/agent_settings.h"
+
+#include "base/num.h"
+#include "base/quote.h"
+
+#include <limits.h>
+
+#define SETTING(member) offsetof(struct agent_settings, member)
+
+static const int64_t shortest_tick_ns = 100 * NS_PER_MS;
+static const int64_t longest_tick_ns = 3600 * NS_PER_SEC;
+static const int64_t longest_linger_ns = 24 * 3600 * NS_PER_SEC;
+
+/* Old values are withdrawn after this, or five ticks if that is longer. */
+static const int64_t stale_ns = 300 * NS_PER_SEC;
+
+enum { SEGMENT_BYTES = 16 << 20 }; /* of text that one collector may write */
+
+static const struct option sample_options[] = {
+    { "timer", OPTION_DURATION, SETTING(tick_ns), "SECONDS", "15", NULL, NULL, "Samples",
+      "How often jobs are looked at. Ticks stand at multiples of this on the wall clock, so that "
+      "the nodes of a parallel job are disturbed together." },
+    { "t", OPTION_DURATION, SETTING(tick_ns), "SECONDS", NULL, NULL, NULL, "Samples", NULL },
+    { "job.linger", OPTION_DURATION, SETTING(linger_ns), "DURATION", "2m", NULL, NULL, "Samples",
+      "How long the last counters of a job that has ended are shown: at least two scrape "
+      "intervals." },
+    { "blacklist", OPTION_STRING, SETTING(blacklist), "FILE", NULL, NULL, NULL, "Samples",
+      "Users whose jobs are not looked at: a user id or name on each line." },
+    { "b", OPTION_STRING, SETTING(blacklist), "FILE", NULL, NULL, NULL, "Samples", NULL },
+    { "scratch.pattern", OPTION_STRING, SETTING(scratch), "REGEX", "scratch", NULL, NULL, "Samples",
+      "A job that has a file open whose path has a match for this uses scratch." },
+    { "processes.max-names", OPTION_UINT, SETTING(max_names), "N", "20", NULL, NULL, "Samples",
+      "Names of processes told apart in one job; the others are added up as other." },
+    { "max-jobs", OPTION_UINT, SETTING(max_jobs), "N", "4096", NULL, NULL, "Samples",
+      "Jobs looked at; more are counted in sonde_agent_refused_jobs_total." },
+    { "max-processes", OPTION_UINT, SETTING(max_processes), "N", "65536", NULL, NULL, "Samples",
+      "Processes looked at; more are counted in sonde_agent_refused_processes." },
+    { "node.name", OPTION_STRING, SETTING(node), "NAME", NULL, NULL, NULL, "Node",
+      "The name of this node in labels, if not the host name up to its first dot. Where several "
+      "slurmds share the host, a job has the name of its own." },
+    { "slurmd.user", OPTION_STRING, SETTING(slurmd_user), "USER", "root", NULL, NULL, "Node",
+      "The user that slurmd and slurmstepd run as (SlurmdUser of slurm.conf): a process of anybody "
+      "else is never taken for one." },
+    { "cgroup.layout", OPTION_LIST, SETTING(layouts), "NAME=v2:PATH", NULL, NULL, NULL, "Node",
+      "Where another scheduler keeps the cgroups of its jobs, v1 or v2, below the mount point: "
+      "\"pbs=v2:pbs_jobs.service/jobid/{job}\"." },
+    { "gpu.nvml", OPTION_STRING, SETTING(nvml), "FILE", NULL, NULL, NULL, "Node",
+      "NVIDIA's management library, if not libnvidia-ml.so.1 where the loader finds it." },
+    { "path.procfs", OPTION_STRING, SETTING(procfs), "DIRECTORY", "/proc", NULL, NULL, "Node",
+      "Where procfs is." },
+    { "path.sysfs", OPTION_STRING, SETTING(sysfs), "DIRECTORY", "/sys", NULL, NULL, "Node",
+      "Where sysfs is." },
+    { "user", OPTION_STRING, SETTING(user), "USER", NULL, NULL, NULL, "Node",
+      "Started as root: become this user and keep the capabilities that are needed. Without it the "
+      "agent stays root, gives up all other capabilities, and still owns root's files." },
+    { "push.url", OPTION_STRING, SETTING(push.url), "URL", NULL, NULL, NULL, "Push",
+      "Push each sample to this Pushgateway as well: http://HOST:9091. Called jobs_exporter, the "
+      "default is http://localhost:9091." },
+    { "push.job", OPTION_STRING, SETTING(push.job), "NAME", "jobs_exporter", NULL, NULL, "Push",
+      "The job label of what is pushed." },
+    { "push.password-file", OPTION_STRING, SETTING(push.password_file), "FILE", NULL, NULL, NULL,
+      "Push", "The password of the user in --push.url." },
+    { "push.ca-file", OPTION_STRING, SETTING(push.ca_file), "FILE", NULL, NULL, NULL, "Push",
+      "Certificates to trust for https, if not the system's." },
+    { "push.timeout", OPTION_DURATION, SETTING(push.timeout_ns), "DURATION", "5s", NULL, NULL,
+      "Push", "One push has this long." },
+    { "collector.disable-defaults", OPTION_BOOL, SETTING(has_no_defaults), NULL, NULL, NULL, NULL,
+      "Collectors", "Give only what is asked for by name." },
+};
+
+/* The texts of the rows that are made of the table of collectors. */
+struct made_options {
+    struct option rows[SERVE_OPTIONS + COUNT(sample_options) + USAGE_COLLECTORS_MAX + 1];
+    struct serve_collector_texts texts[USAGE_COLLECTORS_MAX];
+};
+
+static void make_options(struct made_options *made, const char *push_url, bool has_defaults)
+{
+    struct option *row = made->rows;
+
+    serve_options_rows(SETTING(serve), ":9798", "64", row);
+    row += SERVE_OPTIONS;
+    for (size_t i = 0; i < COUNT(sample_options); i++) {
+        *row = sample_options[i];
+        if (row->offset == SETTING(push.url))
+            row->initial = push_url;
+        row++;
+    }
+    for (size_t i = 0; usage_collectors[i]; i++)
+        *row++ = serve_collector_row(usage_collectors[i]->name, usage_collectors[i]->help,
+                                     has_defaults && !usage_collectors[i]->is_off,
+                                     SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
+}
+
+static int check_limits(const struct agent_settings *settings, struct err *err)
+{
+    const struct {
+        const char *flag;
+        uint64_t value, least, most;
+    } rows[] = {
+        { "processes.max-names", settings->max_names, 0, 1000 },
+        { "max-jobs", settings->max_jobs, 1, 65536 },
+        { "max-processes", settings->max_processes, 1, 4 << 20 },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].value < rows[i].least || rows[i].value > rows[i].most)
+            return err_set(err, EINVAL, "--%s must be from %llu to %llu", rows[i].flag,
+                           (unsigned long long)rows[i].least, (unsigned long long)rows[i].most);
+    return 0;
+}
+
+static int check(const struct agent_settings *settings, struct err *err)
+{
+    int code = serve_options_check(&settings->serve, err);
+
+    if (code == 0)
+        code = check_limits(settings, err);
+    if (code < 0)
+        return code;
+    if (settings->tick_ns < shortest_tick_ns || settings->tick_ns > longest_tick_ns)
+        return err_set(err, EINVAL, "--timer must be from 100ms to 1h");
+    if (settings->linger_ns > longest_linger_ns)
+        return err_set(err, EINVAL, "--job.linger must be at most 24h");
+    if (settings->push.timeout_ns <= 0)
+        return err_set(err, EINVAL, "--push.timeout must be more than 0");
+    if (settings->push.url.n && !settings->push.job.n)
+        return err_set(err, EINVAL, "--push.job must not be empty: the Pushgateway needs one");
+    return 0;
+}
+
+static int exclude(struct agent_settings *settings, struct err *err)
+{
+    struct pattern *pattern;
+    int code = serve_exclude(&settings->serve, &pattern, err);
+
+    if (code < 0)
+        return code;
+    settings->publish.max_segment = SEGMENT_BYTES;
+    for (size_t i = 0; usage_collectors[i]; i++) {
+        settings->publish.excluded[i] =
+            serve_excluded(pattern, usage_collectors[i]->families, usage_collectors[i]->n_families);
+        if (settings->collectors[i])
+            settings->publish.collectors |= (usage_collector_set)1 << i;
+    }
+    settings->excluded_self = serve_excluded(pattern, agent_self_families, n_agent_self_families);
+    pattern_free(pattern);
+    return 0;
+}
+
+static int name_node(struct agent_settings *settings, struct err *err)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    struct str name = settings->node;
+
+    if (!name.n) {
+        gethostname(host, sizeof(host) - 1);
+        name = str_head(str_of(host), str_find(str_of(host), '.'));
+    }
+    if (!name.n || name.n >= sizeof(settings->node_name))
+        return err_set(err, EINVAL,
+                       "the name of the node must have from 1 to %zu bytes: give one "
+                       "with --node.name",
+                       sizeof(settings->node_name) - 1);
+    snprintf(settings->node_name, sizeof(settings->node_name), "%.*s", STR_ARG(name));
+    return 0;
+}
+
+static int find_users(struct agent_settings *settings, struct arena *arena, struct err *err)
+{
+    struct str slurmd = settings->slurmd_user;
+    uint64_t number;
+    int code = 0;
+
+    if (str_eq(slurmd, STR("root")))
+        settings->slurmd_uid = 0; /* a directory need not be asked for that */
+    else if (num_get_u64(slurmd, &number) && number < UINT32_MAX)
+        settings->slurmd_uid = (uint32_t)number;
+    else if (user_find(slurmd.p, &settings->slurmd_uid) < 0)
+        return err_set(err, EINVAL, "--slurmd.user: there is no user \"%s\"", quote(slurmd).text);
+    if (settings->blacklist.n)
+        code = blacklist_read(settings->blacklist.p, user_find, arena, &settings->skipped, err);
+    return code < 0 ? err_prefix(err, "--blacklist") : 0;
+}
+
+/* By that name it does what the program did that unit files still start: it pushed, always there.
+ */
+static bool is_jobs_exporter(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strcmp(slash ? slash + 1 : path, "jobs_exporter") == 0;
+}
+
+static int parse(int argc, char **argv, bool has_defaults, struct arena *arena,
+                 struct agent_settings *settings, struct err *err)
+{
+    struct made_options made = { 0 };
+    const struct option_command command = {
+        .name = "sonde agent",
+        .summary = "export what each job on this node is doing to Prometheus",
+        .description =
+            "Watches the jobs that Slurm runs on this node and serves what they use as metrics on "
+            "/metrics, in the Prometheus text format or OpenMetrics, as the scraper prefers.\n\n"
+            "Samples are taken at ticks of their own, and when a job begins or ends: however many "
+            "scrapers there are, the node is looked at once. With --push.url they are pushed to a "
+            "Pushgateway as well.\n\n"
+            "Needs root, or the capabilities CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and "
+            "CAP_NET_ADMIN; it gives up all others and says in the log what it cannot tell "
+            "without one.\n\n"
+            "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
+            "or, if there is a mistake in it or something has changed that cannot be changed under "
+            "way, nothing changes and the log says why.",
+        .options = made.rows,
+    };
+    char **rest;
+
+    make_options(&made, argc && is_jobs_exporter(argv[0]) ? "http://localhost:9091" : NULL,
+                 has_defaults);
+    return option_parse(&command, argc, argv, environ, arena, settings, &rest, err);
+}
+
+int agent_settings_parse(int argc, char **argv, struct arena *arena,
+                         struct agent_settings *settings, struct err *err)
+{
+    int code = parse(argc, argv, true, arena, settings, err);
+
+    /* What is on by default is known only now. */
+    if (code == OPTION_GO_ON && settings->has_no_defaults)
+        code = parse(argc, argv, false, arena, settings, err);
+    if (code == OPTION_GO_ON)
+        code = check(settings, err);
+    if (code == OPTION_GO_ON)
+        code = exclude(settings, err);
+    if (code == OPTION_GO_ON)
+        code = name_node(settings, err);
+    if (code == OPTION_GO_ON)
+        code = find_users(settings, arena, err);
+    return code;
+}
+
+/* What the sampler and the pusher were started with. */
+static const struct {
+    const char *flag;
+    size_t offset; /* of a struct str */
+} fixed[] = {
+    { "scratch.pattern", SETTING(scratch) },
+    { "node.name", SETTING(node) },
+    { "slurmd.user", SETTING(slurmd_user) },
+    { "gpu.nvml", SETTING(nvml) },
+    { "path.procfs", SETTING(procfs) },
+    { "path.sysfs", SETTING(sysfs) },
+    { "user", SETTING(user) },
+    { "push.url", SETTING(push.url) },
+    { "push.job", SETTING(push.job) },
+    { "push.password-file", SETTING(push.password_file) },
+    { "push.ca-file", SETTING(push.ca_file) },
+};
+
+static struct str text_at(const struct agent_settings *settings, size_t offset)
+{
+    return *(const struct str *)((const char *)settings + offset);
+}
+
+int agent_settings_check_reload(const struct agent_settings *old, const struct agent_settings *new,
+                                struct err *err)
+{
+    const char *changed = serve_options_changed(&old->serve, &new->serve);
+
+    for (size_t i = 0; i < COUNT(fixed) && !changed; i++)
+        if (!str_eq(text_at(old, fixed[i].offset), text_at(new, fixed[i].offset)))
+            changed = fixed[i].flag;
+    if (changed)
+        ;
+    else if (!serve_same_list(old->layouts, new->layouts))
+        changed = "cgroup.layout";
+    else if (old->max_jobs != new->max_jobs)
+        changed = "max-jobs";
+    else if (old->max_processes != new->max_processes)
+        changed = "max-processes";
+    else if (old->push.timeout_ns != new->push.timeout_ns)
+        changed = "push.timeout";
+    if (!changed)
+        return 0;
+    return err_set(err, EINVAL, "%s has changed: restart sonde for that", changed);
+}
+
+struct sampler_tuning agent_settings_tuning(const struct agent_settings *settings)
+{
+    return (struct sampler_tuning){
+        .tick_ns = settings->tick_ns,
+        .linger_ns = settings->linger_ns,
+        .skipped = settings->skipped.uids,
+        .n_skipped = settings->skipped.n,
+        .max_names = settings->max_names,
+        .publish = settings->publish,
+    };
+}
+
+struct bulletins_tuning agent_settings_serving(const struct agent_settings *settings)
+{
+    return (struct bulletins_tuning){
+        .collectors = settings->publish.collectors,
+        .excluded = settings->excluded_self,
+        .stale_ns = 5 * settings->tick_ns > stale_ns ? 5 * settings->tick_ns : stale_ns,
+    };
+}

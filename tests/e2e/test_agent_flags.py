@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `sonde agent` does whatever runs on the node: on a machine without jobs, made of a few files."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from sonde import DEADLINE, SONDE, Agent, wait_until
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+
+
+class AgentTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+        (self.directory / "proc/self").mkdir(parents=True)
+        (self.directory / "proc/self/mountinfo").write_text(
+            "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+        (self.directory / "sys/fs/cgroup").mkdir(parents=True)
+        self.paths = (f"--path.procfs={self.directory}/proc", f"--path.sysfs={self.directory}/sys")
+
+    def agent(self, *flags, **arguments):
+        agent = self.enterContext(Agent(*self.paths, "-t", "1", *flags, **arguments))
+        wait_until(lambda: agent.get("/-/ready").status == 200, "a first sample")
+        return agent
+
+    def write(self, name, text):
+        path = self.directory / name
+        path.write_text(text)
+        return path
+
+    def run_agent(self, *flags, name="agent"):
+        words = [SONDE, "agent"] if name == "agent" else [name]
+        return subprocess.run([*words, *self.paths, *flags], capture_output=True, text=True, timeout=DEADLINE)
+
+    def reload(self, agent):
+        return agent.get("/-/reload", method="POST", data=b"")
+
+
+class Serving(AgentTest):
+    def test_every_format_and_encoding_says_the_same(self):
+        agent = self.agent("--node.name=n1")
+        for accept in ("text/plain", OPENMETRICS):
+            for encoding in ("identity", "gzip"):
+                # the first time it may have to be made of another format, then it is ready
+                for _ in range(2):
+                    answer = agent.metrics(Accept=accept, Accept_Encoding=encoding)
+                    self.assertEqual(answer.value('sonde_agent_info{node="n1"}'), 1)
+                    self.assertEqual(answer.value("sonde_agent_up"), 1)
+                    self.assertEqual(answer.text.endswith("# EOF\n"), accept == OPENMETRICS)
+        wait_until(lambda: agent.metrics(Accept=OPENMETRICS, Accept_Encoding="gzip")
+                   .headers["Content-Encoding"] == "gzip", "the format is rendered at the next tick")
+
+    def test_the_page_for_people_names_the_node(self):
+        page = self.agent("--node.name=n1", "--no-collector.processes").get("/").text
+        self.assertIn("node n1", page)
+        self.assertIn('<a href="/metrics?collect[]=cgroup">', page)
+        self.assertNotIn("collect[]=processes", page)
+
+    def test_it_ends_when_told_to(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            agent = Agent(*self.paths)
+            agent.stop(number)
+
+
+class Flags(AgentTest):
+    def test_a_port_that_is_taken_is_told(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            done = self.run_agent(f"--web.listen-address=127.0.0.1:{taken.getsockname()[1]}")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is taken", done.stderr)
+
+    def test_mistakes_are_told(self):
+        self.write("users", "no such user\n")
+        for flags, sentence in ((["-t", "soon"], '-t: "soon" is not a duration'),
+                                (["-b", f"{self.directory}/users"], "is neither a user id nor a user name"),
+                                (["--cgroup.layout=nonsense"], "--cgroup.layout:"),
+                                (["--scratch.pattern=("], "--scratch.pattern:"),
+                                (["--user=no-such-user"], "there is no user"),
+                                (["--push.url=gopher://x"], "--push.url:")):
+            done = self.run_agent("--web.listen-address=127.0.0.1:0", *flags)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), flags)
+            self.assertIn(sentence, done.stderr)
+
+    def test_the_man_page_and_help_know_the_letters(self):
+        self.assertIn("-t, --timer=SECONDS", self.run_agent("--help").stdout)
+        self.assertIn(r"\-b, \-\-blacklist", self.run_agent("--man").stdout)
+
+    def test_names_that_nobody_knows_are_told(self):
+        users = self.write("users", "0\nsonde-nobody-knows\n")
+        agent = self.agent("-b", str(users))
+        self.assertIn("users of --blacklist are not known", agent.log())
+        self.assertIn("sonde-nobody-knows", agent.log())
+
+
+class JobsExporter(AgentTest):
+    def test_its_name_starts_the_agent_and_pushes_where_it_did(self):
+        link = self.directory / "jobs_exporter"
+        link.symlink_to(SONDE)
+        self.assertIn("Usage: sonde agent", self.run_agent("--help", name=link).stdout)
+        self.assertIn("[default: http://localhost:9091]", self.run_agent("--help", name=link).stdout)
+        self.assertNotIn("[default: http://localhost:9091]", self.run_agent("--help").stdout)
+
+
+class Reload(AgentTest):
+    def test_everything_that_can_change_takes_effect(self):
+        config = self.write("agent.yml", "collector:\n  gpu: true\n")
+        agent = self.agent(f"--config.file={config}")
+        self.assertIn('sonde_collector_success{collector="gpu"}', agent.metrics().text)
+        config.write_text("collector:\n  gpu: false\nmetrics.exclude: sonde_agent_walks\n")
+        self.assertEqual(self.reload(agent).status, 200)
+        text = agent.metrics().text
+        self.assertNotIn('sonde_collector_success{collector="gpu"}', text)
+        self.assertNotIn("sonde_agent_walks", text)
+        self.assertEqual(agent.get("/metrics?collect[]=gpu").status, 400)
+
+    def test_a_mistake_or_a_fixed_setting_changes_nothing(self):
+        config = self.write("agent.yml", "collector:\n  gpu: true\n")
+        agent = self.agent(f"--config.file={config}")
+        for text, sentence in (("collector:\n  gpu: false\nnode.name: other\n", "node.name has changed: restart"),
+                               ("collector:\n  gpu: false\nmax-jobs: 0\n", "--max-jobs must be from"),
+                               ("collector:\n  gpu: false\nblacklist: /nowhere\n", "cannot read /nowhere"),
+                               ("collector: [\n", "agent.yml")):
+            config.write_text(text)
+            answer = self.reload(agent)
+            self.assertEqual(answer.status, 500)
+            self.assertIn(sentence, answer.text)
+            self.assertIn('sonde_collector_success{collector="gpu"}', agent.metrics().text)
+
+    def test_a_signal_does_the_same(self):
+        config = self.write("agent.yml", "timer: 1\n")
+        agent = self.agent(f"--config.file={config}")
+        os.kill(agent.process.pid, signal.SIGHUP)
+        wait_until(lambda: "configuration reloaded" in agent.log(), "the reload")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
