@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Jobs without Slurm: real cgroups of v1 in Slurm's layout, real processes, and a stand-in for slurmstepd, in a part of the
+hierarchies that the agent is shut in, so that it sees no other job of this machine."""
+import itertools
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from sonde import BUILD, DEADLINE, Agent, wait_until
+
+NAME = "faults"
+SLURMD_UID = 2147480001  # nobody's: no other slurmstepd of this machine is taken for one of these
+BEHAVE = BUILD / "tests/agent/behave"
+TASK_HIERARCHIES = ("memory", "cpuacct")
+STEP_HIERARCHIES = ("cpuset", "freezer", "devices")
+
+# In a cgroup namespace a part of a hierarchy is the whole of it, also in /proc/PID/cgroup.
+SHUT_IN = """
+for directory in {directories}; do echo $$ >"$directory/cgroup.procs" || exit; done
+exec unshare --mount --cgroup sh -c '
+for directory in {directories}; do mount --bind "$directory" "$(dirname "$directory")" || exit; done
+{more}
+exec "$@"' sh "$@"
+"""
+
+
+def mounted_hierarchies():
+    found = {}
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        words = line.split()
+        if words[words.index("-") + 1] == "cgroup":
+            found[pathlib.Path(words[4]).name] = pathlib.Path(words[4])
+    return found
+
+
+def remove_tree(top):
+    """Kills what is in it, and removes it, the innermost first."""
+    def is_gone():
+        for path, _, _ in os.walk(top, topdown=False):
+            try:
+                for pid in pathlib.Path(path, "cgroup.procs").read_text().split():
+                    os.kill(int(pid), signal.SIGKILL)
+                os.rmdir(path)
+            except (ProcessLookupError, FileNotFoundError):
+                pass
+            except OSError:
+                return False
+        return not top.exists()
+    wait_until(is_gone, f"{top} goes")
+
+
+class Node:
+    """Where the jobs are. A cgroup that Slurm would make is a directory in each of several hierarchies."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self):
+        mounts = mounted_hierarchies()
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("only root can make cgroups")
+        missing = [name for name in TASK_HIERARCHIES + STEP_HIERARCHIES if name not in mounts]
+        if missing:
+            raise unittest.SkipTest(f"there is no cgroup v1 hierarchy of {', '.join(missing)}")
+        name = f"sonde-faults-{os.getpid()}-{next(self.numbers)}"
+        self.tops = {hierarchy: mount / name for hierarchy, mount in mounts.items()}
+        for hierarchy, top in self.tops.items():
+            self.make_directory(hierarchy, top)
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="sonde-faults-"))
+        self.work.chmod(0o1777)
+        shutil.copy(BUILD / "tests/agent/stepd", self.work / "slurmstepd")
+        shutil.copy(BEHAVE, self.work / "behave")
+        self.jobs = []
+        if subprocess.run(self.starter() + ["true"], capture_output=True).returncode != 0:
+            self.end()
+            raise unittest.SkipTest("a process cannot be shut in a cgroup namespace here")
+
+    @staticmethod
+    def make_directory(hierarchy, path):
+        """A cpuset takes no process until it has cores and memory: those of the one above it."""
+        if path.exists():
+            return
+        if not path.parent.exists():
+            Node.make_directory(hierarchy, path.parent)
+        path.mkdir()
+        for file in ("cpuset.cpus", "cpuset.mems") if hierarchy == "cpuset" else ():
+            (path / file).write_text((path.parent / file).read_text())
+
+    def starter(self, more="", *words):
+        """What an agent is to be started by. `more` runs as root inside, before it."""
+        directories = " ".join(map(str, self.tops.values()))
+        return ["sh", "-c", SHUT_IN.format(directories=directories, more=more), "sh", *words]
+
+    def agent(self, *flags, more="", words=(), **arguments):
+        return Agent(f"--slurmd.user={SLURMD_UID}", "--node.name=host", *flags,
+                     starter=self.starter(more, *words), **arguments)
+
+    def job(self, number, uid=64997, **arguments):
+        job = Job(self, number, uid, **arguments)
+        self.jobs.append(job)
+        return job
+
+    def end(self):
+        for job in self.jobs:
+            job.end()
+        for top in self.tops.values():
+            remove_tree(top)
+        shutil.rmtree(self.work)
+
+
+class Job:
+    def __init__(self, node, number, uid, name=NAME):
+        self.node, self.number, self.uid = node, number, uid
+        self.path = f"slurm_{name}/uid_{uid}/job_{number}"
+        self.steps = {}
+        self.make(self.path)
+
+    def make(self, path):
+        for hierarchy in TASK_HIERARCHIES + STEP_HIERARCHIES:
+            deepest = path if hierarchy in TASK_HIERARCHIES else path.partition("/task_")[0]
+            self.node.make_directory(hierarchy, self.node.tops[hierarchy] / deepest)
+
+    def directories(self):
+        return [self.node.tops[hierarchy] / self.path for hierarchy in TASK_HIERARCHIES + STEP_HIERARCHIES]
+
+    def step(self, name="batch", has_stepd=True):
+        self.steps[name] = step = Step(self, name, has_stepd)
+        return step
+
+    def start(self, *words, **arguments):
+        """A process in its only step."""
+        step = self.steps.get("batch") or self.step()
+        return step.start(*words, **arguments)
+
+    def remove_directories(self):
+        for directory in self.directories():
+            remove_tree(directory)
+
+    def end(self, with_directories=True):
+        for step in self.steps.values():
+            step.end_stepd()
+        if with_directories:
+            self.remove_directories()
+
+
+class Step:
+    def __init__(self, job, name, has_stepd):
+        self.job, self.name, self.stepd = job, name, None
+        job.make(f"{job.path}/step_{name}/task_0")
+        if has_stepd:
+            self.start_stepd()
+
+    def start_stepd(self):
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.stepd = subprocess.Popen([f"slurmstepd: [{self.job.number}.{self.name}]", str(SLURMD_UID)],
+                                      executable=self.job.node.work / "slurmstepd", stdin=theirs)
+        theirs.close()
+
+    def procs(self, task):
+        tops, path = self.job.node.tops, f"{self.job.path}/step_{self.name}"
+        return [str(tops[hierarchy] / path / f"task_{task}" / "cgroup.procs") for hierarchy in TASK_HIERARCHIES] + \
+            [str(tops[hierarchy] / path / "cgroup.procs") for hierarchy in STEP_HIERARCHIES]
+
+    def start(self, *words, task=0, uid=None):
+        """A process of a task, a child of the slurmstepd; behave, unless the first word is a path."""
+        self.job.make(f"{self.job.path}/step_{self.name}/task_{task}")
+        if "/" not in str(words[0]):
+            words = (self.job.node.work / "behave", *words)
+        procs = self.procs(task)
+        process = Process(self, self.job.node.work / f"{self.job.number}.{self.name}.{time.monotonic_ns()}")
+        message = [str(self.job.uid if uid is None else uid), str(process.output), str(len(procs)), *procs, *words]
+        self.socket.send(b"".join(os.fsencode(word) + b"\0" for word in message))
+        self.socket.settimeout(DEADLINE)
+        process.pid = struct.unpack("i", self.socket.recv(4))[0]
+        return process
+
+    def end_stepd(self):
+        """As it would end by itself, its processes left alone, or killed with it where they are its children."""
+        if self.stepd:
+            self.socket.close()
+            self.stepd.wait(DEADLINE)
+            self.stepd = None
+
+
+class Process:
+    def __init__(self, step, output):
+        self.step, self.output, self.pid = step, output, None
+
+    def said(self):
+        return self.output.read_text() if self.output.exists() else ""
+
+    def wait_said(self, words, deadline=DEADLINE):
+        return wait_until(lambda: words in self.said() and self.said(), f"{self.pid} says {words}", deadline)
+
+    def kill(self, number=signal.SIGKILL):
+        os.kill(self.pid, number)
+
+    def is_there(self):
+        return os.path.exists(f"/proc/{self.pid}")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A real Prometheus with a configuration of the test's own: the program of the sandbox's Debian root."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import urllib.parse
+
+from pushgateway import free_port
+from sonde import DEADLINE, http_get, wait_until
+
+
+class Prometheus:
+    """Started on a free port with that configuration, and ended by end()."""
+
+    def __init__(self, root, config):
+        self.directory = tempfile.TemporaryDirectory()
+        pathlib.Path(self.directory.name, "prometheus.yml").write_text(config)
+        self.errors = tempfile.TemporaryFile("a+b")
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.process = subprocess.Popen(
+            [pathlib.Path(root, "usr/bin/prometheus"), f"--web.listen-address=127.0.0.1:{port}",
+             f"--config.file={self.directory.name}/prometheus.yml", f"--storage.tsdb.path={self.directory.name}/data"],
+            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors)
+        try:
+            wait_until(self._is_ready, "Prometheus is ready")
+        except BaseException:
+            self.end()
+            raise
+
+    def _is_ready(self):
+        assert self.process.poll() is None, f"Prometheus has ended: {self.log()}"
+        try:
+            return http_get(f"{self.url}/-/ready").status == 200
+        except OSError:
+            return False
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def query(self, expression):
+        """A list of (labels, value)."""
+        answer = json.loads(http_get(f"{self.url}/api/v1/query?" + urllib.parse.urlencode({"query": expression})).text)
+        assert answer["status"] == "success", answer
+        return [(row["metric"], float(row["value"][1])) for row in answer["data"]["result"]]
+
+    def end(self):
+        self.process.terminate()
+        try:
+            self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.errors.close()
+        self.directory.cleanup()

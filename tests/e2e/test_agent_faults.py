@@ -1,0 +1,543 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The agent on jobs that misbehave, on a host that takes things away from it, and on files that say nonsense: it goes on,
+and what it says is right."""
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from fakejobs import SLURMD_UID, Node
+from sonde import DEADLINE, ROOT, Agent, wait_until
+
+MIB = 1 << 20
+JOB = 700
+WITHOUT_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace,-dac_read_search", "--inh-caps=-all", "--")
+WITHOUT_NETLINK = ("setpriv", "--bounding-set=-net_admin", "--inh-caps=-all", "--")
+WRITTEN = "sonde_job_requested_written_bytes_total"
+
+
+def may_have_files(n):
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({n}, {n}))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+class FaultTest(unittest.TestCase):
+    def setUp(self):
+        self.node = Node()
+        self.addCleanup(self.node.end)
+
+    def agent(self, *flags, tick="1", **arguments):
+        return self.enterContext(self.node.agent("-t", tick, *flags, **arguments))
+
+    def wait_job(self, agent, number, family="sonde_job_info", good=lambda samples: True, deadline=DEADLINE):
+        """All that is told of the job, as soon as that family is there and good."""
+        def look():
+            job = agent.job(number)
+            return job if family in job and good(job[family]) else None
+        return wait_until(look, f"{family} of job {number}", deadline)
+
+    def wait_ticks(self, agent, n):
+        """So many whole samples that began after now."""
+        def ticks():
+            return float(agent.metrics().samples().get('sonde_agent_samples_total{cause="tick"}', 0))
+        end = ticks() + n + 1
+        wait_until(lambda: ticks() >= end, f"{n} ticks")
+
+    def wait_gone(self, agent, number):
+        wait_until(lambda: not agent.job(number), f"job {number} is no longer told of")
+
+
+class Jobs(FaultTest):
+    def test_ten_thousand_processes_are_started_while_it_is_read(self):
+        agent = self.agent()
+        forking = self.node.job(JOB).start("fork", "10000")
+        end = time.monotonic() + 120
+        while "forked" not in forking.said():
+            began = time.monotonic()
+            agent.metrics()
+            self.assertLess(time.monotonic() - began, 5)
+            self.assertLess(began, end, "it has not forked")
+        self.wait_ticks(agent, 1)
+        self.assertEqual(agent.job(JOB)["sonde_job_processes"][()], 1)
+
+    def test_a_hundred_thousand_open_files_are_counted_and_keep_nobody_waiting(self):
+        agent = self.agent()
+        # In one process, where root may raise the limit.
+        limit = 1 << 18 if may_have_files(1 << 18) else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        each = next(each for each in (100000, 50000, 10000, 1000) if each + 10 < limit)
+        n = 100000 // each
+        job = self.node.job(JOB)
+        for i in range(n):
+            files = self.node.work / f"files-{i}"
+            files.mkdir()
+            files.chmod(0o777)
+            job.start("files", str(each), files).wait_said("opened", 120)
+        slowest = 0
+        end = time.monotonic() + 60
+        while agent.job(JOB)["jobs_opened_files"].get(()) != n * (each + 1):  # the output is one
+            began = time.monotonic()
+            agent.metrics()
+            slowest = max(slowest, time.monotonic() - began)
+            self.assertLess(began, end, agent.job(JOB)["jobs_opened_files"])
+        self.assertLess(slowest, 1)
+        self.assertEqual(agent.job(JOB)["sonde_job_open_descriptors"][()], n * (each + 3))
+
+    def test_names_of_any_bytes_make_no_other_samples(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        names = {b"new\nline": "new\nline", b"a b": "a b", b")": ")", b"(x) R 1 2 3": "(x) R 1 2 3", b'"quo"te': '"quo"te',
+                 b"back\\slash": "back\\slash", b"": "", b"}{,=": "}{,=", "kühe".encode(): "kühe",
+                 b"\xff\xfe": "\ufffd\ufffd"}
+        for name in names:
+            job.start("name", name)
+        threads = self.wait_job(agent, JOB, "jobs_thread_count", lambda samples: len(samples) >= len(names))
+        told = {labels[0][1] for labels in threads["jobs_thread_count"]}
+        self.assertEqual(told, set(names.values()))
+
+    def test_names_past_the_ceiling_are_added_up(self):
+        agent = self.agent("--processes.max-names=5")
+        job = self.node.job(JOB)
+        for i in range(12):
+            job.start("name", f"name-{i}").wait_said("is called so")
+        self.wait_ticks(agent, 2)
+        instances = agent.job(JOB)["sonde_job_process_instances"]
+        self.assertEqual(len(instances), 6)
+        self.assertEqual(sum(instances.values()), 12)
+        self.assertEqual(instances[("process", "other"),], 7)
+
+    def test_processes_of_new_names_that_end_unseen_are_told_at_once(self):
+        agent = self.agent(tick="60")
+        job = self.node.job(JOB)
+        job.start("name", "known").wait_said("is called so")
+        self.wait_job(agent, JOB, "sonde_job_process_instances", lambda s: (("process", "known"),) in s)
+        time.sleep(1)  # the looks at a young job are over
+        job.start("names", "40").wait_said("children are done")
+        self.node.job(JOB + 1).start("name", "another")
+        self.wait_job(agent, JOB + 1)
+        agent.metrics()
+        job.end()
+        wait_until(lambda: "sonde_job_processes" not in agent.job(JOB), "its end")
+
+    def test_a_process_that_becomes_another_program_leaves_its_time_to_both_names(self):
+        agent = self.agent()
+        burn = "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; "
+        process = self.node.job(JOB).start("/bin/sh", "-c", f"{burn} exec '{self.node.work}/behave' burn 2 1")
+        process.wait_said("cpu")
+        self.wait_ticks(agent, 2)
+        job = agent.job(JOB)
+        times = job["sonde_job_process_cpu_seconds_total"]
+        self.assertGreater(times[("process", "behave"),], 0.5)
+        self.assertAlmostEqual(sum(times.values()), job["sonde_job_cpu_seconds_total"][()], delta=0.2)
+
+    def test_stopped_processes_count_and_ended_ones_that_nobody_waits_for_do_not(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        stopped = job.start("name", "stopped")
+        stopped.wait_said("is called so")
+        stopped.kill(signal.SIGSTOP)
+        late = job.start("late", "1", self.node.work)
+        child = int(re.search(r"child (\d+)", late.wait_said("child "))[1])
+        late.wait_said("wrote")
+        os.kill(child, signal.SIGKILL)
+        late.wait_said("has ended")
+        self.wait_ticks(agent, 1)
+        self.assertEqual(agent.job(JOB)["sonde_job_processes"][()], 2)
+
+    def test_a_process_without_its_main_thread_counts(self):
+        agent = self.agent()
+        self.node.job(JOB).start("headless", "20", self.node.work / "headless").wait_said("wrote")
+        self.wait_ticks(agent, 1)
+        job = agent.job(JOB)
+        self.assertEqual(job["sonde_job_processes"][()], 1)
+        self.assertEqual(job["sonde_job_threads"][()], 1)
+        self.assertAlmostEqual(job[WRITTEN][()], 20 * MIB, delta=4096)
+
+    def test_a_job_without_processes_lives_as_long_as_its_slurmstepd(self):
+        agent = self.agent()
+        job, never = self.node.job(JOB), self.node.job(JOB + 1)
+        process = job.start("name", "first")
+        never.step("extern")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        process.kill()
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 0)
+        self.wait_job(agent, JOB + 1, "sonde_job_processes", lambda samples: samples[()] == 0)
+        never.end(with_directories=False)
+        wait_until(lambda: "sonde_job_processes" not in agent.job(JOB + 1), "its end")
+
+    def test_an_unknown_user_is_a_number(self):
+        agent = self.agent()
+        self.node.job(JOB, uid=3999999999).start("name", "x")
+        job = self.wait_job(agent, JOB, good=lambda samples: "3999999999" in str(samples))
+        self.assertEqual(job["sonde_job_info"], {(("account", ""), ("user", "3999999999")): 1})
+
+    def test_many_jobs_come_and_go_without_a_trace(self):
+        environment = {"ASAN_OPTIONS": "quarantine_size_mb=0:malloc_context_size=0:detect_leaks=0"}
+        agent = self.agent("--job.linger=1s", env=environment)
+        sizes = []
+        for i in range(2000):
+            job = self.node.job(10000 + i)
+            job.start("/bin/true")
+            job.end()
+            self.node.jobs.remove(job)
+            if i in (499, 1999):
+                self.wait_ticks(agent, 3)
+                sizes.append(int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(
+                    f"/proc/{agent.process.pid}/status").read_text())[1]))
+        self.assertLess(sizes[1] - sizes[0], 1024, f"kB: {sizes}")
+        self.assertEqual(agent.metrics().value('sonde_agent_jobs{state="running"}'), 0)
+
+
+class Directories(FaultTest):
+    def test_a_directory_made_and_removed_again_and_again_is_the_last_one(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        for _ in range(500):
+            job.remove_directories()
+            job.make(f"{job.path}/step_batch/task_0")
+        job.step().start("name", "last")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+
+    def test_directories_vanish_under_processes_that_are_looked_at(self):
+        agent = self.agent(tick="100ms")
+        for i in range(40):
+            job = self.node.job(JOB + i)
+            for n in range(4):
+                job.start("name", f"x{n}")
+            job.end()
+        self.wait_ticks(agent, 2)
+        self.assertEqual(agent.metrics().value('sonde_agent_jobs{state="running"}'), 0)
+
+    def test_what_a_job_makes_in_its_own_directory_is_no_other_job(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        job.start("name", "outer")
+        for name in ("job_4242", "slurm_faults/uid_0/job_4242/step_batch/task_0", "step_9/task_0"):
+            below = self.node.tops["memory"] / job.path / "step_batch/task_0" / name
+            below.mkdir(parents=True)
+            (below / "cgroup.procs").write_text(str(job.start("name", "inner").pid))
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 4)
+        self.assertFalse(agent.job(4242))
+
+    def test_a_users_process_cannot_make_a_directory_a_job(self):
+        agent = self.agent()
+        false = self.node.job(JOB)
+        false.step(has_stepd=False)
+        program = self.node.work / "false/slurmstepd"
+        program.parent.mkdir()
+        shutil.copy(self.node.work / "behave", program)
+        words = ("/bin/bash", "-c", f"exec -a 'slurmstepd: [{JOB}.batch]' '{program}' name slurmstepd")
+        own = subprocess.Popen(words, preexec_fn=lambda: os.setresuid(64997, 64997, 64997), stdout=subprocess.DEVNULL)
+        self.addCleanup(own.wait)
+        self.addCleanup(own.kill)
+        # And one of the right user: a job of slurmd's own.
+        self.node.job(JOB + 1, uid=SLURMD_UID).start(*words).wait_said("is called so")
+        self.wait_job(agent, JOB + 1, "sonde_job_processes", lambda samples: samples[()] == 1)
+        self.wait_ticks(agent, 9)
+        self.assertFalse(agent.job(JOB))
+        self.assertIsNone(own.poll())
+
+    def test_what_is_left_of_jobs_is_counted_not_told_and_can_be_removed(self):
+        agent = self.agent("--job.linger=3s")
+        never, ended = self.node.job(JOB), self.node.job(JOB + 1)
+        never.step(has_stepd=False)
+        ended.start("name", "x")
+        self.wait_job(agent, JOB + 1)
+        ended.end(with_directories=False)
+        self.wait_gone(agent, JOB + 1)
+        wait_until(lambda: agent.metrics().value("sonde_agent_leftover_cgroups") == 10, "leftovers are counted", 60)
+        self.assertFalse(agent.job(JOB))
+        for job in (never, ended):
+            subprocess.run([*self.node.starter(), ROOT / "packaging/slurm/epilog-leftover-cgroups.sh"], check=True, env=dict(
+                os.environ, SLURM_JOB_ID=str(job.number), SLURM_JOB_UID=str(job.uid), SLURMD_NODENAME="faults"))
+        self.assertFalse(any(path.exists() for job in (never, ended) for path in job.directories()))
+        wait_until(lambda: agent.metrics().value("sonde_agent_leftover_cgroups") == 0, "they are gone")
+
+    def test_a_directory_gets_another_slurmstepd_and_the_job_goes_on(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        job.start("late", "8", self.node.work).wait_said("wrote")
+        self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 8 * MIB)
+        job.end(with_directories=False)
+        wait_until(lambda: "sonde_job_processes" not in agent.job(JOB), "its end")
+        job.step("0").start("late", "8", self.node.work).wait_said("wrote")
+        told = self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 2)
+        self.assertGreaterEqual(told[WRITTEN][()], 16 * MIB)
+
+    def test_a_user_who_is_not_to_be_looked_at_is_not_shown_at_the_end_either(self):
+        users = self.node.work / "users"
+        users.write_text("64990\n")
+        agent = self.agent("-b", str(users))
+        hidden = self.node.job(JOB, uid=64990)
+        hidden.start("name", "x")
+        self.node.job(JOB + 1).start("name", "y")
+        self.wait_job(agent, JOB + 1)
+        self.wait_ticks(agent, 2)
+        self.assertFalse(agent.job(JOB))
+        hidden.end()
+        self.wait_ticks(agent, 2)
+        self.assertFalse(agent.job(JOB))
+
+
+class Privileges(FaultTest):
+    def test_without_ptrace_what_needs_it_is_absent_and_said_once(self):
+        agent = self.agent(words=WITHOUT_PTRACE)
+        self.node.job(JOB).start("name", "x")
+        told = self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        self.wait_ticks(agent, 3)
+        for family in ("jobs_write_mb", WRITTEN, "jobs_opened_files", "sonde_job_open_files", "sonde_job_open_descriptors"):
+            self.assertNotIn(family, told)
+        for family in ("jobs_rss", "jobs_cpu_time_total", "sonde_job_memory_bytes", "sonde_job_threads"):
+            self.assertIn(family, told)
+        self.assertEqual(agent.metrics().value("sonde_agent_may_read_processes"), 0)
+        self.assertEqual(agent.log().count("processes of jobs cannot be read"), 1)
+
+    def test_where_proc_hides_processes_the_cgroups_still_tell(self):
+        agent = self.agent(more="mount -t proc -o hidepid=2,gid=64999 proc /proc", words=WITHOUT_PTRACE)
+        self.node.job(JOB).start("hold", "20").wait_said("held")
+        told = self.wait_job(agent, JOB, "sonde_job_memory_anonymous_bytes", lambda samples: samples[()] >= 20 * MIB)
+        self.wait_ticks(agent, 3)
+        for family in (WRITTEN, "jobs_opened_files", "jobs_rss", "sonde_job_processes", "sonde_job_threads"):
+            self.assertNotIn(family, told)
+        self.assertEqual(agent.log().count("processes of jobs cannot be read"), 1)
+
+    def test_without_any_more_inotify_instances_jobs_are_found_at_ticks(self):
+        code = "import ctypes, sys, time; c = ctypes.CDLL(None); f = [c.inotify_init1(0) for _ in range(2000)]; " \
+            "print(f[-1], flush=True); time.sleep(600)"
+        filler = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                  preexec_fn=lambda: os.setresuid(64996, 64996, 64996))
+        self.addCleanup(filler.stdout.close)
+        self.addCleanup(filler.wait)
+        self.addCleanup(filler.kill)
+        if filler.stdout.readline().strip() != b"-1":
+            self.skipTest("a user may have as many inotify instances as files")
+        agent = self.agent("--user=64996")
+        self.node.job(JOB).start("name", "x")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        self.node.jobs[0].end()
+        wait_until(lambda: "sonde_job_processes" not in agent.job(JOB), "its end")
+
+    def test_two_agents_say_the_same(self):
+        agents = [self.agent(), self.agent()]
+        self.node.job(JOB).start("late", "8", self.node.work).wait_said("wrote")
+        for agent in agents:
+            told = self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 8 * MIB)
+            self.assertEqual(told["sonde_job_processes"][()], 2)
+
+
+class Sums(FaultTest):
+    def write(self, megabytes, name):
+        return f"'{self.node.work}/behave' write {megabytes} '{self.node.work}/{name}'; "
+
+    def test_what_ended_before_the_agent_began_counts(self):
+        job = self.node.job(JOB)
+        ended = job.start("write", "16", self.node.work / "first")
+        ended.wait_said("wrote")
+        wait_until(lambda: not ended.is_there(), "its slurmstepd has waited for it")
+        job.start("/bin/sh", "-c", self.write(32, "second") + "echo done; sleep 600; :").wait_said("done")
+        for _ in range(2):  # and so it is when the agent is started again
+            with self.node.agent("-t", "1") as agent:
+                told = self.wait_job(agent, JOB, WRITTEN)
+                self.wait_ticks(agent, 2)
+                self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 48 * MIB, delta=MIB // 4, msg=told)
+
+    def check_late_child(self, agent):
+        late = self.node.job(JOB).start("late", "32", self.node.work)
+        late.wait_said("wrote")
+        self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 32 * MIB)
+        os.kill(int(re.search(r"child (\d+)", late.said())[1]), signal.SIGKILL)
+        late.wait_said("has ended")
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 32 * MIB, delta=MIB // 4)
+        late.kill(signal.SIGUSR1)
+        late.wait_said("was waited for")
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 32 * MIB, delta=MIB // 4)
+
+    def test_a_child_that_is_waited_for_late_counts_once(self):
+        self.check_late_child(self.agent())
+
+    def test_a_child_that_is_waited_for_late_counts_once_without_records(self):
+        self.check_late_child(self.agent(words=WITHOUT_NETLINK))
+
+    def check_last_writes(self, agent):
+        """Between two ticks, by a process that nobody has seen, and by its parent's child."""
+        job = self.node.job(JOB)
+        job.start("name", "idle").wait_said("is called so")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        before = agent.job(JOB)[WRITTEN][()]
+        ended = job.start("/bin/sh", "-c", self.write(8, "a") + f"( {self.write(8, 'b')} : ) ; :")
+        wait_until(lambda: not ended.is_there(), "it ends")
+        told = self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] - before > 15 * MIB)
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()] - before, 16 * MIB, delta=MIB // 4, msg=told)
+
+    def test_the_last_writes_of_processes_count(self):
+        self.check_last_writes(self.agent(tick="2"))
+
+    def test_the_last_writes_of_processes_count_without_records(self):
+        self.check_last_writes(self.agent(tick="2", words=WITHOUT_NETLINK))
+
+    def test_the_last_writes_of_processes_count_without_cgroups(self):
+        self.check_last_writes(self.agent(f"--path.sysfs={self.node.work}", tick="2"))
+
+    def test_the_last_writes_of_processes_count_without_cgroups_and_records(self):
+        self.check_last_writes(self.agent(f"--path.sysfs={self.node.work}", tick="2", words=WITHOUT_NETLINK))
+
+    def test_numbers_of_calls_of_processes_that_ended_stay(self):
+        """The kernel's records round them down to 1,024: what was seen of them before counts."""
+        agent = self.agent()
+        job = self.node.job(JOB)
+        for i in range(3):
+            late = job.start("late", "100", self.node.work)
+            late.wait_said("wrote")
+            self.wait_job(agent, JOB, "jobs_write_count", lambda samples, n=i: samples[()] >= 100 * (n + 1))
+            os.kill(int(re.search(r"child (\d+)", late.said())[1]), signal.SIGKILL)
+            late.wait_said("has ended")
+            late.kill()
+            self.wait_ticks(agent, 2)
+        self.assertLess(agent.job(JOB)["jobs_write_count"][()], 350)
+
+    @staticmethod
+    def counters(agent, number):
+        """All that must not fall."""
+        for family, samples in agent.job(number).items():
+            if re.search(r"_total$|^jobs_(read|write)_(count|mb)$|^jobs_cpu_time_", family):
+                for labels, value in samples.items():
+                    if ("process", "other") in labels or "process" not in family:
+                        yield (family, labels), value
+
+    def check_never_fall(self, **arguments):
+        agent = self.agent(tick="100ms", **arguments)
+        job = self.node.job(JOB)
+        churns = [job.start("churn", "10", self.node.work) for _ in range(3)]
+        before, n = {}, 0
+        while not all("is done" in churn.said() for churn in churns):
+            now = dict(self.counters(agent, JOB))
+            for key, value in before.items():
+                self.assertGreaterEqual(now.get(key, -1), value, key)
+            before, n = now, n + 1
+        self.assertGreater(n, 50)
+        self.assertGreater(len(before), 10)
+
+    def test_no_counter_falls_while_processes_come_and_go(self):
+        self.check_never_fall()
+
+    def test_no_counter_falls_without_records(self):
+        self.check_never_fall(words=WITHOUT_NETLINK)
+
+
+NONSENSE = (b"", b"\n", b"max\n", b"banana", b"-1\n", b"99999999999999999999999999\n", b"1 2 3\n", b"\0" * 5000,
+            b"\xff\xfe\n" * 1000, b"total \nrss -\n", b"x" * (1 << 20), b"18446744073709551615\n", b"12")
+
+
+class PlainFiles(unittest.TestCase):
+    """A node made of files: what the kernel would never say."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        mounts = "".join(f"{i} 1 0:{i} / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n"
+                         for i, name in enumerate(("memory", "cpuacct", "cpuset"), 30))
+        self.write("proc/self/mountinfo", mounts)
+        self.job = "slurm/uid_1000/job_5"
+        for hierarchy in ("memory", "cpuacct", "cpuset"):
+            self.write(f"sys/fs/cgroup/{hierarchy}/{self.job}/step_batch/task_0/cgroup.procs", "101\n")
+            for path in (self.job, f"{self.job}/step_batch"):
+                self.write(f"sys/fs/cgroup/{hierarchy}/{path}/cgroup.procs", "")
+        self.write(self.file("memory", "memory.usage_in_bytes"), "4096\n")
+        self.write(self.file("memory", "memory.limit_in_bytes"), "8192\n")
+        self.write(self.file("cpuacct", "cpuacct.usage"), "2000000000\n")
+        self.process(100, 1, "slurmstepd", uid=0, title="slurmstepd: [5.batch]")
+        self.process(101, 100, "a.out")
+
+    def write(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def file(self, hierarchy, name):
+        return f"sys/fs/cgroup/{hierarchy}/{self.job}/{name}"
+
+    def process(self, pid, parent, name, uid=1000, title=None):
+        fields = [parent, 0, 0, 0, -1, 0, 0, 0, 0, 0, 150, 50, 0, 0, 20, 0, 1, 0, 7000 + pid, 1 << 20, 25] + [0] * 28
+        self.write(f"proc/{pid}/stat", f"{pid} ({name}) S {' '.join(map(str, fields))}\n")
+        self.write(f"proc/{pid}/status", f"Name:\t{name}\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
+        self.write(f"proc/{pid}/cmdline", f"{title or name}\0")
+        self.write(f"proc/{pid}/environ", "SLURM_JOB_ACCOUNT=physics\0")
+        for path in ("io", f"task/{pid}/io"):
+            self.write(f"proc/{pid}/{path}", "rchar: 1\nwchar: 5000\nsyscr: 1\nsyscw: 2\nread_bytes: 0\n"
+                       "write_bytes: 4096\ncancelled_write_bytes: 0\n")
+        (self.root / f"proc/{pid}/fd").mkdir()
+        (self.root / f"proc/{pid}/exe").symlink_to(f"/usr/sbin/{name}")
+
+    def agent(self):
+        return self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys", "-t", "100ms"))
+
+    def wait_ticks(self, agent, n):
+        FaultTest.wait_ticks(self, agent, n)
+
+    def wait_value(self, agent, family, value):
+        wait_until(lambda: agent.job(5)[family].get(()) == value, f"{family} is {value}")
+
+    def test_nonsense_is_absent_and_the_rest_is_there(self):
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_memory_bytes", 4096)
+        self.wait_value(agent, "sonde_job_cpu_seconds_total", 2)
+        self.wait_value(agent, WRITTEN, 5000)
+        files = [self.file("memory", f"memory.{name}") for name in (
+            "usage_in_bytes", "limit_in_bytes", "stat", "oom_control", "failcnt", "max_usage_in_bytes")]
+        files += [self.file("cpuacct", f"cpuacct.{name}") for name in ("usage", "usage_percpu", "stat")]
+        files += [self.file("cpuset", "cpuset.cpus"), self.file("memory", "cgroup.procs"),
+                  self.file("memory", "step_batch/task_0/memory.oom_control")]
+        files += [f"proc/101/{name}" for name in ("stat", "io", "status", "cmdline", "environ", "task/101/io")]
+        files += [f"proc/100/{name}" for name in ("cmdline", "status", "io")]
+        before = {file: (self.root / file).read_bytes() for file in files if (self.root / file).exists()}
+        for nonsense in NONSENSE:
+            for file in files:
+                self.write(file, nonsense)
+            self.wait_ticks(agent, 2)
+            for family, samples in agent.job(5).items():
+                for labels, value in samples.items():
+                    self.assertLess(value, 1e18, (family, labels, nonsense[:20]))
+        for file, text in before.items():
+            self.write(file, text)
+        self.wait_value(agent, "sonde_job_memory_bytes", 4096)
+        self.wait_value(agent, "sonde_job_processes", 1)
+
+    def test_a_process_that_is_listed_twice_counts_once(self):
+        self.write(f"sys/fs/cgroup/memory/{self.job}/step_batch/task_0/cgroup.procs", "101\n101\n" * 100)
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_processes", 1)
+        self.assertEqual(agent.job(5)[WRITTEN][()], 5000)
+
+    def test_a_process_may_be_anything_but_a_directory_of_files(self):
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_processes", 1)
+        shutil.rmtree(self.root / "proc/101")
+        self.write("proc/101", "a file")
+        self.wait_value(agent, "sonde_job_processes", 0)
+        for pids in ("0\n-1\n4294967397\n101\n101\n1\n100\n", "101", "101\n" * 100000, "\0" * 4096):
+            self.write(f"sys/fs/cgroup/memory/{self.job}/step_batch/task_0/cgroup.procs", pids)
+            self.wait_ticks(agent, 2)
+            self.assertEqual(agent.job(5)["sonde_job_processes"][()], 0)
+
+    def test_a_slurmstepd_that_is_gone_ends_its_job_where_nobody_tells(self):
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_processes", 1)
+        shutil.rmtree(self.root / "proc/100")
+        wait_until(lambda: "sonde_job_processes" not in agent.job(5), "its end")
+        self.assertIn("sonde_job_cpu_seconds_total", agent.job(5))
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
