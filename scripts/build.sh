@@ -7,7 +7,8 @@ build_packages='gcc libc6-dev meson ninja-build pkg-config python3
 	libmicrohttpd-dev libgnutls28-dev libcurl4-gnutls-dev libyaml-dev libpcre2-dev zlib1g-dev libcrypt-dev
 	libslurm-dev'
 
-# build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed. Quiet unless it fails.
+# build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed, of $build_targets if set. Quiet
+# unless it fails.
 build() {
 	_directory=$1
 	shift
@@ -16,7 +17,8 @@ build() {
 	[ -e "$_directory/build.ninja" ] || echo "Building in $_directory (log: $_log)" >&2
 	{
 		[ -e "$_directory/build.ninja" ] || meson setup "$_directory" "$@"
-		ninja -C "$_directory"
+		# shellcheck disable=SC2086 # a list of files
+		ninja -C "$_directory" ${build_targets:-}
 	} >"$_log" 2>&1 || {
 		echo "The build in $_directory failed:" >&2
 		grep -E 'error|ERROR|FAILED' "$_log" | head -n 20 >&2

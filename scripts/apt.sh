@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by what downloads Debian packages without installing them, after packages.sh and tests/sandbox/root.sh: an apt
+# of its own for one release. Nothing of the machine's lists and cache is read or changed.
+# shellcheck shell=sh disable=SC2154
+
+# private_apt_begin DIRECTORY: for the release $suite, with its lists and its log in DIRECTORY/apt. Calls fail, the
+# caller's, with a sentence.
+private_apt_begin() {
+	need_packages debian-archive-keyring wget >&2
+	use_apt_proxy
+	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
+	private_apt=$1/apt
+	mkdir -p "$private_apt/lists/partial" "$private_apt/archives/partial"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$private_apt/sources.list"
+	: >"$private_apt/status"
+	private_apt apt-get update >"$private_apt/log" 2>&1 || fail "apt-get update fails: $(tail -n 3 "$private_apt/log")"
+}
+
+# private_apt TOOL ARGUMENT...: the Release file of a mirror that is frozen in time has expired.
+private_apt() {
+	_tool=$1
+	shift
+	"$_tool" -q -o Dir::State="$private_apt" -o Dir::State::status="$private_apt/status" -o Dir::Cache="$private_apt" \
+		-o Dir::Etc::sourcelist="$private_apt/sources.list" -o Dir::Etc::sourceparts=- -o Acquire::Languages=none \
+		-o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root "$@"
+}
+
+# private_apt_unpack DIRECTORY PACKAGE...: into DIRECTORY, and installs nothing.
+private_apt_unpack() {
+	_directory=$1
+	shift
+	(cd "$private_apt" && private_apt apt-get download "$@") >>"$private_apt/log" 2>&1 ||
+		fail "apt-get download fails: $(tail -n 3 "$private_apt/log")"
+	for _package in "$private_apt"/*.deb; do
+		dpkg-deb -x "$_package" "$_directory"
+		rm -f "$_package"
+	done
+}
