@@ -155,8 +155,9 @@ void agent_sum_up(struct agent *agent, struct agent_job *job);
 void sums_add(struct sums *to, const struct sums *what);
 
 /* leftovers.c: job directories, in one hierarchy or all. */
-bool agent_has_scope(struct agent *agent, const char *mount);  /* Slurm's own directory */
-bool agent_has_wanted(struct agent *agent, const char *mount); /* that of a job that lives */
+bool agent_has_scope(struct agent *agent, const char *mount); /* Slurm's own directory */
+bool agent_has_missed(struct agent *agent,
+                      const char *mount); /* that of a job that lives without */
 void agent_count_leftovers(struct agent *agent);
 
 /* job_gpus.c: which GPUs a job holds and uses. */

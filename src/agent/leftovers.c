@@ -13,21 +13,39 @@ static const int64_t grace_ns = 30 * NS_PER_SEC;
 struct search {
     struct agent *agent;
     struct buf path; /* below the mount */
-    size_t n_scopes, n_wanted, n_leftovers;
+    size_t n_scopes, n_missed, n_leftovers;
 };
 
-static bool is_wanted(struct agent *agent, const struct cgroup_match *match)
+static bool is_called(const struct agent *agent, const struct agent_job *job,
+                      const struct cgroup_match *match)
 {
     const char *node = match->node[0] ? match->node : agent->config.host;
 
+    return strcmp(job->use.node, node) == 0 &&
+           (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
+                            : strcmp(job->use.id, match->job) == 0);
+}
+
+static bool is_leftover(struct agent *agent, const struct cgroup_match *match)
+{
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
         int64_t changed = job->use.has_ended ? job->ended_ns : job->seen_ns;
 
-        if (strcmp(job->use.node, node) == 0 &&
-            (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
-                             : strcmp(job->use.id, match->job) == 0) &&
+        if (is_called(agent, job, match) &&
             (job->is_skipped || agent_job_is_live(job) || agent->now - changed < grace_ns))
+            return false;
+    }
+    return true;
+}
+
+/* It is that of a job that lives without one. */
+static bool is_missed(struct agent *agent, const struct cgroup_match *match)
+{
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
+        const struct agent_job *job = PART_OF(link, struct agent_job, link);
+
+        if (is_called(agent, job, match) && agent_job_is_live(job) && !job->dir)
             return true;
     }
     return false;
@@ -47,10 +65,8 @@ static void look_into(struct search *search, int parent, const char *name, int d
         cgroup_rows_match(search->agent->config.rows, search->agent->mounts.is_v2,
                           buf_str(&search->path), &match)) {
         if (match.level == CGROUP_JOB) {
-            if (is_wanted(search->agent, &match))
-                search->n_wanted++;
-            else
-                search->n_leftovers++;
+            search->n_missed += is_missed(search->agent, &match);
+            search->n_leftovers += is_leftover(search->agent, &match);
         } else if (match.level < CGROUP_JOB) {
             search->n_scopes += match.level == CGROUP_SCOPE;
             fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -96,14 +112,14 @@ bool agent_has_scope(struct agent *agent, const char *mount)
     return search.n_scopes;
 }
 
-bool agent_has_wanted(struct agent *agent, const char *mount)
+bool agent_has_missed(struct agent *agent, const char *mount)
 {
     struct search search = { .agent = agent };
 
     buf_init(&search.path, 4096);
     search_mount(&search, mount);
     buf_free(&search.path);
-    return search.n_wanted;
+    return search.n_missed;
 }
 
 void agent_count_leftovers(struct agent *agent)

@@ -143,7 +143,7 @@ static void choose_tree(struct agent *agent)
     struct err err;
 
     if (!mount && agent->is_by_stepd)
-        mount = first_mount(agent, &hierarchy, agent_has_wanted);
+        mount = first_mount(agent, &hierarchy, agent_has_missed);
     if (!mount)
         mount = first_mount(agent, &hierarchy, agent_has_scope);
     if (!mount)

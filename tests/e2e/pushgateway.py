@@ -2,26 +2,24 @@
 """A real Pushgateway for tests: the one of the sandbox's Debian root, so that nobody has to install one, which
 Debian's package would start at once on port 9091."""
 import pathlib
-import shlex
 import signal
 import socket
 import subprocess
 import tempfile
 import unittest
 
-from slurm import SUITES, Slurm, sandbox
+from slurm import SUITES, sandbox
 from sonde import DEADLINE, http_get, wait_until
 
 
 def find_program(suite):
     """Makes the root if there is none."""
-    lines = sandbox(suite, "env").stdout.splitlines()
-    env = dict(shlex.split(line)[0].split("=", 1) for line in lines)
-    program = pathlib.Path(env["SANDBOX_ROOT"], "usr/bin/prometheus-pushgateway")
-    if not program.exists():
-        Slurm(suite).end()
-    if not program.exists():
-        raise unittest.SkipTest(f"there is no {program}")
+    done = sandbox(suite, "root")
+    if done.returncode == 3:
+        raise unittest.SkipTest(f"no sandbox here: {done.stderr or done.stdout}")
+    assert done.returncode == 0, f"sandbox root: {done.stdout}{done.stderr}"
+    program = pathlib.Path(done.stdout.splitlines()[-1], "usr/bin/prometheus-pushgateway")
+    assert program.exists(), f"there is no {program}"
     return program
 
 
