@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from fakejobs import SLURMD_UID, Node
+from fakejobs import SLURMD_UID, Node, remove_tree
 from sonde import DEADLINE, ROOT, Agent, wait_until
 
 MIB = 1 << 20
@@ -259,6 +259,16 @@ class Directories(FaultTest):
                 os.environ, SLURM_JOB_ID=str(job.number), SLURM_JOB_UID=str(job.uid), SLURMD_NODENAME="faults"))
         self.assertFalse(any(path.exists() for job in (never, ended) for path in job.directories()))
         wait_until(lambda: agent.metrics().value("sonde_agent_leftover_cgroups") == 0, "they are gone")
+
+    def test_a_leftover_in_one_hierarchy_does_not_make_it_the_one_to_watch(self):
+        # freezer, where it is, has no directories of tasks.
+        left = self.node.job(JOB + 1)
+        for path in left.directories():
+            if "freezer" not in str(path):
+                remove_tree(path)
+        agent = self.agent("--collector.tasks")
+        self.node.job(JOB + 2).start("hold", "1").wait_said("held")
+        self.wait_job(agent, JOB + 2, "sonde_job_task_processes")
 
     def test_a_directory_gets_another_slurmstepd_and_the_job_goes_on(self):
         agent = self.agent()
