@@ -102,24 +102,24 @@ static void search_mount(struct search *search, const char *mount)
         search_below(search, fd, 0);
 }
 
-bool agent_has_scope(struct agent *agent, const char *mount)
+static struct search search_one(struct agent *agent, const char *mount)
 {
     struct search search = { .agent = agent };
 
     buf_init(&search.path, 4096);
     search_mount(&search, mount);
     buf_free(&search.path);
-    return search.n_scopes;
+    return search;
+}
+
+bool agent_has_scope(struct agent *agent, const char *mount)
+{
+    return search_one(agent, mount).n_scopes;
 }
 
 bool agent_has_missed(struct agent *agent, const char *mount)
 {
-    struct search search = { .agent = agent };
-
-    buf_init(&search.path, 4096);
-    search_mount(&search, mount);
-    buf_free(&search.path);
-    return search.n_missed;
+    return search_one(agent, mount).n_missed;
 }
 
 void agent_count_leftovers(struct agent *agent)
