@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "source/cgroup.h"
 #include "source/cgroup_tree.h"
+#include "source/oom_notices.h"
 #include "source/stepd.h"
 
 struct exits;
@@ -33,6 +34,7 @@ struct agent_job {
     struct sums past; /* of steps that have ended */
     struct memory_events own_events, below_events, past_events;
     bool has_events;                /* the kernel tells */
+    bool has_run_out;               /* of memory: somebody was killed for it */
     int64_t seen_ns, ended_ns;      /* monotonic */
     int64_t looked_ns;              /* at its processes, the last time */
     int64_t look_ns, look_pause_ns; /* the next look between two ticks, and the pause after it */
@@ -72,6 +74,7 @@ struct agent_step {
     bool has_lost_child;                   /* the slurmstepd has, since it was looked at */
     size_t n_processes;                    /* that are known */
     struct memory_events past_events;      /* of tasks that have ended */
+    struct oom_notices oom_notices;
 };
 
 /* Hangs on the directory of a task. */
@@ -145,6 +148,8 @@ void agent_skip_users(struct agent *agent, struct agent_job *job);
 /* look.c: what a job uses now. */
 void agent_look_at_cgroup(struct agent *agent, struct agent_job *job);
 void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir);
+void agent_ask_for_notices(struct agent *agent, struct agent_step *step);
+void agent_show_events(struct agent_job *job);
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick);
 void agent_step_pids(struct agent *agent, struct agent_step *step); /* adds to agent->pids */
 void agent_show_steps(struct agent_job *job,

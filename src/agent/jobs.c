@@ -110,6 +110,9 @@ struct agent_step *agent_step_begin(struct agent *agent, struct agent_job *job, 
     /* Without a directory, nobody knew whose the records were until now. */
     if (agent->exits)
         step->heard_ticks = dir ? exits_began_ticks(agent->exits) : exits_now_ticks() + 1;
+    step->oom_notices = (struct oom_notices){ .out_of_memory = -1, .end = -1 };
+    if (dir && !job->is_skipped)
+        agent_ask_for_notices(agent, step);
     list_append(&job->steps, &step->link);
     if (agent->use.ticks)
         agent_look_soon(agent, job);
@@ -226,6 +229,8 @@ void agent_step_end(struct agent *agent, struct agent_step *step)
     if (step->dir)
         end_tasks_below(step, step->dir);
     end_events(job, step->use.cgroup.limit_hits, step->use.cgroup.oom_kills);
+    job->has_run_out |= oom_notices_any(&step->oom_notices);
+    oom_notices_close(&step->oom_notices);
     if (step->dir && step->dir->owner == step)
         step->dir->owner = NULL;
     cgroup_close(step->cgroup);
@@ -283,6 +288,7 @@ void agent_job_end(struct agent *agent, struct agent_job *job)
     agent_sum_up(agent, job);
     while ((link = list_first(&job->steps)))
         agent_step_end(agent, PART_OF(link, struct agent_step, link));
+    agent_show_events(job);
     agent_show_names(agent, job);
     keep_last_counters(&job->use);
     job->cgroup = cgroup_close(job->cgroup);
@@ -347,6 +353,7 @@ static struct agent_job *begin_again(struct agent *agent, struct agent_job *old)
     if (job) {
         job->past = old->past;
         job->past_events = old->past_events;
+        job->has_run_out = old->has_run_out;
         agent_look_at_cgroup(agent, job);
     }
     return job;

@@ -128,6 +128,15 @@ static struct cgroup *open_cgroup(struct agent *agent, const struct cgroup_dir *
     return cgroup;
 }
 
+void agent_ask_for_notices(struct agent *agent, struct agent_step *step)
+{
+    struct buf path;
+
+    path_of(step->dir, &path);
+    oom_notices_open(&agent->mounts, buf_str(&path), &step->oom_notices);
+    buf_free(&path);
+}
+
 static struct task_use *new_task_use(const char *id)
 {
     struct task_use *use = heap_alloc(sizeof(*use));
@@ -209,12 +218,29 @@ static void look_at_steps(struct agent *agent, struct agent_job *job)
         struct agent_step *step = PART_OF(link, struct agent_step, link);
 
         look_at_step(agent, step);
+        job->has_run_out |= oom_notices_any(&step->oom_notices);
         if (!step->dir || step->dir == job->dir)
             continue;
         add_known(&job->below_events.limit_hits, step->use.cgroup.limit_hits);
         add_known(&job->below_events.oom_kills, step->use.cgroup.oom_kills);
         add_task_events(step->dir, &job->below_events);
     }
+}
+
+/* A directory that went before its kills were read leaves its notices. All steps get them for what
+ * their job does, and while a victim dies others run out again: they say that, not how many. */
+void agent_show_events(struct agent_job *job)
+{
+    struct cgroup_use *use = &job->use.cgroup;
+
+    if (!job->has_events)
+        return;
+    use->oom_kills =
+        job->own_events.oom_kills + job->below_events.oom_kills + job->past_events.oom_kills;
+    use->limit_hits =
+        job->own_events.limit_hits + job->below_events.limit_hits + job->past_events.limit_hits;
+    if (job->has_run_out)
+        raise_to(&use->oom_kills, 1);
 }
 
 /* Reads the job's own directory. */
@@ -233,17 +259,14 @@ static void look_at_job_directory(struct agent *agent, struct agent_job *job)
         use->limit_hits = use->oom_kills = MODEL_UNKNOWN_U64;
     cgroup_read(job->cgroup, use);
     job->has_cgroup_cpu = use->cpu_ns != MODEL_UNKNOWN_U64;
-    job->has_events |= use->oom_kills != MODEL_UNKNOWN_U64;
-    if (!is_local || !job->has_events)
+    if (!is_local)
         return;
+    job->has_events |= use->oom_kills != MODEL_UNKNOWN_U64;
     if (use->oom_kills != MODEL_UNKNOWN_U64)
         job->own_events.oom_kills = use->oom_kills;
     if (use->limit_hits != MODEL_UNKNOWN_U64)
         job->own_events.limit_hits = use->limit_hits;
-    use->oom_kills =
-        job->own_events.oom_kills + job->below_events.oom_kills + job->past_events.oom_kills;
-    use->limit_hits =
-        job->own_events.limit_hits + job->below_events.limit_hits + job->past_events.limit_hits;
+    agent_show_events(job);
 }
 
 void agent_look_at_cgroup(struct agent *agent, struct agent_job *job)

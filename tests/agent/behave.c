@@ -106,10 +106,12 @@ static void hold(char **arguments)
     wait_to_be_ended();
 }
 
-/* MEGABYTES: more than the job may have. */
+/* MEGABYTES MORE: as much as the job may have for a second, then more than that. */
 static void oom(char **arguments)
 {
     touch(number(arguments[0]));
+    nanosleep(&(struct timespec){ 1, 0 }, NULL);
+    touch(number(arguments[1]));
     printf("was not killed\n");
 }
 
@@ -394,7 +396,7 @@ static const struct {
 } behaviours[] = {
     { "burn", 2, burn },
     { "hold", 1, hold },
-    { "oom", 1, oom },
+    { "oom", 2, oom },
     { "write", 2, write_file },
     { "files", 2, files },
     { "threads", 1, threads },

@@ -80,7 +80,7 @@ class Behaviour(JobTest):
         self.assertGreater(self.agent.job(job_id)["jobs_cpu_time_total"][()], 1.9)
 
     def test_a_job_killed_for_its_memory_shows_it(self):
-        job_id = self.submit("oom", "300")
+        job_id = self.submit("oom", "98", "200")
         wait_until(lambda: CLUSTER.state(job_id) == "OUT_OF_MEMORY", "it is killed", 30)
         job = self.wait_family(self.agent, job_id, "sonde_job_oom_kills_total", lambda s: s[()] > 0)
         self.assertEqual(job["sonde_job_oom_kills_total"][()], 1)

@@ -548,7 +548,8 @@ class WithoutCgroups(SiteTest):
         self.assertGreaterEqual(self.agent.job(burn)["jobs_cpu_time_total"][()], 1.9)
 
     def test_a_job_goes_on_when_it_had_no_step_for_a_while(self):
-        # Each step lasts long enough to be seen.
+        # From the first on, jobs are looked for at every tick: each step lasts long enough to be seen.
+        self.wait_family(self.agent, self.submit("hold", "5", flags=["-w", "c1"]), "jobs_rss")
         done = self.cluster.run("salloc", "--no-shell", "-p", "cpu", "-w", "c4", "--mem=100M", user="alice")
         job_id = self.end_later(int(re.search(r"Granted job allocation (\d+)", done.stderr)[1]))
         for number in (1, 2):

@@ -41,7 +41,7 @@ class Seen:
     def run_jobs_that_hold(self):
         here = self.here
         here.run("mkdir -m 1777 /scratch/files /scratch/children")
-        self.oom = here.submit(f"{BEHAVE} oom 300", mem="100M")
+        self.oom = here.submit(f"{BEHAVE} oom 98 200", mem="100M")
         self.hold = here.submit(f"{BEHAVE} hold 300", user="bob", account="chemistry", mem="400M")
         self.files = here.submit(f"exec {BEHAVE} files 500 /scratch/files", mem="100M")
         self.threads = here.submit(f"{BEHAVE} threads 40", mem="100M")

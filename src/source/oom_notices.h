@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether a cgroup of v1 has ever run out of memory, also after its directory has gone: the
+ * kernel's Documentation/admin-guide/cgroup-v1/memory.rst, sections 9 and 10. */
+#ifndef SONDE_SOURCE_OOM_NOTICES_H
+#define SONDE_SOURCE_OOM_NOTICES_H
+
+#include "source/cgroup.h"
+
+struct oom_notices {
+    int out_of_memory, end; /* eventfds; -1: the kernel does not tell */
+    uint64_t n_told, n_ended;
+};
+
+/* `path` is below the mounts. Where nobody may ask (it takes root), nothing is ever noticed. */
+void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret);
+void oom_notices_close(struct oom_notices *notices);
+
+/* Of this directory and those above, whose processes are also in here. */
+bool oom_notices_any(struct oom_notices *notices);
+
+#endif
