@@ -1,11 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Adds up meson's JUnit files: prints why tests were skipped, which failed, and one closing line.
+"""Adds up meson's JUnit files: prints why tests were skipped, which failed and the last that each said, and one closing line.
 
 usage: summary.py yes|no FILE...   yes: meson said that something failed, so something did.
 """
 import sys
 import xml.etree.ElementTree as ET
+
+LAST_LINES = 6
+
+
+def output(element):
+    return (element.findtext("system-out") or "").splitlines() if element is not None else []
+
+
+def last_words(lines, name):
+    """Of a test whose result is told by "not ok N - name", below what it said."""
+    end = next((i for i, line in enumerate(lines) if line.startswith("not ok ") and line[7:].startswith(name)), len(lines))
+    begin = next((i + 1 for i in range(end - 1, -1, -1) if lines[i].startswith(("ok ", "not ok "))), 0)
+    return [line for line in lines[begin:end] if line.strip(" #^~")][-LAST_LINES:]
+
+
+def why_skipped(case, skip):
+    reasons = [line.partition("# SKIP ")[2] for line in output(case) if "# SKIP " in line]
+    return skip.get("message") or skip.text or " ".join(reasons) or "its reason is in meson's log"
 
 
 def main(broken, paths):
@@ -16,17 +34,17 @@ def main(broken, paths):
                 name = f"{suite.get('name')}: {case.get('name')}"
                 skip = case.find("skipped")
                 if case.find("failure") is not None or case.find("error") is not None:
-                    failed.append(name)
+                    failed.append((name, last_words(output(suite) or output(case), case.get("name"))))
                 elif skip is not None:
-                    skipped.append((name, skip.get("message") or skip.text or "its reason is in meson's log"))
+                    skipped.append((name, why_skipped(case, skip)))
                 else:
                     passed += 1
     if broken and not failed:
-        failed.append("a test program that died before it could tell; meson's output is above")
+        failed.append(("a test program that died before it could tell; meson's output is above", []))
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")
-    for name in failed:
-        print(f"FAILED: {name}")
+    for name, lines in failed:
+        print(f"FAILED: {name}", *lines, sep="\n    ")
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 1 if failed or not passed and not skipped else 0
 
