@@ -35,7 +35,7 @@ MANUAL = (ROOT / "docs/agent.md").read_text()
 
 
 def setUpModule():
-    JobTest.cluster = Cluster()
+    JobTest.cluster = Cluster("site")
     unittest.addModuleCleanup(JobTest.cluster.end)
 
 
