@@ -230,21 +230,22 @@ static struct cgroup_dir *new_dir(struct cgroup_dir *parent, const char *name)
     return dir;
 }
 
-/* A place where somebody else could make scopes. */
-static bool is_foreign(struct cgroup_tree *tree, const struct cgroup_dir *dir)
+/* A place where somebody else could make scopes, or one that he has made. What he is given later,
+ * only a walk finds; until then, what he makes in it is his. */
+static bool is_foreign(const struct cgroup_tree *tree, const struct cgroup_dir *dir,
+                       const struct stat *status)
 {
-    struct stat status;
-
-    return dir->match.level == CGROUP_ABOVE &&
-           lstat(full_path(dir, NULL, &tree->path), &status) == 0 && status.st_uid != tree->uid;
+    return dir->match.level <= CGROUP_JOB && status->st_uid != tree->uid;
 }
 
-/* Watches before it looks, so that nothing can come between. False if it has gone. */
+/* Watches before it looks, so that nothing can come between. False if it has gone, or is foreign.
+ */
 static bool look_at_new(struct cgroup_tree *tree, struct cgroup_dir *dir)
 {
     struct stat status;
 
-    if (!watch(tree, dir) || lstat(full_path(dir, NULL, &tree->path), &status) < 0)
+    if (!watch(tree, dir) || lstat(full_path(dir, NULL, &tree->path), &status) < 0 ||
+        is_foreign(tree, dir, &status))
         return false;
     keep_status(dir, &status);
     return true;
@@ -262,7 +263,7 @@ static bool is_wanted(struct cgroup_tree *tree, struct cgroup_dir *dir)
         tree->stats.refused++;
         return false;
     }
-    return !is_foreign(tree, dir);
+    return true;
 }
 
 /* As the first child, or after another. */
@@ -309,7 +310,7 @@ static struct cgroup_dir *see_again(struct cgroup_tree *tree, struct cgroup_dir 
 
     watch(tree, dir);
     if (fstatat(parent_fd, dir->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-        status.st_ino != dir->inode) {
+        status.st_ino != dir->inode || is_foreign(tree, dir, &status)) {
         remove_dir(tree, dir);
         return NULL;
     }

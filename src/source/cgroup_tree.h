@@ -4,8 +4,8 @@
  * made at the start, after an overflow and now and then, for whatever was missed.
  *
  * A scope of v2 may lie anywhere below the mount, so all directories that can have one below them
- * are watched too; those that belong to another user than the mount do not count, because he could
- * make any directory there. */
+ * are watched too. Directories that belong to another user than the mount do not count, scopes and
+ * jobs neither, because he could make any. */
 #ifndef SONDE_SOURCE_CGROUP_TREE_H
 #define SONDE_SOURCE_CGROUP_TREE_H
 
