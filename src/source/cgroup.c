@@ -224,30 +224,27 @@ static size_t read_files(struct cgroup *cgroup, struct page *page, struct cgroup
     return n;
 }
 
-/* False if it gave nothing. */
-static bool read_setting(struct cgroup *cgroup, const struct cgroup_file *file, struct page *page,
+static void read_setting(struct cgroup *cgroup, const struct cgroup_file *file, struct page *page,
                          struct cgroup_use *use)
 {
     int fd = open_row(cgroup, file);
     struct str text;
-    bool gave;
 
     if (fd < 0)
-        return false;
-    gave = read_text(fd, page, &text) == 0 && file->read(file, text, cgroup->kept, use);
+        return;
+    if (read_text(fd, page, &text) == 0)
+        file->read(file, text, cgroup->kept, use);
     close(fd);
-    return gave;
 }
 
 static void read_settings(struct cgroup *cgroup, struct page *page)
 {
     struct cgroup_use use = { .memory_limit_bytes = cgroup->memory_limit_bytes,
                               .cpus = cgroup->cpus };
-    bool gave = false;
 
     for (const struct cgroup_file *file = cgroup->files; file->name; file++)
-        if (file->is_setting && (file->wanted & cgroup->wanted) && !(file->is_instead && gave))
-            gave = read_setting(cgroup, file, page, &use);
+        if (file->is_setting && (file->wanted & cgroup->wanted))
+            read_setting(cgroup, file, page, &use);
     cgroup->memory_limit_bytes = use.memory_limit_bytes;
     cgroup->cpus = use.cpus;
 }
@@ -283,10 +280,11 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use)
     const uint64_t user_before = use->cpu_user_ns, system_before = use->cpu_system_ns;
     bool has_settings = cgroup->wanted & (CGROUP_WANT_DETAILS | CGROUP_WANT_CORES);
     bool is_early = cgroup->reads < FIRST_READS;
+    bool is_turn = is_early || (has_settings && cgroup->reads % SETTING_READS == 0);
     struct page page;
 
     page_init(&page);
-    if (cgroup->path && (is_early || cgroup->lacks_descriptors))
+    if (cgroup->path && (is_turn || cgroup->lacks_descriptors))
         open_files(cgroup);
     if (read_files(cgroup, &page, use) == 0 && cgroup->has_gone) {
         page_free(&page);
@@ -294,7 +292,7 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use)
     }
     if (cgroup->files == cgroup_files_v1)
         share_cpu_time(use, user_before, system_before);
-    if (has_settings && (is_early || cgroup->reads % SETTING_READS == 0))
+    if (has_settings && is_turn)
         read_settings(cgroup, &page);
     if (has_settings) {
         show_settings(cgroup, use);

@@ -56,9 +56,9 @@ struct cgroup *cgroup_open(const struct cgroup_mounts *mounts, struct str path,
 struct cgroup *cgroup_close(struct cgroup *cgroup); /* returns NULL */
 
 /* Reads everything into *use; what could not be read keeps the value it has there, so that the last
- * that was known remains (clear it first with cgroup_use_clear). The first reads try again to open
- * what was absent: Slurm makes the directories of a job one after the other. What is set rather
- * than used (limits, cpusets) is looked at in the first reads and in every eighth. -ENODEV when the
+ * that was known remains (clear it first with cgroup_use_clear). The first reads and every
+ * eighth try again to open what was absent: Slurm makes the directories of a job one after the
+ * other. What is set rather than used (limits, cpusets) is looked at in these too. -ENODEV when the
  * directory has gone: then nothing at all was read. use->core_ns and devices point into the cgroup,
  * until its next read or close; a core that cannot be there has the time 0. */
 int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use);

@@ -336,7 +336,7 @@ static void an_older_kernel_of_v2_tells_less(void **state)
     assert_unknown(use.pressure_ns[PRESSURE_IO_SOME]);
     assert_unknown(use.oom_kills);
     assert_unknown(use.pids);
-    assert_int_equal(use.cpus, 128);
+    assert_unknown(use.cpus); /* it was given none: it may use all */
 }
 
 static void devices_of_v2_have_their_names(void **state)
@@ -485,7 +485,7 @@ static void an_older_kernel_of_v1_tells_times_in_ticks(void **state)
     assert_unknown(use.memory_limit_bytes);
     assert_unknown(use.oom_kills);
     assert_unknown(use.limit_hits);
-    assert_int_equal(use.cpus, 4);
+    assert_unknown(use.cpus);
 }
 
 static void user_and_system_time_of_v1_add_up_to_the_time_and_never_fall(void **state)
