@@ -39,6 +39,7 @@ struct agent_job {
     int64_t looked_ns;              /* at its processes, the last time */
     int64_t look_ns, look_pause_ns; /* the next look between two ticks, and the pause after it */
     unsigned turn;                  /* ticks: what is costly is not looked at in every one */
+    int64_t read_ns;                /* when its directory was last read */
     int64_t tick_ns;                /* when its CPU time was last compared, */
     uint64_t tick_cpu_ns;           /* and what it was */
     bool has_refused;               /* some of its processes are past the ceiling */
@@ -47,10 +48,11 @@ struct agent_job {
     bool has_lost_leader;           /* one of its tasks has just ended */
     bool has_io;                    /* the I/O of some process could be read */
     struct names names;
-    uint64_t claimed_cpus;                 /* as its environment says */
-    bool has_false_account;                /* its processes do not agree */
-    bool has_told_gpus;                    /* it is known which it has, or that it has none */
-    bool has_asked_devices, has_true_gpus; /* by its device cgroup */
+    uint64_t claimed_cpus;       /* as its environment says */
+    bool has_false_account;      /* its processes do not agree */
+    bool has_told_gpus;          /* it is known which it has, or that it has none */
+    unsigned n_device_questions; /* to its device cgroup */
+    bool has_true_gpus;          /* it has answered */
     size_t n_gpu_room;
 };
 
@@ -127,15 +129,22 @@ struct agent_step *agent_step_find(struct agent_job *job, const char *id);
 /* An older run of the same job, kept for its last counters, would say other numbers under the same
  * labels. */
 void agent_drop_namesake(struct agent *agent, const struct agent_job *of);
-bool agent_job_is_live(const struct agent_job *job);  /* to be looked at and shown */
-bool agent_job_is_shown(const struct agent_job *job); /* that, or its last counters */
-void agent_forget_unseen(struct agent *agent);        /* of jobs looked at in this round */
+bool agent_job_is_live(const struct agent_job *job); /* to be looked at and shown */
+bool agent_job_is_shown(const struct agent *agent, const struct agent_job *job); /* that, or its
+                                                                                  * last counters */
+bool agent_job_is_young(const struct agent *agent, const struct agent_job *job); /* looked at more
+                                                                                  * than at ticks */
+void agent_forget_unseen(struct agent *agent); /* of jobs looked at in this round */
 void agent_give_up_use(struct process *process);
 void agent_forget_process(struct agent *agent, struct process *process); /* it has ended */
 
 /* identity.c: whose job it is. */
 void agent_prove(struct agent *agent, struct agent_job *job);
 void agent_find_by_stepd(struct agent *agent); /* looks at all processes of the host */
+
+/* Whether a directory is called as that of the job is. */
+bool agent_is_called(const struct agent *agent, const struct agent_job *job,
+                     const struct cgroup_match *match);
 
 /* The step of any process, by its cgroup; NULL: of none. False: it has gone, nobody can tell. */
 bool agent_find_step(struct agent *agent, pid_t pid, struct agent_step **ret);
@@ -153,7 +162,8 @@ void agent_show_events(struct agent_job *job);
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick);
 void agent_step_pids(struct agent *agent, struct agent_step *step); /* adds to agent->pids */
 void agent_show_steps(struct agent_job *job,
-                      bool is_local); /* in its use, until a step comes or goes */
+                      bool is_local);          /* in its use, until a step comes or goes */
+void agent_close_files(struct agent_job *job); /* the next look opens what it needs */
 /* In its use, until there is another. */
 void agent_show_names(const struct agent *agent, struct agent_job *job);
 void agent_sum_up(struct agent *agent, struct agent_job *job);

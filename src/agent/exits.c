@@ -220,6 +220,20 @@ static void keep_waiting(struct exits *exits, const struct exit_record *record)
         (struct waiting){ .record = *record, .tick = exits->agent->use.ticks };
 }
 
+/* One that its parent has left to init, whoever that was: perhaps a user's with a job. */
+static bool is_orphan_of_job(const struct agent *agent, const struct exit_record *record)
+{
+    if (record->parent > 1)
+        return false;
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
+        const struct agent_job *job = PART_OF(link, struct agent_job, link);
+
+        if (agent_job_is_live(job) && job->use.uid == record->uid)
+            return true;
+    }
+    return false;
+}
+
 static void exited(void *ctx, const struct exit_record *record)
 {
     struct exits *exits = ctx;
@@ -236,6 +250,7 @@ static void exited(void *ctx, const struct exit_record *record)
         keep_waiting(exits, record);
         break;
     case OF_NOBODY:
+        exits->agent->use.exits_unattributed += is_orphan_of_job(exits->agent, record);
         break;
     }
 }

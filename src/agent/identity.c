@@ -175,6 +175,19 @@ static struct agent_job *job_of(struct agent *agent, const struct stepd *stepd)
     return job;
 }
 
+/* Another directory of the same id: which it is of, only its processes can tell. */
+static bool has_namesake(struct agent *agent, const struct agent_job *of)
+{
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
+        const struct agent_job *job = PART_OF(link, struct agent_job, link);
+
+        if (job != of && job->dir && strcmp(job->use.id, of->use.id) == 0 &&
+            strcmp(job->use.node, of->use.node) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A site without cgroups: the slurmstepd is all there is. A job that had none for a while between
  * two of its steps goes on. */
 static void begin_by_stepd(struct agent *agent, const struct stepd *stepd, struct agent_job *job)
@@ -209,6 +222,8 @@ static void place(struct agent *agent, const struct stepd *stepd)
         return;
     job = job_of(agent, stepd);
     step = job && !job->use.has_ended ? agent_step_find(job, stepd->step) : NULL;
+    if (job && job->dir && has_namesake(agent, job))
+        return;
     if (step && !step->stepd)
         attach(agent, step, stepd);
     else if (!step && (!job || !job->dir))
@@ -222,16 +237,25 @@ static const char *const controller_names[CGROUP_CONTROLLERS] = {
     [CGROUP_DEVICES] = "devices", [CGROUP_FREEZER] = "freezer",
 };
 
-static struct agent_step *step_of_match(struct agent *agent, const struct cgroup_match *match)
+bool agent_is_called(const struct agent *agent, const struct agent_job *job,
+                     const struct cgroup_match *match)
 {
     const char *node = match->node[0] ? match->node : agent->config.host;
 
+    /* Ids are used again, and what Slurm has left of an older job may be there still. */
+    if (job->dir && job->dir->match.uid != match->uid)
+        return false;
+    return strcmp(job->use.node, node) == 0 &&
+           (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
+                            : strcmp(job->use.id, match->job) == 0);
+}
+
+static struct agent_step *step_of_match(struct agent *agent, const struct cgroup_match *match)
+{
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         struct agent_job *job = PART_OF(link, struct agent_job, link);
 
-        if (!job->use.has_ended && !job->is_skipped && strcmp(job->use.node, node) == 0 &&
-            (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
-                             : strcmp(job->use.id, match->job) == 0))
+        if (!job->use.has_ended && !job->is_skipped && agent_is_called(agent, job, match))
             return agent_step_find(job, match->step);
     }
     return NULL;

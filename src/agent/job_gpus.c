@@ -9,7 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { JOB_GPUS = 64 };
+enum {
+    JOB_GPUS = 64,
+    MOST_QUESTIONS = 8,
+};
 
 static struct job_gpu *find(struct agent_job *job, const char *id)
 {
@@ -99,13 +102,13 @@ static int allows(struct agent *agent, const struct agent_job *job, const struct
     return answer;
 }
 
-/* The device cgroup cannot be written by the job: where it tells, nothing else counts. */
+/* The device cgroup cannot be written by the job: where it tells, nothing else counts. Before Slurm
+ * has written to it, it does not. */
 static void ask_device_cgroup(struct agent *agent, struct agent_job *job,
                               const struct gpu_look *look)
 {
-    if (job->has_asked_devices)
+    if (job->has_true_gpus || job->n_device_questions++ >= MOST_QUESTIONS)
         return;
-    job->has_asked_devices = true;
     for (size_t i = 0; i < look->n_gpus; i++) {
         int answer = look->gpus[i].instance < 0 ? allows(agent, job, &look->gpus[i]) : -1;
         char id[96];

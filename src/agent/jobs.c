@@ -17,9 +17,16 @@ bool agent_job_is_live(const struct agent_job *job)
     return !job->use.has_ended && !job->is_skipped && (job->is_proven || !job->has_supervisor);
 }
 
-bool agent_job_is_shown(const struct agent_job *job)
+bool agent_job_is_shown(const struct agent *agent, const struct agent_job *job)
 {
+    if (agent->tuning.n_skipped && job->use.uid == MODEL_UNKNOWN_U32)
+        return false; /* it may be of one of these */
     return agent_job_is_live(job) || (job->use.has_ended && !job->is_skipped && !job->is_over);
+}
+
+bool agent_job_is_young(const struct agent *agent, const struct agent_job *job)
+{
+    return job->look_pause_ns < agent->tuning.tick_ns;
 }
 
 struct agent_job *agent_job_find(struct agent *agent, const char *id, const char *node)
@@ -58,12 +65,24 @@ static void free_oldest_ended(struct agent *agent)
         agent_job_free(agent, oldest);
 }
 
+/* What Slurm leaves behind shuts no job out: its directories have a ceiling of their own. */
+static bool is_full(const struct agent *agent)
+{
+    size_t n = 0;
+
+    if (agent->n_jobs - agent->n_ended < agent->config.max_jobs)
+        return false;
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link))
+        n += agent_job_is_live(PART_OF(link, struct agent_job, link));
+    return n >= agent->config.max_jobs;
+}
+
 struct agent_job *agent_job_begin(struct agent *agent, const struct cgroup_match *match,
                                   struct cgroup_dir *dir)
 {
     struct agent_job *job;
 
-    if (agent->n_jobs - agent->n_ended >= agent->config.max_jobs) {
+    if (is_full(agent)) {
         agent->use.jobs_refused++;
         return NULL;
     }

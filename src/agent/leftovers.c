@@ -4,8 +4,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
-enum { DEEPEST = 16 };
+enum {
+    DEEPEST = 16,
+    MOST_DIRECTORIES = 4096, /* above jobs, in one hierarchy */
+};
 
 /* A job that has just begun, or is just being cleaned up, is no leftover. */
 static const int64_t grace_ns = 30 * NS_PER_SEC;
@@ -13,18 +17,10 @@ static const int64_t grace_ns = 30 * NS_PER_SEC;
 struct search {
     struct agent *agent;
     struct buf path; /* below the mount */
+    uid_t uid;       /* whose the mount is: where others may make directories, Slurm does not */
+    size_t n_listed;
     size_t n_scopes, n_missed, n_leftovers;
 };
-
-static bool is_called(const struct agent *agent, const struct agent_job *job,
-                      const struct cgroup_match *match)
-{
-    const char *node = match->node[0] ? match->node : agent->config.host;
-
-    return strcmp(job->use.node, node) == 0 &&
-           (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
-                            : strcmp(job->use.id, match->job) == 0);
-}
 
 static bool is_leftover(struct agent *agent, const struct cgroup_match *match)
 {
@@ -32,7 +28,7 @@ static bool is_leftover(struct agent *agent, const struct cgroup_match *match)
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
         int64_t changed = job->use.has_ended ? job->ended_ns : job->seen_ns;
 
-        if (is_called(agent, job, match) &&
+        if (agent_is_called(agent, job, match) &&
             (job->is_skipped || agent_job_is_live(job) || agent->now - changed < grace_ns))
             return false;
     }
@@ -45,7 +41,7 @@ static bool is_missed(struct agent *agent, const struct cgroup_match *match)
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
 
-        if (is_called(agent, job, match) && agent_job_is_live(job) && !job->dir)
+        if (agent_is_called(agent, job, match) && agent_job_is_live(job) && !job->dir)
             return true;
     }
     return false;
@@ -81,7 +77,10 @@ static void look_into(struct search *search, int parent, const char *name, int d
 /* Takes the descriptor over. */
 static void search_below(struct search *search, int fd, int depth)
 {
-    DIR *directory = depth < DEEPEST ? fdopendir(fd) : NULL;
+    struct stat status;
+    bool is_wanted = depth < DEEPEST && search->n_listed++ < MOST_DIRECTORIES &&
+                     fstat(fd, &status) == 0 && status.st_uid == search->uid;
+    DIR *directory = is_wanted ? fdopendir(fd) : NULL;
 
     if (!directory) {
         close(fd);
@@ -96,10 +95,14 @@ static void search_below(struct search *search, int fd, int depth)
 static void search_mount(struct search *search, const char *mount)
 {
     int fd = mount[0] ? open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat status;
 
+    if (fd < 0)
+        return;
     buf_reset(&search->path);
-    if (fd >= 0)
-        search_below(search, fd, 0);
+    search->n_listed = 0;
+    search->uid = fstat(fd, &status) == 0 ? status.st_uid : 0;
+    search_below(search, fd, 0);
 }
 
 static struct search search_one(struct agent *agent, const char *mount)

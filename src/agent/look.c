@@ -10,6 +10,8 @@
  * looked at there. */
 enum { COSTLY_EVERY = 4 };
 
+static const int64_t proof_ns = 60 * NS_PER_SEC; /* its slurmstepd is known by then */
+
 void sums_add(struct sums *to, const struct sums *what)
 {
     io_add(&to->io, &what->io);
@@ -146,26 +148,34 @@ static struct task_use *new_task_use(const char *id)
     return use;
 }
 
-static struct agent_task *new_task(struct agent *agent, const struct cgroup_dir *dir)
+static struct agent_task *new_task(void)
 {
     struct agent_task *task = heap_alloc(sizeof(*task));
+
+    task->events = (struct memory_events){ MODEL_UNKNOWN_U64, MODEL_UNKNOWN_U64 };
+    return task;
+}
+
+static void open_task(struct agent *agent, const struct cgroup_dir *dir, struct agent_task *task)
+{
     bool is_wanted = agent->needs & USAGE_TASKS;
 
     task->cgroup = open_cgroup(agent, dir, (struct cgroup_wish){ .only_events = !is_wanted });
-    task->events = (struct memory_events){ MODEL_UNKNOWN_U64, MODEL_UNKNOWN_U64 };
-    if (is_wanted)
+    if (is_wanted && !task->use)
         task->use = new_task_use(dir->match.task);
-    return task;
 }
 
 void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir)
 {
-    struct agent_task *task = dir->owner ? dir->owner : new_task(agent, dir);
+    struct agent_task *task = dir->owner ? dir->owner : new_task();
     struct cgroup_use events = { .limit_hits = task->events.limit_hits,
                                  .oom_kills = task->events.oom_kills };
-    struct cgroup_use *use = task->use ? &task->use->cgroup : &events;
+    struct cgroup_use *use;
 
     dir->owner = task;
+    if (!task->cgroup)
+        open_task(agent, dir, task);
+    use = task->use ? &task->use->cgroup : &events;
     cgroup_read(task->cgroup, use);
     task->events = (struct memory_events){ use->limit_hits, use->oom_kills };
 }
@@ -258,6 +268,7 @@ static void look_at_job_directory(struct agent *agent, struct agent_job *job)
     if (is_local)
         use->limit_hits = use->oom_kills = MODEL_UNKNOWN_U64;
     cgroup_read(job->cgroup, use);
+    job->read_ns = clock_mono(agent->config.clock);
     job->has_cgroup_cpu = use->cpu_ns != MODEL_UNKNOWN_U64;
     if (!is_local)
         return;
@@ -275,6 +286,40 @@ void agent_look_at_cgroup(struct agent *agent, struct agent_job *job)
         return;
     look_at_steps(agent, job);
     look_at_job_directory(agent, job);
+}
+
+static void close_tasks(struct cgroup_dir *dir)
+{
+    struct agent_task *task = dir->match.level == CGROUP_TASK ? dir->owner : NULL;
+
+    if (task) {
+        task->cgroup = cgroup_close(task->cgroup);
+        free(task->use);
+        task->use = NULL;
+    }
+    for (struct cgroup_dir *child = dir->first_child; child; child = child->next_sibling)
+        close_tasks(child);
+}
+
+static struct cgroup *close_cgroup(struct cgroup *cgroup, struct cgroup_use *use)
+{
+    use->core_ns = use->core_set = NULL;
+    use->devices = NULL;
+    use->n_cores = use->n_devices = 0;
+    return cgroup_close(cgroup);
+}
+
+void agent_close_files(struct agent_job *job)
+{
+    if (!job->use.has_ended)
+        job->cgroup = close_cgroup(job->cgroup, &job->use.cgroup);
+    for (struct link *link = list_first(&job->steps); link; link = list_next(&job->steps, link)) {
+        struct agent_step *step = PART_OF(link, struct agent_step, link);
+
+        step->cgroup = close_cgroup(step->cgroup, &step->use.cgroup);
+        if (step->dir)
+            close_tasks(step->dir);
+    }
 }
 
 /* Counts them, and copies them where there is room. */
@@ -592,18 +637,18 @@ static void show_files(struct agent *agent, struct agent_job *job)
         job->use.uses_scratch = proc_files_found(agent->files);
 }
 
+/* By when it was read: a tick may last, and at one job earlier than at the next. */
 static void compare_cpu(struct agent *agent, struct agent_job *job)
 {
+    int64_t now = job->has_cgroup_cpu ? job->read_ns : clock_mono(agent->config.clock);
     uint64_t cpu_ns = job->use.cgroup.cpu_ns;
 
     if (cpu_ns == MODEL_UNKNOWN_U64)
         return;
-    if (job->tick_cpu_ns != MODEL_UNKNOWN_U64 && cpu_ns >= job->tick_cpu_ns &&
-        agent->now > job->tick_ns)
-        job->use.cpu_ratio =
-            (double)(cpu_ns - job->tick_cpu_ns) / (double)(agent->now - job->tick_ns);
+    if (job->tick_cpu_ns != MODEL_UNKNOWN_U64 && cpu_ns >= job->tick_cpu_ns && now > job->tick_ns)
+        job->use.cpu_ratio = (double)(cpu_ns - job->tick_cpu_ns) / (double)(now - job->tick_ns);
     job->tick_cpu_ns = cpu_ns;
-    job->tick_ns = agent->now;
+    job->tick_ns = now;
 }
 
 static void sum_processes(const struct agent *agent, struct agent_job *job)
@@ -654,21 +699,25 @@ static void look_at_all_processes(struct agent *agent, struct agent_job *job, bo
 
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick)
 {
-    bool is_turn = !is_tick || job->turn++ % COSTLY_EVERY == 0;
+    bool is_turn = is_tick ? job->turn++ % COSTLY_EVERY == 0 : agent_job_is_young(agent, job);
 
     agent_prove(agent, job);
     /* One that begins together with the agent may have no process yet. */
     if (!agent->use.ticks && !job->is_proven)
         agent_look_soon(agent, job);
-    if (!agent_job_is_live(job))
+    if (!agent_job_is_live(job)) {
+        if (is_tick && !job->is_proven && agent->now - job->seen_ns > proof_ns)
+            agent_close_files(job); /* most likely a leftover, and there may be thousands */
         return;
+    }
     job->round = agent->round;
     job->looked_ns = agent->now;
     if (job->dir && is_turn)
         look_at_steps(agent, job);
     if (job->dir)
         look_at_job_directory(agent, job);
-    if (agent->needs & (USAGE_PROCESSES | USAGE_NAMES | USAGE_IO | USAGE_FILES))
+    if (agent->needs & (USAGE_PROCESSES | USAGE_NAMES | USAGE_IO | USAGE_FILES) ||
+        (agent->tuning.n_skipped && job->use.uid == MODEL_UNKNOWN_U32))
         look_at_all_processes(agent, job, agent->needs & USAGE_FILES && is_turn);
     if (is_tick)
         compare_cpu(agent, job);

@@ -66,13 +66,18 @@ static int64_t next_tick(const struct sampler *sampler)
 
 static void take_tuning(struct agent *agent, const struct sampler_tuning *tuning, uint32_t *skipped)
 {
+    unsigned needs = usage_collectors_need(tuning->publish.collectors);
+
     free(agent->skipped);
     agent->skipped = skipped;
     agent->tuning = *tuning;
     agent->tuning.skipped = skipped;
-    agent->needs = usage_collectors_need(tuning->publish.collectors);
-    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link))
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         agent_skip_users(agent, PART_OF(link, struct agent_job, link));
+        if (needs != agent->needs)
+            agent_close_files(PART_OF(link, struct agent_job, link));
+    }
+    agent->needs = needs;
 }
 
 static uint32_t *copy_skipped(const struct sampler_tuning *tuning)
@@ -184,7 +189,7 @@ static size_t view_jobs(struct sampler *sampler, const char *node)
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         struct agent_job *job = PART_OF(link, struct agent_job, link);
 
-        if (agent_job_is_shown(job) && (!node || strcmp(job->use.node, node) == 0))
+        if (agent_job_is_shown(agent, job) && (!node || strcmp(job->use.node, node) == 0))
             sampler->view[n++] = &job->use;
         agent_show_names(agent, job);
         if (agent->needs & (USAGE_STEPS | USAGE_TASKS))
@@ -212,7 +217,7 @@ static void count_own(struct sampler *sampler)
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
 
         agent->use.jobs += agent_job_is_live(job);
-        agent->use.ended_jobs += job->use.has_ended && agent_job_is_shown(job);
+        agent->use.ended_jobs += job->use.has_ended && agent_job_is_shown(agent, job);
         if (job->cgroup)
             agent->use.open_files += cgroup_files(job->cgroup);
     }
@@ -466,9 +471,9 @@ static void look_at_young_jobs(struct sampler *sampler)
         if (job->look_ns > agent->now)
             continue;
         look_between(sampler, job);
-        job->look_pause_ns *= 2;
-        job->look_ns = job->look_pause_ns < agent->tuning.tick_ns ? agent->now + job->look_pause_ns
-                                                                  : INT64_MAX;
+        if (agent_job_is_young(agent, job))
+            job->look_pause_ns *= 2;
+        job->look_ns = agent_job_is_young(agent, job) ? agent->now + job->look_pause_ns : INT64_MAX;
         want_publish(sampler);
     }
 }

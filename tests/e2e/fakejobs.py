@@ -16,7 +16,7 @@ import unittest
 from sonde import BUILD, DEADLINE, Agent, wait_until
 
 NAME = "faults"
-SLURMD_UID = 2147480001  # nobody's: no other slurmstepd of this machine is taken for one of these
+SLURMD_UID = 2140000000 + os.getpid()  # nobody's: no other slurmstepd of this machine is taken for one of these
 BEHAVE = BUILD / "tests/agent/behave"
 TASK_HIERARCHIES = ("memory", "cpuacct")
 STEP_HIERARCHIES = ("cpuset", "freezer", "devices")
@@ -203,3 +203,29 @@ class Process:
 
     def is_there(self):
         return os.path.exists(f"/proc/{self.pid}")
+
+
+class FaultTest(unittest.TestCase):
+    def setUp(self):
+        self.node = Node()
+        self.addCleanup(self.node.end)
+
+    def agent(self, *flags, tick="1", **arguments):
+        return self.enterContext(self.node.agent("-t", tick, *flags, **arguments))
+
+    def wait_job(self, agent, number, family="sonde_job_info", good=lambda samples: True, deadline=DEADLINE):
+        """All that is told of the job, as soon as that family is there and good."""
+        def look():
+            job = agent.job(number)
+            return job if family in job and good(job[family]) else None
+        return wait_until(look, f"{family} of job {number}", deadline)
+
+    def wait_ticks(self, agent, n):
+        """So many whole samples that began after now."""
+        def ticks():
+            return float(agent.metrics().samples().get('sonde_agent_samples_total{cause="tick"}', 0))
+        end = ticks() + n + 1
+        wait_until(lambda: ticks() >= end, f"{n} ticks")
+
+    def wait_gone(self, agent, number):
+        wait_until(lambda: not agent.job(number), f"job {number} is no longer told of")

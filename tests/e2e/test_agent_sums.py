@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the processes of a job read and wrote: the agent's sums have all of it, once, and never fall."""
+import os
+import re
+import signal
+
+from fakejobs import FaultTest
+from sonde import wait_until
+
+MIB = 1 << 20
+JOB = 700
+WITHOUT_NETLINK = ("setpriv", "--bounding-set=-net_admin", "--inh-caps=-all", "--")
+WRITTEN = "sonde_job_requested_written_bytes_total"
+
+
+class Sums(FaultTest):
+    def write(self, megabytes, name):
+        return f"'{self.node.work}/behave' write {megabytes} '{self.node.work}/{name}'; "
+
+    def test_what_ended_before_the_agent_began_counts(self):
+        job = self.node.job(JOB)
+        ended = job.start("write", "16", self.node.work / "first")
+        ended.wait_said("wrote")
+        wait_until(lambda: not ended.is_there(), "its slurmstepd has waited for it")
+        job.start("/bin/sh", "-c", self.write(32, "second") + "echo done; sleep 600; :").wait_said("done")
+        for _ in range(2):  # and so it is when the agent is started again
+            with self.node.agent("-t", "1") as agent:
+                told = self.wait_job(agent, JOB, WRITTEN)
+                self.wait_ticks(agent, 2)
+                self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 48 * MIB, delta=MIB // 4, msg=told)
+
+    def check_late_child(self, agent):
+        late = self.node.job(JOB).start("late", "32", self.node.work)
+        late.wait_said("wrote")
+        self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 32 * MIB)
+        os.kill(int(re.search(r"child (\d+)", late.said())[1]), signal.SIGKILL)
+        late.wait_said("has ended")
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 32 * MIB, delta=MIB // 4)
+        late.kill(signal.SIGUSR1)
+        late.wait_said("was waited for")
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], 32 * MIB, delta=MIB // 4)
+
+    def test_a_child_that_is_waited_for_late_counts_once(self):
+        self.check_late_child(self.agent())
+
+    def test_a_child_that_is_waited_for_late_counts_once_without_records(self):
+        self.check_late_child(self.agent(words=WITHOUT_NETLINK))
+
+    def check_last_writes(self, agent):
+        """Between two ticks, by a process that nobody has seen, and by its parent's child."""
+        job = self.node.job(JOB)
+        job.start("name", "idle").wait_said("is called so")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        before = agent.job(JOB)[WRITTEN][()]
+        ended = job.start("/bin/sh", "-c", self.write(8, "a") + f"( {self.write(8, 'b')} : ) ; :")
+        wait_until(lambda: not ended.is_there(), "it ends")
+        told = self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] - before > 15 * MIB)
+        self.wait_ticks(agent, 2)
+        self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()] - before, 16 * MIB, delta=MIB // 4, msg=told)
+
+    def test_the_last_writes_of_processes_count(self):
+        self.check_last_writes(self.agent(tick="2"))
+
+    def test_the_last_writes_of_processes_count_without_records(self):
+        self.check_last_writes(self.agent(tick="2", words=WITHOUT_NETLINK))
+
+    def test_the_last_writes_of_processes_count_without_cgroups(self):
+        self.check_last_writes(self.agent(f"--path.sysfs={self.node.work}", tick="2"))
+
+    def test_the_last_writes_of_processes_count_without_cgroups_and_records(self):
+        self.check_last_writes(self.agent(f"--path.sysfs={self.node.work}", tick="2", words=WITHOUT_NETLINK))
+
+    def test_orphans_that_no_look_saw_are_counted_as_nobodys(self):
+        agent = self.agent(tick="60")
+        job = self.node.job(JOB)
+        job.start("hold", "1").wait_said("1 MiB")
+        self.wait_job(agent, JOB)
+        orphan = 'while kill -0 $PPID 2>/dev/null; do :; done'
+        for _ in range(20):
+            job.start("/bin/sh", "-c", f"sh -c '{orphan}' & exit 0")
+        wait_until(lambda: agent.metrics().value("sonde_agent_exits_unattributed_total") > 0, "one is counted")
+
+    def test_numbers_of_calls_of_processes_that_ended_stay(self):
+        """The kernel's records round them down to 1,024: what was seen of them before counts."""
+        agent = self.agent()
+        job = self.node.job(JOB)
+        for i in range(3):
+            late = job.start("late", "100", self.node.work)
+            late.wait_said("wrote")
+            self.wait_job(agent, JOB, "jobs_write_count", lambda samples, n=i: samples[()] >= 100 * (n + 1))
+            os.kill(int(re.search(r"child (\d+)", late.said())[1]), signal.SIGKILL)
+            late.wait_said("has ended")
+            late.kill()
+            self.wait_ticks(agent, 2)
+        self.assertLess(agent.job(JOB)["jobs_write_count"][()], 350)
+
+    @staticmethod
+    def counters(agent, number):
+        """All that must not fall."""
+        for family, samples in agent.job(number).items():
+            if re.search(r"_total$|^jobs_(read|write)_(count|mb)$|^jobs_cpu_time_", family):
+                for labels, value in samples.items():
+                    if ("process", "other") in labels or "process" not in family:
+                        yield (family, labels), value
+
+    def check_never_fall(self, **arguments):
+        agent = self.agent(tick="100ms", **arguments)
+        job = self.node.job(JOB)
+        churns = [job.start("churn", "10", self.node.work) for _ in range(3)]
+        before, n = {}, 0
+        while not all("is done" in churn.said() for churn in churns):
+            now = dict(self.counters(agent, JOB))
+            for key, value in before.items():
+                self.assertGreaterEqual(now.get(key, -1), value, key)
+            before, n = now, n + 1
+        self.assertGreater(n, 50)
+        self.assertGreater(len(before), 10)
+
+    def test_no_counter_falls_while_processes_come_and_go(self):
+        self.check_never_fall()
+
+    def test_no_counter_falls_without_records(self):
+        self.check_never_fall(words=WITHOUT_NETLINK)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
