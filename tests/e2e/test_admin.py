@@ -271,7 +271,7 @@ class DoctorOnSlurm:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite)
+        cls.slurm = Slurm(cls.suite, "admin")
         cls.addClassCleanup(cls.slurm.end)
 
     def doctor(self, *flags, **options):

@@ -36,7 +36,7 @@ class Helper:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite)
+        cls.slurm = Slurm(cls.suite, "libslurm")
         cls.addClassCleanup(cls.slurm.end)
 
     def setUp(self):
