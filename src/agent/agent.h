@@ -154,16 +154,20 @@ void agent_identify(struct agent *agent, struct agent_step *step, const struct p
 void agent_watch_leader(struct agent *agent, struct process *process); /* one that ends a task */
 void agent_skip_users(struct agent *agent, struct agent_job *job);
 
-/* look.c: what a job uses now. */
-void agent_look_at_cgroup(struct agent *agent, struct agent_job *job);
+/* directories.c: what the directories of a job, its steps and its tasks say. */
+void agent_look_at_directories(struct agent *agent, struct agent_job *job, bool with_steps);
+void agent_look_at_cgroup(struct agent *agent,
+                          struct agent_job *job); /* all, where there are any */
 void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir);
 void agent_ask_for_notices(struct agent *agent, struct agent_step *step);
 void agent_show_events(struct agent_job *job);
+/* In its use, until a step comes or goes. */
+void agent_show_steps(struct agent_job *job, bool is_local);
+void agent_close_files(struct agent_job *job); /* the next look opens what it needs */
+
+/* look.c: what a job uses now. */
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick);
 void agent_step_pids(struct agent *agent, struct agent_step *step); /* adds to agent->pids */
-void agent_show_steps(struct agent_job *job,
-                      bool is_local);          /* in its use, until a step comes or goes */
-void agent_close_files(struct agent_job *job); /* the next look opens what it needs */
 /* In its use, until there is another. */
 void agent_show_names(const struct agent *agent, struct agent_job *job);
 void agent_sum_up(struct agent *agent, struct agent_job *job);

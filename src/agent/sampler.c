@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler's thread: it sleeps until a tick, or until the kernel tells of something. */
 #include "agent/agent.h"
+#include "agent/telling.h"
 
 #include "base/arena.h"
 #include "base/privileges.h"
@@ -16,15 +17,12 @@
 enum {
     WALK_EVERY = 20,  /* ticks: for directories that inotify has not told of */
     SEARCH_EVERY = 4, /* ticks without a job: for jobs that have no directory */
-    GPUS_STALE_TICKS = 3,
     EVENTS = 64,
-    PUSH_BYTES = 64 << 20,
 };
 
 static const int64_t drain_pause_ns = 20 * NS_PER_MS;
 static const int64_t young_drain_pause_ns = NS_PER_MS;
 static const int64_t publish_pause_ns = NS_PER_SEC;
-static const int64_t format_lives_ticks = 10;
 
 struct sampler {
     struct agent agent;
@@ -38,15 +36,7 @@ struct sampler {
     /* the thread's own; monotonic times */
     int64_t tick_at, drain_at, publish_at; /* INT64_MAX: not wanted */
     int64_t drained_at;
-    uint64_t serial;
-    struct job_use **view;
-    size_t n_view_room;
-    struct gpu_look *gpus;
-    bool has_said_gpus_down, has_said_gpus_partly;
-    bool has_said_unreadable;
-    struct buf push_text;
-    struct map nodes; /* that something was pushed for */
-    struct arena nodes_arena;
+    struct telling telling;
 };
 
 static int64_t now(const struct sampler *sampler)
@@ -175,140 +165,10 @@ static bool has_job_in_tree(const struct agent *agent)
     return false;
 }
 
-/* --- what is told --- */
-
-static size_t view_jobs(struct sampler *sampler, const char *node)
-{
-    struct agent *agent = &sampler->agent;
-    size_t n = 0;
-
-    if (sampler->n_view_room < agent->n_jobs || sampler->n_view_room > 4 * agent->n_jobs + 64) {
-        sampler->n_view_room = agent->n_jobs;
-        sampler->view = heap_resize(sampler->view, agent->n_jobs + 1, sizeof(*sampler->view));
-    }
-    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
-        struct agent_job *job = PART_OF(link, struct agent_job, link);
-
-        if (agent_job_is_shown(agent, job) && (!node || strcmp(job->use.node, node) == 0))
-            sampler->view[n++] = &job->use;
-        agent_show_names(agent, job);
-        if (agent->needs & (USAGE_STEPS | USAGE_TASKS))
-            agent_show_steps(job, agent->mounts.has_local_events);
-    }
-    return n;
-}
-
-static void count_own(struct sampler *sampler)
-{
-    struct agent *agent = &sampler->agent;
-    struct cgroup_tree_stats tree = { 0 };
-
-    if (agent->tree)
-        cgroup_tree_stats(agent->tree, &tree);
-    agent->use.watched_directories = tree.dirs;
-    agent->use.scans = tree.walks;
-    agent->use.scan_overflows = tree.overflows;
-    agent->use.has_cgroups = agent->tree && !agent->is_by_stepd;
-    agent->use.has_exit_records = agent->exits != NULL;
-    agent->use.may_read_processes = agent->may_read;
-    agent->use.processes = processes_count(agent->processes);
-    agent->use.jobs = agent->use.ended_jobs = agent->use.open_files = 0;
-    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
-        const struct agent_job *job = PART_OF(link, struct agent_job, link);
-
-        agent->use.jobs += agent_job_is_live(job);
-        agent->use.ended_jobs += job->use.has_ended && agent_job_is_shown(agent, job);
-        if (job->cgroup)
-            agent->use.open_files += cgroup_files(job->cgroup);
-    }
-    agent->use.open_files += tree.files;
-}
-
-/* The first look may take a while. */
-static int gpu_up(const struct sampler *sampler)
-{
-    if (sampler->gpus)
-        return sampler->gpus->up;
-    return sampler->agent.config.gpus && sampler->agent.use.ticks >= GPUS_STALE_TICKS ? 0 : -1;
-}
-
-static struct usage make_usage(struct sampler *sampler, const char *node)
-{
-    struct agent *agent = &sampler->agent;
-    const struct gpu_look *look = sampler->gpus;
-    bool is_whole = !node || strcmp(node, agent->config.host) == 0;
-    size_t n_jobs = view_jobs(sampler, node); /* may move the view */
-
-    return (struct usage){
-        .n_jobs = n_jobs,
-        .jobs = sampler->view,
-        .gpus = look && is_whole ? look->gpus : NULL,
-        .n_gpus = look && is_whole ? look->n_gpus : 0,
-        .gpu_up = gpu_up(sampler),
-        .host = agent->config.host,
-        .agent = agent->use,
-    };
-}
-
 static void publish(struct sampler *sampler)
 {
-    struct agent *agent = &sampler->agent;
-    int64_t since = agent->now - format_lives_ticks * agent->tuning.tick_ns;
-    unsigned formats = bulletin_board_wanted(agent->config.board, since);
-    struct usage usage;
-
-    count_own(sampler);
-    usage = make_usage(sampler, NULL);
-    bulletin_board_put(agent->config.board,
-                       bulletin_new(&agent->tuning.publish, &usage,
-                                    formats ? formats : 1u << METRIC_TEXT, ++sampler->serial));
+    telling_publish(&sampler->telling, &sampler->agent);
     sampler->publish_at = INT64_MAX;
-}
-
-static void push_node(struct sampler *sampler, const char *node)
-{
-    struct agent *agent = &sampler->agent;
-    const struct usage usage = make_usage(sampler, node);
-    struct buf text;
-
-    buf_init(&text, PUSH_BYTES);
-    for (size_t i = 0; usage_collectors[i]; i++) {
-        struct metric_writer writer;
-
-        if (!(agent->tuning.publish.collectors >> i & 1))
-            continue;
-        metric_writer_init(&writer, &text, METRIC_TEXT, STR(""), usage_collectors[i]->families,
-                           usage_collectors[i]->n_families);
-        writer.excluded = agent->tuning.publish.excluded[i];
-        usage_collectors[i]->collect(&usage, &writer);
-        metric_writer_free(&writer);
-    }
-    pusher_put(agent->config.pusher, node, buf_str(&text));
-    buf_free(&text);
-}
-
-/* One group for each slurmd of the host. One without jobs is pushed too, so that those it had go.
- */
-static void push(struct sampler *sampler)
-{
-    struct agent *agent = &sampler->agent;
-
-    map_put(&sampler->nodes, str_of(agent->config.host));
-    for (struct link *link = list_first(&agent->jobs); link && sampler->nodes.n < PUSH_GROUPS;
-         link = list_next(&agent->jobs, link))
-        map_put(&sampler->nodes, str_of(PART_OF(link, struct agent_job, link)->use.node));
-    for (size_t i = 0; i < sampler->nodes.n; i++)
-        push_node(sampler, sampler->nodes.entries[i].key.p);
-}
-
-static void say_unreadable(struct sampler *sampler)
-{
-    if (sampler->agent.may_read || sampler->has_said_unreadable)
-        return;
-    sampler->has_said_unreadable = true;
-    LOG(sampler->agent.config.log, LOG_WARN, "processes of jobs cannot be read",
-        LOG_STR("lost", "I/O, open files, scratch, accounts and GPUs by environment"),
-        LOG_STR("hint", "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"));
 }
 
 /* --- a tick: nobody waits for it, unlike for what a job's directory says in its last milliseconds
@@ -374,33 +234,15 @@ static void forget_old_jobs(struct agent *agent)
     }
 }
 
-static void say_gpus(struct sampler *sampler)
-{
-    struct log *log = sampler->agent.config.log;
-    const struct gpu_look *look = sampler->gpus;
-    bool is_down = gpu_up(sampler) == 0;
-
-    if (is_down && !sampler->has_said_gpus_down)
-        LOG(log, LOG_WARN, "the GPU driver does not answer",
-            LOG_STR("error", look ? look->first_error : "a question has waited for three ticks"));
-    if (!is_down && sampler->has_said_gpus_down)
-        LOG(log, LOG_INFO, "the GPU driver answers again");
-    sampler->has_said_gpus_down = is_down;
-    if (is_down || !look || !look->errors || sampler->has_said_gpus_partly)
-        return;
-    sampler->has_said_gpus_partly = true;
-    LOG(log, LOG_WARN, "the GPU driver does not tell everything",
-        LOG_STR("error", look->first_error));
-}
-
 static void look_at_gpus(struct sampler *sampler)
 {
     struct agent *agent = &sampler->agent;
 
-    gpu_look_unref(sampler->gpus);
-    sampler->gpus = gpus_latest(agent->config.gpus, GPUS_STALE_TICKS * agent->tuning.tick_ns);
-    say_gpus(sampler);
-    agent_use_gpus(agent, sampler->gpus);
+    struct gpu_look *look =
+        gpus_latest(agent->config.gpus, GPUS_STALE_TICKS * agent->tuning.tick_ns);
+
+    telling_take_gpus(&sampler->telling, agent, look);
+    agent_use_gpus(agent, look);
     gpus_ask(agent->config.gpus);
 }
 
@@ -432,8 +274,8 @@ static void tick(struct sampler *sampler)
     agent->use.tick_seconds = (double)(now(sampler) - began) / NS_PER_SEC;
     publish(sampler);
     if (agent->config.pusher)
-        push(sampler);
-    say_unreadable(sampler);
+        telling_push(&sampler->telling, agent);
+    telling_complain(&sampler->telling, agent);
     /* What a tick builds and frees leaves holes below what stays: a tenth of the memory. */
     malloc_trim(0);
     privileges_hurry(true);
@@ -629,12 +471,9 @@ static void free_sampler(struct sampler *sampler)
     processes_free(agent->processes);
     proc_files_free(agent->files);
     proc_close(agent->proc);
-    gpu_look_unref(sampler->gpus);
+    telling_free(&sampler->telling);
     free(agent->pids.pid);
     free(agent->skipped);
-    free(sampler->view);
-    map_free(&sampler->nodes);
-    arena_clear(&sampler->nodes_arena);
     if (agent->epoll >= 0)
         close(agent->epoll);
     if (sampler->wake >= 0)
@@ -689,7 +528,7 @@ int sampler_start(const struct sampler_config *config, struct sampler **ret, str
     agent->config = *config;
     agent->epoll = sampler->wake = -1;
     list_init(&agent->jobs);
-    map_init(&sampler->nodes, &sampler->nodes_arena);
+    telling_init(&sampler->telling);
     pthread_mutex_init(&sampler->lock, NULL);
     sampler->drain_at = sampler->publish_at = INT64_MAX;
     take_tuning(agent, &config->tuning, copy_skipped(&config->tuning));

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the sampler tells of the jobs: on the board for scrapes, to the Pushgateway, and in the
+ * log. */
+#ifndef SONDE_AGENT_TELLING_H
+#define SONDE_AGENT_TELLING_H
+
+#include "agent/agent.h"
+#include "base/arena.h"
+#include "base/map.h"
+
+enum { GPUS_STALE_TICKS = 3 }; /* a look that is older says nothing */
+
+struct telling {
+    uint64_t serial;
+    struct job_use **view;
+    size_t n_view_room;
+    struct gpu_look *gpus; /* NULL: none yet, or stale */
+    bool has_said_gpus_down, has_said_gpus_partly;
+    bool has_said_unreadable;
+    struct map nodes; /* that something was pushed for */
+    struct arena nodes_arena;
+};
+
+void telling_init(struct telling *telling);
+void telling_free(struct telling *telling);
+void telling_take_gpus(struct telling *telling, struct agent *agent, struct gpu_look *look);
+void telling_publish(struct telling *telling, struct agent *agent);
+void telling_push(struct telling *telling, struct agent *agent);
+void telling_complain(struct telling *telling, struct agent *agent); /* once, of what is denied */
+
+#endif
