@@ -53,12 +53,57 @@ static bool give_up(struct agent *agent, const struct process *process)
     return true;
 }
 
-/* A process of another job's: one of slurmd's own user may call itself what it likes. */
+/* The name of a v1 hierarchy in /proc/PID/cgroup; v2 has none. */
+static const char *const controller_names[CGROUP_CONTROLLERS] = {
+    [CGROUP_CPUACCT] = "cpuacct", [CGROUP_MEMORY] = "memory",   [CGROUP_CPUSET] = "cpuset",
+    [CGROUP_CPU] = "cpu",         [CGROUP_BLKIO] = "blkio",     [CGROUP_PIDS] = "pids",
+    [CGROUP_DEVICES] = "devices", [CGROUP_FREEZER] = "freezer",
+};
+
+bool agent_is_called(const struct agent *agent, const struct agent_job *job,
+                     const struct cgroup_match *match)
+{
+    const char *node = match->node[0] ? match->node : agent->config.host;
+
+    /* Ids are used again, and what Slurm has left of an older job may be there still. */
+    if (job->dir && job->dir->match.uid != match->uid)
+        return false;
+    return strcmp(job->use.node, node) == 0 &&
+           (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
+                            : strcmp(job->use.id, match->job) == 0);
+}
+
+/* The directory that a process is in; CGROUP_ABOVE: that of no job. False: it has gone. */
+static bool match_process(struct agent *agent, pid_t pid, struct cgroup_match *ret)
+{
+    struct buf path;
+    bool is_known;
+
+    buf_init(&path, 4096);
+    is_known = proc_cgroup(agent->proc, pid,
+                           agent->mounts.is_v2 ? "" : controller_names[agent->hierarchy], &path);
+    if (is_known &&
+        !cgroup_rows_match(agent->config.rows, agent->mounts.is_v2, buf_str(&path), ret))
+        ret->level = CGROUP_ABOVE;
+    buf_free(&path);
+    return is_known;
+}
+
+static bool differs(const char *a, const char *b)
+{
+    return a[0] && b[0] && strcmp(a, b) != 0;
+}
+
+/* A process of another job's, known already or not: one of slurmd's own user may call itself what
+ * it likes. */
 static bool is_of_other(struct agent *agent, const struct agent_job *job, pid_t pid)
 {
-    struct agent_step *of;
+    struct cgroup_match match;
 
-    return agent_find_step(agent, pid, &of) && of && of->job != job && of->job->dir;
+    if (!agent->tree || !match_process(agent, pid, &match) || match.level < CGROUP_JOB)
+        return false;
+    return differs(match.job, job->use.id) || differs(match.sluid, job->sluid) ||
+           (job->dir && job->dir->match.uid != match.uid);
 }
 
 static bool attach(struct agent *agent, struct agent_step *step, const struct stepd *stepd)
@@ -230,26 +275,6 @@ static void place(struct agent *agent, const struct stepd *stepd)
         begin_by_stepd(agent, stepd, job);
 }
 
-/* The name of a v1 hierarchy in /proc/PID/cgroup; v2 has none. */
-static const char *const controller_names[CGROUP_CONTROLLERS] = {
-    [CGROUP_CPUACCT] = "cpuacct", [CGROUP_MEMORY] = "memory",   [CGROUP_CPUSET] = "cpuset",
-    [CGROUP_CPU] = "cpu",         [CGROUP_BLKIO] = "blkio",     [CGROUP_PIDS] = "pids",
-    [CGROUP_DEVICES] = "devices", [CGROUP_FREEZER] = "freezer",
-};
-
-bool agent_is_called(const struct agent *agent, const struct agent_job *job,
-                     const struct cgroup_match *match)
-{
-    const char *node = match->node[0] ? match->node : agent->config.host;
-
-    /* Ids are used again, and what Slurm has left of an older job may be there still. */
-    if (job->dir && job->dir->match.uid != match->uid)
-        return false;
-    return strcmp(job->use.node, node) == 0 &&
-           (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
-                            : strcmp(job->use.id, match->job) == 0);
-}
-
 static struct agent_step *step_of_match(struct agent *agent, const struct cgroup_match *match)
 {
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
@@ -283,17 +308,10 @@ static bool find_by_ancestor(struct agent *agent, pid_t pid, struct agent_step *
 static bool find_by_cgroup(struct agent *agent, pid_t pid, struct agent_step **ret)
 {
     struct cgroup_match match;
-    struct buf path;
-    bool is_known;
+    bool is_known = match_process(agent, pid, &match);
 
-    buf_init(&path, 4096);
-    is_known = proc_cgroup(agent->proc, pid,
-                           agent->mounts.is_v2 ? "" : controller_names[agent->hierarchy], &path);
-    if (is_known &&
-        cgroup_rows_match(agent->config.rows, agent->mounts.is_v2, buf_str(&path), &match) &&
-        match.level >= CGROUP_JOB)
+    if (is_known && match.level >= CGROUP_JOB)
         *ret = step_of_match(agent, &match);
-    buf_free(&path);
     return is_known;
 }
 

@@ -145,6 +145,14 @@ class V1(PlainNode):
         self.wait_value(agent, "sonde_job_processes", 1)
         self.assertEqual(agent.job(5)["sonde_job_info"], {(("account", "physics"), ("user", "1001")): 1})
 
+    def test_a_process_of_a_job_that_is_not_known_yet_is_no_slurmstepd_of_another(self):
+        for pid in (100, 101):
+            shutil.rmtree(self.root / f"proc/{pid}")
+        agent = self.agent()
+        self.process(100, 1, "slurmstepd", 0, "slurmstepd: [5.batch]", "4:memory:/slurm/uid_0/job_6/step_batch/task_0")
+        self.wait_ticks(agent, 9)
+        self.assertEqual(agent.job(5), {})
+
     def test_a_hierarchy_that_comes_late_counts(self):
         late = self.root / "sys/fs/cgroup/cpuacct/slurm"
         late.rename(self.root / "late")
