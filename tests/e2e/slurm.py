@@ -30,10 +30,11 @@ def sandbox(suite, command, *arguments, **options):
 class Slurm:
     """One suite's cluster, up and seeded; ended at the end unless it was up before."""
 
-    def __init__(self, suite, name=None, conf=None, is_seeded=True):
+    def __init__(self, suite, name=None, conf=None, is_seeded=True, etc=None):
         self.suite, self.name = suite, name
         self.was_up = self.sandbox("status").returncode == 0
-        for command, *flags in (("up", *(["--conf", conf] if conf else [])), *([("seed",)] if is_seeded else [])):
+        flags_of_up = [*(["--conf", conf] if conf else []), *(["--etc", etc] if etc else [])]
+        for command, *flags in (("up", *flags_of_up), *([("seed",)] if is_seeded else [])):
             done = self.sandbox(command, *flags)
             if done.returncode == 3:
                 raise unittest.SkipTest(f"no sandbox here: {done.stderr or done.stdout}")
