@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/base64.h"
 
-void base64_put_web(struct buf *to, struct str bytes)
+size_t base64_write_web(char *to, struct str bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned bits = 0, n_bits = 0;
+    size_t n = 0;
 
     for (size_t i = 0; i < bytes.n; i++) {
         bits = bits << 8 | (unsigned char)bytes.p[i];
         for (n_bits += 8; n_bits >= 6; n_bits -= 6)
-            buf_byte(to, digits[bits >> (n_bits - 6) & 0x3f]);
+            to[n++] = digits[bits >> (n_bits - 6) & 0x3f];
     }
     if (n_bits)
-        buf_byte(to, digits[bits << (6 - n_bits) & 0x3f]);
+        to[n++] = digits[bits << (6 - n_bits) & 0x3f];
+    return n;
 }
 
 static int digit_of(char c)

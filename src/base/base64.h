@@ -5,8 +5,23 @@
 
 #include "base/buf.h"
 
-/* In the alphabet of web tokens, which is also that of paths in URLs, without padding. */
-void base64_put_web(struct buf *to, struct str bytes);
+/* In the alphabet of web tokens, which is also that of paths in URLs, without padding. Writes at
+ * `to` and returns the length; no NUL. */
+static inline size_t base64_web_length(size_t n_bytes)
+{
+    return (4 * n_bytes + 2) / 3;
+}
+size_t base64_write_web(char *to, struct str bytes);
+
+static inline void base64_put_web(struct buf *to, struct str bytes)
+{
+    char *at = buf_room(to, base64_web_length(bytes.n));
+
+    if (at) {
+        to->n += base64_write_web(at, bytes);
+        buf_end(to);
+    }
+}
 
 /* Padding may be missing. False if there is anything else wrong or no room. */
 bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n);

@@ -18,6 +18,13 @@
     FUNCTION(easy_getinfo)                                                                         \
     FUNCTION(easy_perform)                                                                         \
     FUNCTION(easy_strerror)                                                                        \
+    FUNCTION(multi_init)                                                                           \
+    FUNCTION(multi_cleanup)                                                                        \
+    FUNCTION(multi_add_handle)                                                                     \
+    FUNCTION(multi_remove_handle)                                                                  \
+    FUNCTION(multi_perform)                                                                        \
+    FUNCTION(multi_poll)                                                                           \
+    FUNCTION(multi_info_read)                                                                      \
     FUNCTION(slist_append)                                                                         \
     FUNCTION(slist_free_all)                                                                       \
     FUNCTION(url)                                                                                  \

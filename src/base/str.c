@@ -95,6 +95,32 @@ size_t str_utf8_len(struct str s)
     return 0;
 }
 
+size_t str_printable_len(struct str s)
+{
+    size_t n = str_utf8_len(s);
+    unsigned char first = n ? (unsigned char)s.p[0] : 0;
+    bool is_c1 = n == 2 && first == 0xc2 && (unsigned char)s.p[1] < 0xa0;
+
+    return first < 0x20 || first == 0x7f || is_c1 ? 0 : n;
+}
+
+size_t str_copy_printable(char *to, size_t room, struct str s)
+{
+    size_t n = 0;
+
+    while (s.n) {
+        size_t length = str_printable_len(s);
+        struct str character = length ? str_head(s, length) : STR("?");
+
+        if (character.n > room - n)
+            break;
+        memcpy(to + n, character.p, character.n);
+        n += character.n;
+        s = str_skip(s, length ? length : 1);
+    }
+    return n;
+}
+
 size_t str_distance(struct str a, struct str b)
 {
     enum { LONGEST = 64 };

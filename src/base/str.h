@@ -71,6 +71,13 @@ size_t str_find_str(struct str s, struct str needle);
 /* Length of the UTF-8 character at the start of s, or 0 if the bytes are not valid UTF-8. */
 size_t str_utf8_len(struct str s);
 
+/* Likewise, and 0 for control characters: C0, DEL, and C1, which some terminals obey too. */
+size_t str_printable_len(struct str s);
+
+/* Copies what fits, in whole characters, with '?' for each byte that belongs to no printable one.
+ * Returns the length; no NUL. */
+size_t str_copy_printable(char *to, size_t room, struct str s);
+
 /* How many edits lead from a to b (Levenshtein, ASCII case ignored); for "did you mean". */
 size_t str_distance(struct str a, struct str b);
 

@@ -10,9 +10,10 @@ enum metric_type {
     METRIC_GAUGE,
     METRIC_COUNTER, /* without "_total" in its name OpenMetrics can only call it unknown */
     METRIC_HISTOGRAM,
+    METRIC_UNTYPED, /* its first owner did not say; OpenMetrics calls that unknown */
 };
 
-enum { METRIC_LABELS_MAX = 6 };
+enum { METRIC_LABELS_MAX = 8 };
 
 struct family {
     const char *name;

@@ -96,11 +96,15 @@ struct str metric_header_name(const struct family *family, enum metric_format fo
 static const char *type_word(const struct family *family, enum metric_format format)
 {
     static const char *const words[] = {
-        [METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_HISTOGRAM] = "histogram"
+        [METRIC_GAUGE] = "gauge",
+        [METRIC_COUNTER] = "counter",
+        [METRIC_HISTOGRAM] = "histogram",
+        [METRIC_UNTYPED] = "untyped",
     };
 
-    if (format == METRIC_OPENMETRICS && family->type == METRIC_COUNTER &&
-        !str_ends(str_of(family->name), STR("_total")))
+    if (format == METRIC_OPENMETRICS &&
+        (family->type == METRIC_UNTYPED ||
+         (family->type == METRIC_COUNTER && !str_ends(str_of(family->name), STR("_total")))))
         return "unknown";
     return words[family->type];
 }

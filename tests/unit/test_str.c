@@ -122,6 +122,34 @@ static void utf8_is_what_the_unicode_standard_allows(void **state)
             fail_msg("row %zu: %zu", i, str_utf8_len(rows[i].bytes));
 }
 
+static void control_characters_are_not_printable(void **state)
+{
+    (void)state;
+    assert_int_equal(str_printable_len(STR("a\n")), 1);
+    assert_int_equal(str_printable_len(STR("\xc3\xbc")), 2);
+    assert_int_equal(str_printable_len(STR("\xc2\xa0")), 2);
+    assert_int_equal(str_printable_len(STR("\xc2\x9f")), 0);
+    assert_int_equal(str_printable_len(STR("\x1f")), 0);
+    assert_int_equal(str_printable_len(STR("\0")), 0);
+    assert_int_equal(str_printable_len(STR("\x7f")), 0);
+    assert_int_equal(str_printable_len(STR("\xff")), 0);
+    assert_int_equal(str_printable_len(STR("")), 0);
+}
+
+static void what_is_copied_is_printable_and_whole(void **state)
+{
+    static const char *const expected[] = { "", "a", "a?", "a?", "a?\xc3\xbc", "a?\xc3\xbc?" };
+    char to[8];
+
+    (void)state;
+    for (size_t room = 0; room < sizeof(to); room++) {
+        size_t last = room < COUNT(expected) ? room : COUNT(expected) - 1;
+        size_t n = str_copy_printable(to, room, STR("a\n\xc3\xbc\xff"));
+
+        assert_str(((struct str){ to, n }), expected[last]);
+    }
+}
+
 static void the_distance_counts_edits_and_ignores_case(void **state)
 {
     char longer[200];
@@ -163,6 +191,8 @@ int main(void)
         cmocka_unit_test(cutting_walks_over_every_part),
         cmocka_unit_test(what_is_absent_is_found_at_the_end),
         cmocka_unit_test(utf8_is_what_the_unicode_standard_allows),
+        cmocka_unit_test(control_characters_are_not_printable),
+        cmocka_unit_test(what_is_copied_is_printable_and_whole),
         cmocka_unit_test(the_distance_counts_edits_and_ignores_case),
         cmocka_unit_test(heap_strings_are_copies_ended_by_nul),
     };

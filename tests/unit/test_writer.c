@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { PLAIN, LABELLED, COUNTER, LEGACY, HISTOGRAM };
+enum { PLAIN, LABELLED, COUNTER, LEGACY, HISTOGRAM, UNTYPED };
 
 static const struct family families[] = {
     [PLAIN] = { "plain", METRIC_GAUGE, "A gauge.", { NULL } },
@@ -13,6 +13,7 @@ static const struct family families[] = {
     [COUNTER] = { "seen_total", METRIC_COUNTER, "A counter.", { NULL } },
     [LEGACY] = { "job_scrape_errors", METRIC_COUNTER, "Without _total.", { NULL } },
     [HISTOGRAM] = { "took_seconds", METRIC_HISTOGRAM, "A histogram.", { "a" } },
+    [UNTYPED] = { "CPUTime", METRIC_UNTYPED, "Of no type.", { NULL } },
 };
 
 static struct buf out;
@@ -233,6 +234,15 @@ static void openmetrics_names_counters_without_their_suffix(void **state)
     assert_str(metric_eof(METRIC_TEXT), "");
 }
 
+static void what_has_no_type_is_untyped_or_unknown(void **state)
+{
+    (void)state;
+    metric_begin(&writer, UNTYPED);
+    metric_u64(&writer, NULL, 4);
+    assert_contains(out.p, writer.format == METRIC_TEXT ? "# TYPE CPUTime untyped\nCPUTime 4\n"
+                                                        : "# TYPE CPUTime unknown\nCPUTime 4\n");
+}
+
 static void a_histogram_is_cumulative_and_its_bounds_canonical(void **state)
 {
     struct histogram histogram = { 0 };
@@ -286,6 +296,8 @@ int main(void)
         CASE(special_values_are_spelled_as_prometheus_reads_them, text_format),
         CASE(constant_labels_stand_on_every_sample, simulated),
         CASE(openmetrics_names_counters_without_their_suffix, openmetrics),
+        CASE(what_has_no_type_is_untyped_or_unknown, text_format),
+        CASE(what_has_no_type_is_untyped_or_unknown, openmetrics),
         CASE(a_histogram_is_cumulative_and_its_bounds_canonical, openmetrics),
         CASE(past_the_ceiling_nothing_is_half_written, text_format),
     };
