@@ -3,15 +3,15 @@
 # of its own for one release. Nothing of the machine's lists and cache is read or changed.
 # shellcheck shell=sh disable=SC2154
 
-# private_apt_begin DIRECTORY: for the release $suite, with its lists and its log in DIRECTORY/apt. Calls fail, the
-# caller's, with a sentence.
+# private_apt_begin DIRECTORY [deb-src]: for the release $suite, with its lists and its log in DIRECTORY/apt; of source
+# packages instead of the others. Calls fail, the caller's, with a sentence.
 private_apt_begin() {
 	need_packages debian-archive-keyring wget >&2
 	use_apt_proxy
 	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
 	private_apt=$1/apt
 	mkdir -p "$private_apt/lists/partial" "$private_apt/archives/partial"
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$private_apt/sources.list"
+	echo "${2:-deb} [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$private_apt/sources.list"
 	: >"$private_apt/status"
 	private_apt apt-get update >"$private_apt/log" 2>&1 || fail "apt-get update fails: $(tail -n 3 "$private_apt/log")"
 }

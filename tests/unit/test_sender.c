@@ -1,0 +1,1230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Against an agent's socket and HTTP servers that are played by the test itself, well or badly. The
+ * real Pushgateway: tests/e2e/test_profile_push.py. */
+#include "test.h"
+
+#include "certificates.h"
+
+#include "base/num.h"
+#include "plugin/pace.h"
+#include "plugin/sender.h"
+#include "plugin/text.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum {
+    WITHIN_MS = 100,     /* what a stop is given */
+    SLACK_MS = 50,       /* and may take longer */
+    DEADLINE_MS = 20000, /* for what must come */
+    MOST_PAGES = 10000,  /* more than sockets hold */
+};
+
+#define ACCEPTED "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+
+/* The first turn comes at once. */
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags)
+{
+    (void)flags;
+    memset(to, 0, n);
+    return (ssize_t)n;
+}
+
+/* A name service that knows three names, one of which it never gets to the end of. */
+static struct {
+    sem_t is_asked, may_end;
+    atomic_uint n_asked;
+} names;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    atomic_fetch_add(&names.n_asked, 1);
+    if (strcmp(node, "gateway.test") == 0)
+        return __real_getaddrinfo("127.0.0.1", service, hints, ret);
+    if (strcmp(node, "stuck.test") == 0) {
+        sem_post(&names.is_asked);
+        sem_wait(&names.may_end);
+    }
+    return EAI_NONAME;
+}
+
+/* What the sender has said. */
+static struct {
+    pthread_mutex_t lock;
+    char text[4000];
+    size_t n, n_errors, n_others;
+} said = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void on_log(bool is_error, const char *sentence)
+{
+    pthread_mutex_lock(&said.lock);
+    said.n += (size_t)snprintf(said.text + said.n, sizeof(said.text) - said.n, "%s\n", sentence);
+    if (is_error)
+        said.n_errors++;
+    else
+        said.n_others++;
+    pthread_mutex_unlock(&said.lock);
+}
+
+static size_t count_said(bool is_error)
+{
+    size_t n;
+
+    pthread_mutex_lock(&said.lock);
+    n = is_error ? said.n_errors : said.n_others;
+    pthread_mutex_unlock(&said.lock);
+    return n;
+}
+
+static void assert_said(const char *part)
+{
+    pthread_mutex_lock(&said.lock);
+    assert_contains(said.text, part);
+    pthread_mutex_unlock(&said.lock);
+}
+
+static void forget_said(void)
+{
+    pthread_mutex_lock(&said.lock);
+    said.n = said.n_errors = said.n_others = 0;
+    said.text[0] = '\0';
+    pthread_mutex_unlock(&said.lock);
+}
+
+/* Of a sender, by another thread: the test answers meanwhile. */
+struct stop {
+    struct sender *sender; /* NULL: there is none */
+    pthread_t thread;
+    int64_t took_ns;
+    bool has_ended;
+};
+
+struct fixture {
+    struct samples *samples;
+    struct profile_step step;
+    struct profile_settings settings;
+    struct sender *sender;
+    struct stop stop;
+    char directory[32];
+    int server; /* a listening socket, or the agent's; -1 */
+    unsigned short port;
+    uint64_t rss_kib; /* of the last sample */
+};
+
+static void add_sample(struct fixture *fixture)
+{
+    const struct samples_field fields[] = { { "RSS", false } };
+    int dataset = samples_dataset(fixture->samples, PROFILE_OF_TASK, 0, fields, COUNT(fields));
+
+    assert_int_equal(dataset, 0);
+    fixture->rss_kib++;
+    samples_add(fixture->samples, dataset, &fixture->rss_kib);
+}
+
+static int set_up(void **state)
+{
+    static const struct profile_quirks quirks;
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    fixture->samples = samples_new(&quirks);
+    fixture->step = (struct profile_step){ .job_id = 7, .step = "0", .node = "n1" };
+    fixture->settings = (struct profile_settings){ .names = PROFILE_NAMES_BOTH,
+                                                   .frequency_seconds = 1,
+                                                   .timeout_ms = 2000 };
+    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-sender-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    fixture->server = -1;
+    forget_said();
+    add_sample(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    if (fixture->stop.sender)
+        pthread_join(fixture->stop.thread, NULL);
+    if (fixture->sender)
+        sender_stop(fixture->sender, WITHIN_MS);
+    if (fixture->server >= 0)
+        close(fixture->server);
+    if (fixture->settings.socket[0])
+        unlink(fixture->settings.socket);
+    rmdir(fixture->directory);
+    samples_free(fixture->samples);
+    free(fixture);
+    return 0;
+}
+
+static void start(struct fixture *fixture)
+{
+    char why[200] = "";
+
+    fixture->sender = sender_start(fixture->samples, &fixture->step, &fixture->settings, on_log,
+                                   why, sizeof(why));
+    assert_string_equal(why, "");
+    assert_non_null(fixture->sender);
+}
+
+static void *run_stop(void *arg)
+{
+    struct stop *stop = arg;
+    int64_t begin_ns = clock_mono(&clock_real);
+
+    stop->has_ended = sender_stop(stop->sender, WITHIN_MS);
+    stop->took_ns = clock_mono(&clock_real) - begin_ns;
+    return NULL;
+}
+
+static void begin_stop(struct fixture *fixture)
+{
+    fixture->stop.sender = fixture->sender;
+    fixture->sender = NULL;
+    assert_int_equal(pthread_create(&fixture->stop.thread, NULL, run_stop, &fixture->stop), 0);
+}
+
+/* In time, whatever the sender was doing. */
+static void end_stop(struct fixture *fixture, bool has_ended)
+{
+    pthread_join(fixture->stop.thread, NULL);
+    fixture->stop.sender = NULL;
+    assert_in_range(fixture->stop.took_ns / NS_PER_MS, 0, WITHIN_MS + SLACK_MS);
+    assert_int_equal(fixture->stop.has_ended, has_ended);
+}
+
+static void stop_in_time(struct fixture *fixture)
+{
+    begin_stop(fixture);
+    end_stop(fixture, true);
+}
+
+static bool is_readable(int fd, int within_ms)
+{
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+    return poll(&poll_fd, 1, within_ms) == 1;
+}
+
+/* The agent. */
+
+static void open_agent(struct fixture *fixture)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", fixture->directory);
+    snprintf(fixture->settings.socket, sizeof(fixture->settings.socket), "%s", address.sun_path);
+    fixture->server = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fixture->server, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void close_agent(struct fixture *fixture)
+{
+    close(fixture->server);
+    fixture->server = -1;
+    unlink(fixture->settings.socket);
+}
+
+static struct str hear(struct fixture *fixture, char message[PROFILE_MESSAGE + 1])
+{
+    ssize_t n;
+
+    assert_true(is_readable(fixture->server, DEADLINE_MS));
+    n = recv(fixture->server, message, PROFILE_MESSAGE, 0);
+    assert_true(n > 0);
+    message[n] = '\0';
+    return (struct str){ message, (size_t)n };
+}
+
+/* With messages of somebody else, until no other has room. */
+static void fill_queue(struct fixture *fixture)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    memcpy(address.sun_path, fixture->settings.socket, sizeof(address.sun_path));
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    while (send(fd, "x", 1, MSG_DONTWAIT) == 1)
+        continue;
+    close(fd);
+}
+
+static void drain_queue(struct fixture *fixture)
+{
+    char byte;
+
+    while (recv(fixture->server, &byte, 1, MSG_DONTWAIT) >= 0)
+        continue;
+}
+
+static void the_agent_gets_the_values_each_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    char first[PROFILE_MESSAGE + 1], second[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    start(fixture);
+    hear(fixture, first);
+    assert_contains(first, "sonde-profile 1\nstep 7 0 n1\n");
+    assert_contains(first, "slurm_profile_task_resident_memory_bytes 1024\n");
+    assert_str(hear(fixture, second), first);
+    assert_int_equal(count_said(true) + count_said(false), 0);
+    stop_in_time(fixture);
+}
+
+static void the_agent_gets_the_last_values_and_a_farewell_at_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    start(fixture);
+    hear(fixture, message);
+    add_sample(fixture);
+    stop_in_time(fixture);
+    hear(fixture, message);
+    assert_contains(message, "slurm_profile_task_resident_memory_bytes 2048\n");
+    assert_str(hear(fixture, message), "sonde-profile 1\nstep 7 0 n1\nend\n");
+    assert_false(is_readable(fixture->server, 0));
+}
+
+/* Of a thousand tasks and more; one message has room for two hundred. */
+static void add_many_tasks(struct fixture *fixture, uint32_t n)
+{
+    const struct samples_field fields[] = { { "RSS", false } };
+
+    for (uint32_t task = 1; task < n; task++)
+        samples_add(fixture->samples,
+                    samples_dataset(fixture->samples, PROFILE_OF_TASK, task, fields, 1),
+                    &(uint64_t){ 1 });
+}
+
+/* The first of a message, or the last. */
+static uint64_t task_in(const char *message, bool is_last)
+{
+    static const char word[] = "dataset task ";
+    const char *at = strstr(message, word), *next;
+    uint64_t task;
+
+    assert_non_null(at);
+    while (is_last && (next = strstr(at + 1, word)))
+        at = next;
+    at += strlen(word);
+    assert_true(num_get_u64(str_span(at, strchr(at, '\n')), &task));
+    return task;
+}
+
+static void more_than_a_message_holds_is_told_in_several(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+    uint64_t next = 0;
+
+    add_many_tasks(fixture, 1000);
+    open_agent(fixture);
+    start(fixture);
+    do {
+        hear(fixture, message);
+        assert_int_equal(task_in(message, false), next);
+        next = task_in(message, true) + 1;
+    } while (next < 1000);
+}
+
+static void a_turn_goes_on_where_the_last_was_cut_short(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+    uint64_t last;
+
+    add_many_tasks(fixture, SAMPLES_DATASETS);
+    fixture->settings.timeout_ms = 20;
+    open_agent(fixture);
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    do
+        hear(fixture, message);
+    while (is_readable(fixture->server, 0));
+    last = task_in(message, true);
+    assert_true(last + 1 < SAMPLES_DATASETS);
+    hear(fixture, message);
+    assert_int_equal(task_in(message, false), last + 1);
+}
+
+static void without_samples_the_agent_hears_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    samples_free(fixture->samples);
+    fixture->samples = samples_new(&(struct profile_quirks){ 0 });
+    open_agent(fixture);
+    start(fixture);
+    stop_in_time(fixture);
+    assert_false(is_readable(fixture->server, 0));
+}
+
+static void an_agent_that_comes_late_is_told_and_both_are_said_once(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    close_agent(fixture);
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    assert_said("cannot reach the agent's socket /tmp/sonde-sender-");
+    assert_said("No such file or directory; is sonde agent running on this node?");
+    open_agent(fixture);
+    hear(fixture, message);
+    wait_until_true(count_said(false) == 1);
+    assert_said("again, after 1 turns that did not");
+    assert_int_equal(count_said(true), 1);
+}
+
+static void an_agent_that_was_started_again_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    start(fixture);
+    hear(fixture, message);
+    close_agent(fixture);
+    open_agent(fixture);
+    hear(fixture, message);
+    assert_int_equal(count_said(true), 0);
+}
+
+static void an_agent_that_has_gone_does_not_hold_up_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    start(fixture);
+    hear(fixture, message);
+    close_agent(fixture);
+    stop_in_time(fixture);
+    assert_said("is sonde agent running on this node?");
+}
+
+static void a_full_queue_drops_a_turn_and_is_told_of(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    fill_queue(fixture);
+    fixture->settings.timeout_ms = 50;
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    assert_said("does not read what it is told");
+    drain_queue(fixture);
+    hear(fixture, message);
+    assert_contains(message, "step 7 0 n1\n");
+    wait_until_true(count_said(false) == 1);
+}
+
+static void a_message_waits_for_room_in_a_full_queue(void **state)
+{
+    struct fixture *fixture = *state;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    fill_queue(fixture);
+    fixture->settings.timeout_ms = DEADLINE_MS;
+    start(fixture);
+    drain_queue(fixture);
+    hear(fixture, message);
+    assert_int_equal(count_said(true), 0);
+}
+
+static unsigned count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    while (readdir(directory))
+        n++;
+    closedir(directory);
+    return n;
+}
+
+static void a_full_queue_does_not_hold_up_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned before;
+
+    open_agent(fixture);
+    fill_queue(fixture);
+    fixture->settings.timeout_ms = DEADLINE_MS;
+    before = count_descriptors();
+    start(fixture);
+    /* Two to wake each other, and the connection: it waits for room. */
+    wait_until_true(count_descriptors() == before + 3);
+    stop_in_time(fixture);
+}
+
+/* The Pushgateway. */
+
+struct request {
+    char text[4000];
+};
+
+static void listen_with_backlog(struct fixture *fixture, int backlog)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+
+    fixture->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fixture->server, (struct sockaddr *)&address, size), 0);
+    if (backlog >= 0)
+        assert_int_equal(listen(fixture->server, backlog), 0);
+    getsockname(fixture->server, (struct sockaddr *)&address, &size);
+    fixture->port = ntohs(address.sin_port);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://127.0.0.1:%u",
+             fixture->port);
+}
+
+static void open_server(struct fixture *fixture)
+{
+    listen_with_backlog(fixture, 16);
+}
+
+static int accept_connection(struct fixture *fixture)
+{
+    int fd;
+
+    assert_true(is_readable(fixture->server, DEADLINE_MS));
+    fd = accept4(fixture->server, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* How long the request will be; 0: not known yet. */
+static size_t request_length(const char *text)
+{
+    const char *end = strstr(text, "\r\n\r\n"), *header = strstr(text, "Content-Length: ");
+    uint64_t n_body = 0;
+
+    if (!end)
+        return 0;
+    if (header) {
+        header += strlen("Content-Length: ");
+        assert_true(num_get_u64(str_span(header, strchr(header, '\r')), &n_body));
+    }
+    return (size_t)(end - text) + 4 + n_body;
+}
+
+static void read_request(int fd, struct request *ret)
+{
+    size_t n = 0, length = 0;
+
+    while (!length || n < length) {
+        ssize_t got;
+
+        assert_true(is_readable(fd, DEADLINE_MS));
+        got = recv(fd, ret->text + n, sizeof(ret->text) - 1 - n, 0);
+        assert_true(got > 0);
+        n += (size_t)got;
+        ret->text[n] = '\0';
+        length = request_length(ret->text);
+    }
+    assert_int_equal(n, length);
+}
+
+static void answer(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static unsigned short port_of(int fd, int (*name)(int, struct sockaddr *, socklen_t *))
+{
+    struct sockaddr_in address = { 0 };
+    socklen_t size = sizeof(address);
+
+    if (name(fd, (struct sockaddr *)&address, &size) < 0 || address.sin_family != AF_INET)
+        return 0;
+    return ntohs(address.sin_port);
+}
+
+/* The other end of a connection is this process's too. */
+static int other_end(int fd)
+{
+    unsigned short port = port_of(fd, getpeername);
+    int end = 0;
+
+    while (port_of(end, getsockname) != port)
+        end++;
+    return end;
+}
+
+static void answer_and_wait_until_read(int fd, const char *text)
+{
+    int end = other_end(fd), n_under_way, n_unread;
+
+    answer(fd, text);
+    wait_until_true(ioctl(fd, TIOCOUTQ, &n_under_way) == 0 && n_under_way == 0);
+    wait_until_true(ioctl(end, FIONREAD, &n_unread) == 0 && n_unread == 0);
+}
+
+static void assert_starts(const struct request *request, const char *start)
+{
+    if (!str_starts(str_of(request->text), str_of(start)))
+        fail_msg("\"%s\" does not start with \"%s\"", request->text, start);
+}
+
+static void values_are_put_and_deleted_over_one_connection(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://127.0.0.1:%u/under/",
+             fixture->port);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    assert_starts(&request, "PUT /under/metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
+    assert_contains(request.text, "\r\nContent-Type: text/plain; version=0.0.4");
+    assert_contains(request.text, "slurm_profile_task_resident_memory_bytes{");
+    assert_contains(request.text, "} 1024\n");
+    assert_null(strstr(request.text, "Authorization"));
+    answer(fd, ACCEPTED);
+    add_sample(fixture);
+    read_request(fd, &request);
+    assert_contains(request.text, "} 2048\n");
+    answer_and_wait_until_read(fd, ACCEPTED);
+    begin_stop(fixture);
+    read_request(fd, &request);
+    assert_starts(&request, "DELETE /under/metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
+    answer(fd, ACCEPTED);
+    end_stop(fixture, true);
+    close(fd);
+    assert_int_equal(count_said(true) + count_said(false), 0);
+}
+
+static void the_same_values_are_not_pushed_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    answer(fd, ACCEPTED);
+    assert_false(is_readable(fd, 1200));
+    close(fd);
+}
+
+static void user_and_password_of_the_url_are_sent_and_not_shown(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url),
+             "http://push%%40er:pass%%3Aword@127.0.0.1:%u", fixture->port);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    assert_starts(&request, "PUT /metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
+    assert_contains(request.text, "\r\nAuthorization: Basic cHVzaEBlcjpwYXNzOndvcmQ=\r\n");
+    answer(fd, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
+    wait_until_true(count_said(true) == 1);
+    assert_said("status 401; are the user and the password right?");
+    assert_null(strstr(said.text, "push@er"));
+    assert_null(strstr(said.text, "push%40er"));
+    assert_null(strstr(said.text, "word@"));
+    close(fd);
+}
+
+static void a_url_that_cannot_be_pushed_to_is_refused_without_its_password(void **state)
+{
+    static const char *const urls[] = {
+        "ftp://u:secret@h",
+        "file:///etc/passwd",
+        "http://u:secret@h/?query",
+        "http://u:secret@h/#at",
+        "http://u:secret@h:x",
+        "http://",
+        "u:secret@h",
+        "http://u:secret@h h",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(urls); i++) {
+        char why[200] = "";
+
+        snprintf(fixture->settings.url, sizeof(fixture->settings.url), "%s", urls[i]);
+        if (sender_start(fixture->samples, &fixture->step, &fixture->settings, on_log, why,
+                         sizeof(why)))
+            fail_msg("%s was taken", urls[i]);
+        assert_contains(why, "http://HOST:PORT/PATH");
+        assert_null(strstr(why, "secret"));
+    }
+}
+
+static void proxies_of_the_environment_are_not_used(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
+             fixture->port);
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+    start(fixture);
+    fd = accept_connection(fixture);
+    unsetenv("http_proxy");
+    unsetenv("ALL_PROXY");
+    read_request(fd, &request);
+    assert_starts(&request, "PUT /metrics/job/7");
+    close(fd);
+}
+
+static void a_name_is_resolved_once_as_long_as_pushes_succeed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    unsigned before = atomic_load(&names.n_asked);
+    int fd;
+
+    open_server(fixture);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
+             fixture->port);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    assert_contains(request.text, "\r\nHost: gateway.test:");
+    answer(fd, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    close(fd);
+    add_sample(fixture);
+    fd = accept_connection(fixture);
+    assert_int_equal(atomic_load(&names.n_asked), before + 1);
+    close(fd);
+    wait_until_true(count_said(true) == 1);
+    add_sample(fixture);
+    fd = accept_connection(fixture);
+    assert_int_equal(atomic_load(&names.n_asked), before + 2);
+    close(fd);
+}
+
+static void a_name_that_nobody_knows_is_told_of(void **state)
+{
+    struct fixture *fixture = *state;
+
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://nowhere.test:9091");
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    assert_said("the host name of the Pushgateway http://nowhere.test:9091 cannot be resolved");
+    stop_in_time(fixture);
+}
+
+static bool has_sender_thread(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    struct dirent *entry;
+    bool is_there = false;
+
+    while ((entry = readdir(directory))) {
+        char path[300], comm[20] = "";
+        int fd;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        is_there |= read(fd, comm, sizeof(comm) - 1) > 0 && strcmp(comm, "sonde-profile\n") == 0;
+        close(fd);
+    }
+    closedir(directory);
+    return is_there;
+}
+
+/* What it frees then is for the leak sanitizer to see. */
+static void a_thread_that_is_stuck_is_left_behind_and_ends_by_itself(void **state)
+{
+    struct fixture *fixture = *state;
+
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://stuck.test:9091");
+    start(fixture);
+    sem_wait(&names.is_asked);
+    begin_stop(fixture);
+    end_stop(fixture, false);
+    assert_true(has_sender_thread());
+    sem_post(&names.may_end);
+    wait_until_true(!has_sender_thread());
+    assert_int_equal(count_said(true), 0);
+}
+
+static void nothing_is_deleted_that_was_not_pushed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    samples_free(fixture->samples);
+    fixture->samples = samples_new(&(struct profile_quirks){ 0 });
+    open_server(fixture);
+    start(fixture);
+    stop_in_time(fixture);
+    assert_false(is_readable(fixture->server, 0));
+}
+
+static void a_server_that_refuses_connections_is_told_of(void **state)
+{
+    struct fixture *fixture = *state;
+
+    listen_with_backlog(fixture, -1);
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    assert_said("takes no connection; is it running, and listening there?");
+    stop_in_time(fixture);
+    assert_int_equal(count_said(true), 1);
+}
+
+/* proc(5), /proc/net/tcp: their remote address, and 02 for SYN_SENT. */
+static unsigned count_attempts(const struct fixture *fixture)
+{
+    static char text[1 << 20];
+    char wanted[20];
+    size_t n = 0;
+    ssize_t got;
+    unsigned n_attempts = 0;
+    int fd = open("/proc/net/tcp", O_RDONLY | O_CLOEXEC);
+
+    while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+        n += (size_t)got;
+    close(fd);
+    text[n] = '\0';
+    snprintf(wanted, sizeof(wanted), "0100007F:%04X 02", fixture->port);
+    for (const char *at = text; (at = strstr(at, wanted)); at++)
+        n_attempts++;
+    return n_attempts;
+}
+
+/* Connections until one is not made, because the queue of those that nobody accepts is full. */
+static size_t fill_backlog(const struct fixture *fixture, int *ret, size_t room)
+{
+    const struct sockaddr_in address = { .sin_family = AF_INET,
+                                         .sin_port = htons(fixture->port),
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+    for (size_t n = 0; n < room; n++) {
+        struct pollfd made = { .events = POLLOUT };
+
+        made.fd = ret[n] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        connect(ret[n], (const struct sockaddr *)&address, sizeof(address));
+        if (poll(&made, 1, 200) == 0)
+            return n + 1;
+    }
+    fail_msg("the queue is never full");
+    return 0;
+}
+
+static void a_server_that_swallows_connections_does_not_hold_up_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    int others[8];
+    size_t n_others;
+
+    listen_with_backlog(fixture, 0);
+    n_others = fill_backlog(fixture, others, COUNT(others));
+    wait_until_true(count_attempts(fixture) == 1); /* it may miss one while others come and go */
+    fixture->settings.timeout_ms = DEADLINE_MS;
+    start(fixture);
+    wait_until_true(count_attempts(fixture) == 2);
+    stop_in_time(fixture);
+    assert_int_equal(count_said(true), 0);
+    while (n_others)
+        close(others[--n_others]);
+}
+
+static void a_server_that_never_answers_does_not_hold_up_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int first, second;
+
+    fixture->settings.timeout_ms = DEADLINE_MS;
+    open_server(fixture);
+    start(fixture);
+    first = accept_connection(fixture);
+    read_request(first, &request);
+    begin_stop(fixture);
+    second = accept_connection(fixture);
+    read_request(second, &request);
+    assert_starts(&request, "DELETE /metrics/job/7/instance/n1/step/0 ");
+    end_stop(fixture, true);
+    assert_said("did not answer in time (what was told of this step stays there");
+    close(first);
+    close(second);
+}
+
+static void a_late_answer_is_told_of_once_and_then_that_it_is_over(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    fixture->settings.timeout_ms = 100;
+    open_server(fixture);
+    start(fixture);
+    for (int i = 0; i < 2; i++) {
+        fd = accept_connection(fixture);
+        read_request(fd, &request);
+        assert_true(is_readable(fd, DEADLINE_MS)); /* that it was closed */
+        close(fd);
+    }
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    answer(fd, ACCEPTED);
+    wait_until_true(count_said(false) == 1);
+    assert_said("did not answer in time");
+    assert_said("again, after 2 turns that did not");
+    assert_int_equal(count_said(true), 1);
+    close(fd);
+}
+
+static void a_failure_is_not_tried_again_before_the_next_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int64_t begin_ns;
+    int fd;
+
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    begin_ns = clock_mono(&clock_real);
+    read_request(fd, &request);
+    answer(fd, "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops");
+    wait_until_true(count_said(true) == 1);
+    assert_said("answered with status 500; see its log");
+    read_request(fd, &request);
+    assert_true(clock_mono(&clock_real) - begin_ns > 900 * NS_PER_MS);
+    answer(fd, ACCEPTED);
+    close(fd);
+}
+
+static void an_answer_may_come_byte_by_byte(void **state)
+{
+    static const char chunked[] =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)), 0);
+    read_request(fd, &request);
+    for (size_t i = 0; i + 1 < sizeof(chunked); i++)
+        assert_int_equal(send(fd, chunked + i, 1, MSG_NOSIGNAL), 1);
+    add_sample(fixture);
+    read_request(fd, &request);
+    assert_starts(&request, "PUT ");
+    assert_int_equal(count_said(true), 0);
+    close(fd);
+}
+
+static void an_answer_that_never_ends_is_given_up_in_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int64_t begin_ns;
+    int fd;
+
+    fixture->settings.timeout_ms = 200;
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    begin_ns = clock_mono(&clock_real);
+    read_request(fd, &request);
+    answer(fd, "HTTP/1.1 200 OK\r\nX: ");
+    while (send(fd, "x", 1, MSG_NOSIGNAL) == 1 && !is_readable(fd, 5))
+        continue;
+    assert_in_range((clock_mono(&clock_real) - begin_ns) / NS_PER_MS, 100, 1000);
+    wait_until_true(count_said(true) == 1);
+    assert_said("did not answer in time");
+    close(fd);
+}
+
+/* Until the sender has closed the connection. */
+static void flood(int fd, const char *head)
+{
+    static const char page[4096];
+
+    answer(fd, head);
+    for (size_t i = 0; i < MOST_PAGES; i++)
+        if (send(fd, page, sizeof(page), MSG_NOSIGNAL) < 0)
+            return;
+    fail_msg("all of %d pages were read", MOST_PAGES);
+}
+
+static void more_than_a_pushgateway_answers_is_not_read(void **state)
+{
+    static const char *const heads[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    };
+    struct fixture *fixture = *state;
+
+    fixture->settings.timeout_ms = DEADLINE_MS;
+    open_server(fixture);
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        struct request request;
+        int fd;
+
+        start(fixture);
+        fd = accept_connection(fixture);
+        read_request(fd, &request);
+        flood(fd, heads[i]);
+        wait_until_true(count_said(true) == 1);
+        assert_said("answered what no Pushgateway answers");
+        close(fd);
+        stop_in_time(fixture);
+        close(accept_connection(fixture)); /* the DELETE's */
+        forget_said();
+    }
+}
+
+static void a_server_that_closes_at_once_is_told_of(void **state)
+{
+    struct fixture *fixture = *state;
+
+    open_server(fixture);
+    start(fixture);
+    close(accept_connection(fixture));
+    wait_until_true(count_said(true) == 1);
+    assert_said("closed the connection before its answer was whole");
+}
+
+static void a_redirection_is_not_followed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    answer(fd, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /elsewhere\r\n"
+               "Content-Length: 0\r\n\r\n");
+    wait_until_true(count_said(true) == 1);
+    assert_said("answered with status 307");
+    read_request(fd, &request);
+    assert_starts(&request, "PUT /metrics/job/7/");
+    close(fd);
+}
+
+static enum MHD_Result count_request(void *ctx, struct MHD_Connection *connection, const char *url,
+                                     const char *method, const char *version, const char *bytes,
+                                     size_t *n_bytes, void **state)
+{
+    (void)connection, (void)url, (void)method, (void)version, (void)bytes, (void)n_bytes,
+        (void)state;
+    atomic_fetch_add((atomic_uint *)ctx, 1);
+    return MHD_NO;
+}
+
+static void a_certificate_that_is_not_trusted_gets_no_request(void **state)
+{
+    static const unsigned char loopback[] = { 127, 0, 0, 1 };
+    struct fixture *fixture = *state;
+    struct certificate certificate;
+    struct MHD_Daemon *daemon;
+    atomic_uint n_requests = 0;
+
+    certificate_make(&certificate,
+                     &(struct certificate_wish){ .name = "localhost", .ip = loopback });
+    open_server(fixture);
+    daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_TLS, 0, NULL, NULL,
+                              count_request, &n_requests, MHD_OPTION_LISTEN_SOCKET, fixture->server,
+                              MHD_OPTION_HTTPS_MEM_KEY, certificate.key_pem,
+                              MHD_OPTION_HTTPS_MEM_CERT, certificate.cert_pem, MHD_OPTION_END);
+    assert_non_null(daemon);
+    fixture->server = -1;
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "https://u:p@127.0.0.1:%u",
+             fixture->port);
+    start(fixture);
+    wait_until_true(count_said(true) == 1);
+    assert_said("has no certificate that this node trusts");
+    stop_in_time(fixture);
+    MHD_stop_daemon(daemon);
+    certificate_free(&certificate);
+    assert_int_equal(atomic_load(&n_requests), 0);
+}
+
+/* What every process has that this one starts. */
+enum { MOST_DESCRIPTORS = 256 };
+
+static void note_descriptors(bool ret[MOST_DESCRIPTORS])
+{
+    for (int fd = 0; fd < MOST_DESCRIPTORS; fd++)
+        ret[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void assert_new_ones_close_on_exec(const bool before[MOST_DESCRIPTORS])
+{
+    unsigned n_new = 0;
+
+    for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+
+        if (flags < 0 || before[fd])
+            continue;
+        n_new++;
+        if (!(flags & FD_CLOEXEC))
+            fail_msg("descriptor %d stays open in other programs", fd);
+    }
+    assert_true(n_new > 1);
+}
+
+static void no_other_program_gets_its_descriptors(void **state)
+{
+    struct fixture *fixture = *state;
+    bool before[MOST_DESCRIPTORS];
+    char message[PROFILE_MESSAGE + 1];
+    struct request request;
+    int fd;
+
+    open_server(fixture);
+    snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
+             fixture->port);
+    note_descriptors(before);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    assert_new_ones_close_on_exec(before);
+    close(fd);
+    sender_stop(fixture->sender, WITHIN_MS);
+    close(fixture->server);
+
+    open_agent(fixture);
+    note_descriptors(before);
+    start(fixture);
+    hear(fixture, message);
+    assert_new_ones_close_on_exec(before);
+}
+
+static void no_signal_is_taken_by_its_thread(void **state)
+{
+    struct fixture *fixture = *state;
+    sigset_t signals, before;
+    char message[PROFILE_MESSAGE + 1];
+
+    open_agent(fixture);
+    start(fixture);
+    hear(fixture, message);
+    /* With the other threads out of the way, whoever takes it is the sender's, and dies of it. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGALRM);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    kill(getpid(), SIGALRM);
+    kill(getpid(), SIGTERM);
+    stop_in_time(fixture);
+    assert_int_equal(sigwaitinfo(&signals, NULL), SIGALRM);
+    assert_int_equal(sigwaitinfo(&signals, NULL), SIGTERM);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void pauses_grow_with_failures_up_to_five_minutes(void **state)
+{
+    const uint32_t latest = 0, soonest = 1023;
+
+    (void)state;
+    assert_int_equal(pace_next_ns(10, 0, soonest), 10 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(10, 1, soonest), 10 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(10, 2, latest), 20 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(10, 3, latest), 40 * NS_PER_SEC);
+    assert_in_range(pace_next_ns(10, 3, soonest), 30 * NS_PER_SEC, 31 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(10, 6, latest), 300 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(10, UINT32_MAX, latest), 300 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(600, 0, latest), 600 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(600, 5, soonest), 600 * NS_PER_SEC);
+    assert_int_equal(pace_next_ns(250, 2, soonest), 250 * NS_PER_SEC);
+}
+
+static void the_first_turn_comes_at_a_random_moment_of_the_first_interval(void **state)
+{
+    (void)state;
+    assert_int_equal(pace_first_ns(10, 0), 0);
+    assert_in_range(pace_first_ns(10, 512), 4 * NS_PER_SEC, 6 * NS_PER_SEC);
+    assert_in_range(pace_first_ns(10, UINT32_MAX), 9 * NS_PER_SEC, 10 * NS_PER_SEC);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FIXTURE(the_agent_gets_the_values_each_turn),
+        WITH_FIXTURE(the_agent_gets_the_last_values_and_a_farewell_at_the_end),
+        WITH_FIXTURE(more_than_a_message_holds_is_told_in_several),
+        WITH_FIXTURE(a_turn_goes_on_where_the_last_was_cut_short),
+        WITH_FIXTURE(without_samples_the_agent_hears_nothing),
+        WITH_FIXTURE(an_agent_that_comes_late_is_told_and_both_are_said_once),
+        WITH_FIXTURE(an_agent_that_was_started_again_is_told),
+        WITH_FIXTURE(an_agent_that_has_gone_does_not_hold_up_the_end),
+        WITH_FIXTURE(a_full_queue_drops_a_turn_and_is_told_of),
+        WITH_FIXTURE(a_message_waits_for_room_in_a_full_queue),
+        WITH_FIXTURE(a_full_queue_does_not_hold_up_the_end),
+        WITH_FIXTURE(values_are_put_and_deleted_over_one_connection),
+        WITH_FIXTURE(the_same_values_are_not_pushed_again),
+        WITH_FIXTURE(user_and_password_of_the_url_are_sent_and_not_shown),
+        WITH_FIXTURE(a_url_that_cannot_be_pushed_to_is_refused_without_its_password),
+        WITH_FIXTURE(proxies_of_the_environment_are_not_used),
+        WITH_FIXTURE(a_name_is_resolved_once_as_long_as_pushes_succeed),
+        WITH_FIXTURE(a_name_that_nobody_knows_is_told_of),
+        WITH_FIXTURE(a_thread_that_is_stuck_is_left_behind_and_ends_by_itself),
+        WITH_FIXTURE(nothing_is_deleted_that_was_not_pushed),
+        WITH_FIXTURE(a_server_that_refuses_connections_is_told_of),
+        WITH_FIXTURE(a_server_that_swallows_connections_does_not_hold_up_the_end),
+        WITH_FIXTURE(a_server_that_never_answers_does_not_hold_up_the_end),
+        WITH_FIXTURE(a_late_answer_is_told_of_once_and_then_that_it_is_over),
+        WITH_FIXTURE(a_failure_is_not_tried_again_before_the_next_turn),
+        WITH_FIXTURE(an_answer_may_come_byte_by_byte),
+        WITH_FIXTURE(an_answer_that_never_ends_is_given_up_in_time),
+        WITH_FIXTURE(more_than_a_pushgateway_answers_is_not_read),
+        WITH_FIXTURE(a_server_that_closes_at_once_is_told_of),
+        WITH_FIXTURE(a_redirection_is_not_followed),
+        WITH_FIXTURE(a_certificate_that_is_not_trusted_gets_no_request),
+        WITH_FIXTURE(no_other_program_gets_its_descriptors),
+        WITH_FIXTURE(no_signal_is_taken_by_its_thread),
+        cmocka_unit_test(pauses_grow_with_failures_up_to_five_minutes),
+        cmocka_unit_test(the_first_turn_comes_at_a_random_moment_of_the_first_interval),
+    };
+
+    sem_init(&names.is_asked, 0, 0);
+    sem_init(&names.may_end, 0, 0);
+    return RUN_TESTS(tests);
+}
