@@ -185,7 +185,7 @@ void page_summary(struct page *page, const char *sentence)
 
     for (int mark = 0; mark < MARKS; mark++)
         all += page->counts[mark];
-    fprintf(page->to, "\n%zu findings: ", all);
+    fprintf(page->to, "\n%zu finding%s: ", all, all == 1 ? "" : "s");
     for (int mark = 0; mark < MARKS; mark++)
         fprintf(page->to, "%s%zu %s", mark ? ", " : "", page->counts[mark],
                 page->counts[mark] == 1 ? marks[mark].one : marks[mark].many);
