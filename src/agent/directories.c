@@ -32,11 +32,16 @@ void agent_ask_for_notices(struct agent *agent, struct agent_step *step)
     buf_free(&path);
 }
 
-static struct task_use *new_task_use(const char *id)
+static struct task_use *new_task_use(struct agent *agent, const struct cgroup_dir *dir)
 {
     struct task_use *use = heap_alloc(sizeof(*use));
+    struct cgroup_match match;
+    struct buf path;
 
-    snprintf(use->id, sizeof(use->id), "%s", id);
+    path_of(dir, &path);
+    if (cgroup_rows_match(agent->config.rows, agent->mounts.is_v2, buf_str(&path), &match))
+        snprintf(use->id, sizeof(use->id), "%s", match.task);
+    buf_free(&path);
     cgroup_use_clear(&use->cgroup);
     return use;
 }
@@ -55,7 +60,7 @@ static void open_task(struct agent *agent, const struct cgroup_dir *dir, struct 
 
     task->cgroup = open_cgroup(agent, dir, (struct cgroup_wish){ .only_events = !is_wanted });
     if (is_wanted && !task->use)
-        task->use = new_task_use(dir->match.task);
+        task->use = new_task_use(agent, dir);
 }
 
 void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir)
@@ -75,7 +80,7 @@ void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir)
 
 static void look_at_tasks(struct agent *agent, struct cgroup_dir *dir)
 {
-    if (dir->match.level == CGROUP_TASK)
+    if (dir->level == CGROUP_TASK)
         agent_look_at_task(agent, dir);
     for (struct cgroup_dir *child = dir->first_child; child; child = child->next_sibling)
         look_at_tasks(agent, child);
@@ -104,7 +109,7 @@ static void add_known(uint64_t *to, uint64_t value)
 
 static void add_task_events(const struct cgroup_dir *dir, struct memory_events *to)
 {
-    const struct agent_task *task = dir->match.level == CGROUP_TASK ? dir->owner : NULL;
+    const struct agent_task *task = dir->level == CGROUP_TASK ? dir->owner : NULL;
 
     if (task) {
         add_known(&to->limit_hits, task->events.limit_hits);
@@ -188,7 +193,7 @@ void agent_look_at_cgroup(struct agent *agent, struct agent_job *job)
 
 static void close_tasks(struct cgroup_dir *dir)
 {
-    struct agent_task *task = dir->match.level == CGROUP_TASK ? dir->owner : NULL;
+    struct agent_task *task = dir->level == CGROUP_TASK ? dir->owner : NULL;
 
     if (task) {
         task->cgroup = cgroup_close(task->cgroup);
@@ -223,7 +228,7 @@ void agent_close_files(struct agent_job *job)
 /* Counts them, and copies them where there is room. */
 static size_t show_tasks_below(const struct cgroup_dir *dir, struct task_use *to)
 {
-    const struct agent_task *task = dir->match.level == CGROUP_TASK ? dir->owner : NULL;
+    const struct agent_task *task = dir->level == CGROUP_TASK ? dir->owner : NULL;
     size_t n = 0;
 
     if (task && task->use) {

@@ -66,7 +66,7 @@ bool agent_is_called(const struct agent *agent, const struct agent_job *job,
     const char *node = match->node[0] ? match->node : agent->config.host;
 
     /* Ids are used again, and what Slurm has left of an older job may be there still. */
-    if (job->dir && job->dir->match.uid != match->uid)
+    if (job->dir && job->dir->uid != match->uid)
         return false;
     return strcmp(job->use.node, node) == 0 &&
            (match->sluid[0] ? strcmp(job->sluid, match->sluid) == 0
@@ -103,7 +103,7 @@ static bool is_of_other(struct agent *agent, const struct agent_job *job, pid_t 
     if (!agent->tree || !match_process(agent, pid, &match) || match.level < CGROUP_JOB)
         return false;
     return differs(match.job, job->use.id) || differs(match.sluid, job->sluid) ||
-           (job->dir && job->dir->match.uid != match.uid);
+           (job->dir && job->dir->uid != match.uid);
 }
 
 static bool attach(struct agent *agent, struct agent_step *step, const struct stepd *stepd)
@@ -146,7 +146,7 @@ static bool prove_by_directory(struct agent *agent, struct agent_step *step)
     struct stepd stepd;
 
     for (struct cgroup_dir *dir = step->dir->first_child; dir; dir = dir->next_sibling) {
-        if (dir->match.level != CGROUP_STEPD)
+        if (dir->level != CGROUP_STEPD)
             continue;
         agent->pids.n = 0;
         cgroup_dir_pids(dir, &agent->pids);
@@ -494,6 +494,6 @@ void agent_watch_leader(struct agent *agent, struct process *process)
 {
     /* v2 tells by cgroup.events. */
     if (process->pidfd < 0 && process->step->stepd && process->parent == process->step->stepd &&
-        !(process->step->dir && process->step->dir->match.row->is_v2))
+        !(process->step->dir && process->step->dir->row->is_v2))
         process->pidfd = watch_end(agent, process->pid, EVENT_LEADER);
 }

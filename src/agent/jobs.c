@@ -231,7 +231,7 @@ static void task_end(struct agent_step *step, struct agent_task *task)
 
 static void end_tasks_below(struct agent_step *step, struct cgroup_dir *dir)
 {
-    if (dir->match.level == CGROUP_TASK && dir->owner) {
+    if (dir->level == CGROUP_TASK && dir->owner) {
         task_end(step, dir->owner);
         dir->owner = NULL;
     }
@@ -356,16 +356,17 @@ void agent_drop_namesake(struct agent *agent, const struct agent_job *of)
 
 static struct agent_job *job_above(const struct cgroup_dir *dir)
 {
-    while (dir && dir->match.level != CGROUP_JOB)
+    while (dir && dir->level != CGROUP_JOB)
         dir = dir->parent;
     return dir ? dir->owner : NULL;
 }
 
 /* A directory whose slurmstepds had all gone gets another: the job goes on. */
-static struct agent_job *begin_again(struct agent *agent, struct agent_job *old)
+static struct agent_job *begin_again(struct agent *agent, struct agent_job *old,
+                                     const struct cgroup_match *match)
 {
     struct cgroup_dir *dir = old->dir;
-    struct agent_job *job = agent_job_begin(agent, &dir->match, dir);
+    struct agent_job *job = agent_job_begin(agent, match, dir);
 
     old->dir = NULL;
     dir->owner = job;
@@ -380,19 +381,19 @@ static struct agent_job *begin_again(struct agent *agent, struct agent_job *old)
 
 static struct agent_step *step_above(const struct cgroup_dir *dir)
 {
-    while (dir && dir->match.level != CGROUP_STEP)
+    while (dir && dir->level != CGROUP_STEP)
         dir = dir->parent;
     return dir ? dir->owner : NULL;
 }
 
-static void entered(void *ctx, struct cgroup_dir *dir)
+static void entered(void *ctx, struct cgroup_dir *dir, const struct cgroup_match *match)
 {
     struct agent *agent = ctx;
     struct agent_job *job;
 
-    switch (dir->match.level) {
+    switch (dir->level) {
     case CGROUP_JOB:
-        dir->owner = job = agent_job_begin(agent, &dir->match, dir);
+        dir->owner = job = agent_job_begin(agent, match, dir);
         /* Another scheduler's jobs need not have steps. */
         if (job && !job->has_supervisor)
             agent_step_begin(agent, job, "", dir);
@@ -402,9 +403,9 @@ static void entered(void *ctx, struct cgroup_dir *dir)
     case CGROUP_STEP:
         job = job_above(dir);
         if (job && job->use.has_ended)
-            job = begin_again(agent, job);
+            job = begin_again(agent, job, match);
         if (job)
-            dir->owner = agent_step_begin(agent, job, dir->match.step, dir);
+            dir->owner = agent_step_begin(agent, job, match->step, dir);
         break;
     case CGROUP_TASK:
         /* It may be killed for want of memory before anybody looks. */
@@ -445,9 +446,9 @@ static void left(void *ctx, struct cgroup_dir *dir)
     dir->owner = NULL;
     if (!owner)
         return;
-    if (dir->match.level == CGROUP_JOB) {
+    if (dir->level == CGROUP_JOB) {
         job_left(agent, owner);
-    } else if (dir->match.level == CGROUP_STEP) {
+    } else if (dir->level == CGROUP_STEP) {
         step_left(agent, owner);
     } else {
         task_end(step_above(dir), owner);

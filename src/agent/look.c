@@ -8,7 +8,10 @@
 
 /* Ticks: names of open files cost as much as all the rest together, and what only an end changes is
  * looked at there. */
-enum { COSTLY_EVERY = 4 };
+enum {
+    COSTLY_EVERY = 4,
+    FEW = 4,
+};
 
 static const int64_t proof_ns = 60 * NS_PER_SEC; /* its slurmstepd is known by then */
 
@@ -114,15 +117,15 @@ void agent_sum_up(struct agent *agent, struct agent_job *job)
 
 static void pids_below(struct agent *agent, struct cgroup_dir *dir)
 {
-    const struct agent_task *task = dir->match.level == CGROUP_TASK ? dir->owner : NULL;
+    const struct agent_task *task = dir->level == CGROUP_TASK ? dir->owner : NULL;
     size_t before = agent->pids.n;
 
-    if (dir->match.level != CGROUP_STEPD)
+    if (dir->level != CGROUP_STEPD)
         cgroup_dir_pids(dir, &agent->pids);
     if (task && task->use)
         task->use->processes = agent->pids.n - before;
     for (struct cgroup_dir *child = dir->first_child; child; child = child->next_sibling)
-        if (child->match.level != CGROUP_STEP)
+        if (child->level != CGROUP_STEP)
             pids_below(agent, child);
 }
 
@@ -426,6 +429,24 @@ static void look_at_all_processes(struct agent *agent, struct agent_job *job, bo
     sum_processes(agent, job);
 }
 
+/* Where nobody asks for processes, the first of each step tell all that is needed. */
+static void identify_by_few(struct agent *agent, struct agent_job *job)
+{
+    struct proc_stat stat;
+
+    for (struct link *link = list_first(&job->steps); link; link = list_next(&job->steps, link)) {
+        struct agent_step *step = PART_OF(link, struct agent_step, link);
+
+        if (step->has_told && job->use.uid != MODEL_UNKNOWN_U32)
+            continue;
+        agent->pids.n = 0;
+        agent_step_pids(agent, step);
+        for (size_t i = 0; i < agent->pids.n && i < FEW; i++)
+            if (proc_stat(agent->proc, agent->pids.pid[i], &stat) && stat.threads)
+                agent_identify(agent, step, &stat);
+    }
+}
+
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick)
 {
     bool is_turn = is_tick ? job->turn++ % COSTLY_EVERY == 0 : agent_job_is_young(agent, job);
@@ -443,9 +464,10 @@ void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick)
     job->looked_ns = agent->now;
     if (job->dir)
         agent_look_at_directories(agent, job, is_turn);
-    if (agent->needs & (USAGE_PROCESSES | USAGE_NAMES | USAGE_IO | USAGE_FILES) ||
-        (agent->tuning.n_skipped && job->use.uid == MODEL_UNKNOWN_U32))
+    if (agent->needs & (USAGE_PROCESSES | USAGE_NAMES | USAGE_IO | USAGE_FILES))
         look_at_all_processes(agent, job, agent->needs & USAGE_FILES && is_turn);
+    else if (agent->needs & USAGE_OWNER || agent->tuning.n_skipped)
+        identify_by_few(agent, job);
     if (is_tick)
         compare_cpu(agent, job);
     job->use.allocated_cpus = first_known(job->use.cgroup.cpus, job->claimed_cpus);

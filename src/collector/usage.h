@@ -18,6 +18,7 @@ enum usage_need {
     USAGE_GPUS = 1 << 6,
     USAGE_STEPS = 1 << 7,
     USAGE_TASKS = 1 << 8,
+    USAGE_OWNER = 1 << 9, /* whose each job is, and what its environment claims */
 };
 
 struct usage_collector {

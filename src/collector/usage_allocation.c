@@ -72,7 +72,7 @@ static void collect(const struct usage *usage, struct metric_writer *writer)
 
 const struct usage_collector usage_collector_allocation = {
     .name = "allocation",
-    .needs = USAGE_PROCESSES | USAGE_CGROUP,
+    .needs = USAGE_OWNER | USAGE_CGROUP,
     .help = "whose each job is, and what it was allocated on this node",
     .families = families,
     .n_families = COUNT(families),

@@ -72,28 +72,28 @@ static const char *full_path(const struct cgroup_dir *dir, const char *file, str
 
 static bool is_of_job(const struct cgroup_dir *dir)
 {
-    return dir->match.level >= CGROUP_JOB;
+    return dir->level >= CGROUP_JOB;
 }
 
 static struct cgroup_dir *job_of(struct cgroup_dir *dir)
 {
-    while (dir->match.level != CGROUP_JOB)
+    while (dir->level != CGROUP_JOB)
         dir = dir->parent;
     return dir;
 }
 
 /* Under v2, Slurm's jobs and steps have processes only in their innermost directories. */
-static bool has_processes(const struct cgroup_match *match)
+static bool has_processes(const struct cgroup_dir *dir)
 {
-    if (match->level < CGROUP_JOB)
+    if (dir->level < CGROUP_JOB)
         return false;
-    return !match->row->stepd || match->level == CGROUP_TASK || match->level == CGROUP_BELOW ||
-           match->level == CGROUP_STEPD;
+    return !dir->row->stepd || dir->level == CGROUP_TASK || dir->level == CGROUP_BELOW ||
+           dir->level == CGROUP_STEPD;
 }
 
 static void open_procs(struct cgroup_tree *tree, struct cgroup_dir *dir)
 {
-    if (dir->procs_fd >= 0 || !has_processes(&dir->match) || tree->stats.files >= tree->most_files)
+    if (dir->procs_fd >= 0 || !has_processes(dir) || tree->stats.files >= tree->most_files)
         return;
     dir->procs_fd = open(full_path(dir, "cgroup.procs", &tree->path), O_RDONLY | O_CLOEXEC);
     tree->stats.files += dir->procs_fd >= 0;
@@ -113,7 +113,7 @@ static bool watch(struct cgroup_tree *tree, struct cgroup_dir *dir)
 
 static bool has_events(const struct cgroup_dir *dir)
 {
-    return dir->match.row && dir->match.row->is_v2 && dir->match.level == CGROUP_STEP_USER;
+    return dir->row && dir->row->is_v2 && dir->level == CGROUP_STEP_USER;
 }
 
 static void watch_events(struct cgroup_tree *tree, struct cgroup_dir *dir)
@@ -172,9 +172,9 @@ static void remove_leaf(struct cgroup_tree *tree, struct cgroup_dir *dir)
     if (is_of_job(dir) && tree->events.left)
         tree->events.left(tree->events.ctx, dir);
     /* What a job makes and removes in a loop counts until the next walk. */
-    if (dir->match.level > CGROUP_JOB && dir->match.level != CGROUP_BELOW)
+    if (dir->level > CGROUP_JOB && dir->level != CGROUP_BELOW)
         job_of(dir)->n_within--;
-    tree->n_above -= dir->match.level == CGROUP_ABOVE;
+    tree->n_above -= dir->level == CGROUP_ABOVE;
     tree->stats.dirs--;
     unlink_dir(dir);
     free_dir(tree, dir);
@@ -235,7 +235,7 @@ static struct cgroup_dir *new_dir(struct cgroup_dir *parent, const char *name)
 static bool is_foreign(const struct cgroup_tree *tree, const struct cgroup_dir *dir,
                        const struct stat *status)
 {
-    return dir->match.level <= CGROUP_JOB && status->st_uid != tree->uid;
+    return dir->level <= CGROUP_JOB && status->st_uid != tree->uid;
 }
 
 /* Watches before it looks, so that nothing can come between. False if it has gone, or is foreign.
@@ -252,14 +252,17 @@ static bool look_at_new(struct cgroup_tree *tree, struct cgroup_dir *dir)
 }
 
 /* False if no row leads there, or past a ceiling. */
-static bool is_wanted(struct cgroup_tree *tree, struct cgroup_dir *dir)
+static bool is_wanted(struct cgroup_tree *tree, struct cgroup_dir *dir, struct cgroup_match *match)
 {
     bool is_long = !fits_path(tree, dir);
     struct str path = str_skip(buf_str(&tree->path), strlen(tree->root->name) + 1);
 
-    if (!is_long && !cgroup_rows_match(tree->rows, tree->is_v2, path, &dir->match))
+    if (!is_long && !cgroup_rows_match(tree->rows, tree->is_v2, path, match))
         return false;
-    if (is_long || is_past_ceiling(tree, dir->parent, dir->match.level)) {
+    dir->row = match->row;
+    dir->level = match->level;
+    dir->uid = match->uid;
+    if (is_long || is_past_ceiling(tree, dir->parent, dir->level)) {
         tree->stats.refused++;
         return false;
     }
@@ -280,8 +283,8 @@ static void link_dir(struct cgroup_tree *tree, struct cgroup_dir *dir, struct cg
     put_after(dir, before);
     dir->was_seen = true;
     tree->stats.dirs++;
-    tree->n_above += dir->match.level == CGROUP_ABOVE;
-    if (dir->match.level > CGROUP_JOB)
+    tree->n_above += dir->level == CGROUP_ABOVE;
+    if (dir->level > CGROUP_JOB)
         job_of(dir)->n_within++;
 }
 
@@ -290,8 +293,9 @@ static struct cgroup_dir *add_dir(struct cgroup_tree *tree, struct cgroup_dir *p
                                   const char *name, struct cgroup_dir *before)
 {
     struct cgroup_dir *dir = new_dir(parent, name);
+    struct cgroup_match match = { .level = CGROUP_ABOVE };
 
-    if (!is_wanted(tree, dir) || !look_at_new(tree, dir)) {
+    if (!is_wanted(tree, dir, &match) || !look_at_new(tree, dir)) {
         free_dir(tree, dir);
         return NULL;
     }
@@ -299,7 +303,7 @@ static struct cgroup_dir *add_dir(struct cgroup_tree *tree, struct cgroup_dir *p
     watch_events(tree, dir);
     link_dir(tree, dir, before);
     if (is_of_job(dir) && tree->events.entered)
-        tree->events.entered(tree->events.ctx, dir);
+        tree->events.entered(tree->events.ctx, dir, &match);
     return dir;
 }
 
@@ -414,10 +418,10 @@ static void count_within_jobs(struct cgroup_tree *tree)
     struct cgroup_dir *job = NULL;
 
     for (struct cgroup_dir *dir = tree->root; dir; dir = next_below(tree->root, dir)) {
-        if (dir->match.level == CGROUP_JOB) {
+        if (dir->level == CGROUP_JOB) {
             job = dir;
             job->n_within = 0;
-        } else if (dir->match.level > CGROUP_JOB) {
+        } else if (dir->level > CGROUP_JOB) {
             job->n_within++;
         }
     }
@@ -587,10 +591,10 @@ int cgroup_dir_pids(struct cgroup_dir *dir, struct pid_list *to)
 {
     int64_t now_ns = clock_mono(&clock_real), before_ns = dir->read_ns;
 
-    if (!has_processes(&dir->match))
+    if (!has_processes(dir))
         return 0;
     dir->read_ns = now_ns;
-    if (dir->procs_fd < 0 || (!dir->match.row->is_v2 && now_ns - before_ns < stale_list_ns))
+    if (dir->procs_fd < 0 || (!dir->row->is_v2 && now_ns - before_ns < stale_list_ns))
         return open_and_read(dir, to);
     return read_pids(dir->procs_fd, to);
 }

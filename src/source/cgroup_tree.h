@@ -16,7 +16,9 @@
 /* One directory. Its owner may hang something on it. */
 struct cgroup_dir {
     struct cgroup_dir *parent, *first_child, *next_sibling;
-    struct cgroup_match match;
+    const struct cgroup_row *row; /* as in the match that `entered` was told */
+    enum cgroup_level level;
+    uint32_t uid;
     int procs_fd; /* cgroup.procs, kept open; -1: not of a level that has processes, or no
                    * descriptor was left: cgroup_dir_pids knows what to do */
     void *owner;  /* the tree's user's own */
@@ -33,7 +35,8 @@ struct cgroup_dir {
 
 /* Any of these may be NULL. They must not call what changes the tree. */
 struct cgroup_tree_events {
-    void (*entered)(void *ctx, struct cgroup_dir *dir); /* parents first; job levels and deeper */
+    /* parents first; job levels and deeper */
+    void (*entered)(void *ctx, struct cgroup_dir *dir, const struct cgroup_match *match);
     void (*left)(void *ctx, struct cgroup_dir *dir); /* children first; dir is freed afterwards */
     void (*changed)(void *ctx, struct cgroup_dir *dir); /* v2: CGROUP_STEP_USER has become empty or
                                                          * is no longer */

@@ -59,9 +59,10 @@ static void tell(char sign, const struct cgroup_dir *dir)
     buf_byte(&told, '\n');
 }
 
-static void entered(void *ctx, struct cgroup_dir *dir)
+static void entered(void *ctx, struct cgroup_dir *dir, const struct cgroup_match *match)
 {
     (void)ctx;
+    (void)match;
     tell('+', dir);
 }
 
@@ -142,11 +143,12 @@ static struct cgroup_tree_stats stats(void)
 static struct cgroup_dir *found;
 static const char *sought;
 
-static void note(void *ctx, struct cgroup_dir *dir)
+static void note(void *ctx, struct cgroup_dir *dir, const struct cgroup_match *match)
 {
     struct buf path;
 
     (void)ctx;
+    (void)match;
     buf_init(&path, 1000);
     cgroup_dir_path(dir, &path);
     if (str_eq(buf_str(&path), str_of(sought)))
