@@ -5,6 +5,7 @@
 
 #include "agent/names.h"
 #include "agent/processes.h"
+#include "agent/profiles.h"
 #include "agent/sampler.h"
 #include "base/list.h"
 #include "source/cgroup.h"
@@ -97,8 +98,9 @@ struct agent {
     struct proc *proc;
     struct proc_files *files;
     struct processes *processes;
-    struct exits *exits; /* NULL: the kernel does not tell */
-    struct list jobs;    /* in the order in which they were seen */
+    struct exits *exits;       /* NULL: the kernel does not tell */
+    struct profiles *profiles; /* NULL: nobody is heard */
+    struct list jobs;          /* in the order in which they were seen */
     size_t n_jobs, n_ended;
     struct pid_list pids; /* room for one step's */
     uint32_t round;
@@ -112,7 +114,14 @@ struct agent {
 };
 
 /* What an epoll event is about: the kind in the upper half, a process id in the lower. */
-enum agent_event { EVENT_STOP = 1, EVENT_TREE, EVENT_EXITS, EVENT_STEPD, EVENT_LEADER };
+enum agent_event {
+    EVENT_STOP = 1,
+    EVENT_TREE,
+    EVENT_EXITS,
+    EVENT_STEPD,
+    EVENT_LEADER,
+    EVENT_PROFILE
+};
 
 /* jobs.c: jobs and steps come and go. */
 extern const struct cgroup_tree_events agent_tree_events; /* ctx is the agent; copied */

@@ -2,6 +2,7 @@
 /* Whose job it is: the directory says, and the slurmstepd, which runs as root. What a job can
  * write, its environment, only ever adds what is marked as its own claim: account, GPUs, cores. */
 #include "agent/agent.h"
+#include "agent/sweeper.h"
 
 #include "base/arena.h"
 #include "base/num.h"
@@ -134,6 +135,8 @@ static bool attach(struct agent *agent, struct agent_step *step, const struct st
     job->is_proven = true;
     if (job->dir)
         agent->is_by_stepd = false;
+    if (agent->config.sweeper)
+        sweeper_watch(agent->config.sweeper, stepd);
     add_past(agent, step, stepd->pid, stepd->start_ticks);
     if (stepd->start_ticks + YOUNG_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK) > exits_now_ticks())
         agent_look_soon(agent, job);
@@ -365,6 +368,18 @@ static bool has_step_beside(const struct agent_job *job, const struct agent_step
     return false;
 }
 
+/* Its last words may still wait to be heard. */
+static void end_profile(struct agent *agent, const struct agent_step *step)
+{
+    const struct job_use *job = &step->job->use;
+
+    if (!agent->profiles)
+        return;
+    profiles_hear(agent->profiles, agent->now);
+    profiles_stepd_ended(agent->profiles, job->id, step->use.id, job->node,
+                         strcmp(job->node, agent->config.host) == 0);
+}
+
 void agent_stepd_ended(struct agent *agent, pid_t pid)
 {
     struct process *process = processes_find(agent->processes, pid);
@@ -375,6 +390,7 @@ void agent_stepd_ended(struct agent *agent, pid_t pid)
         return;
     step = process->step;
     job = step->job;
+    end_profile(agent, step);
     agent_forget_process(agent, process);
     if (!step->dir) {
         agent_sum_up(agent, job);

@@ -374,6 +374,10 @@ static void handle(struct sampler *sampler, uint64_t what)
     case EVENT_LEADER:
         leader_ended(sampler, pid);
         break;
+    case EVENT_PROFILE:
+        if (profiles_hear(agent->profiles, agent->now))
+            want_publish(sampler);
+        break;
     case EVENT_STOP:
         break;
     }
@@ -390,6 +394,9 @@ static void do_what_is_due(struct sampler *sampler)
         sampler->drained_at = agent->now;
     }
     look_at_young_jobs(sampler);
+    if (agent->profiles && agent->now >= profiles_due(agent->profiles) &&
+        profiles_expire(agent->profiles, agent->now, agent->tuning.linger_ns))
+        want_publish(sampler);
     if (agent->now >= sampler->tick_at) {
         tick(sampler);
         sampler->tick_at = next_tick(sampler);
@@ -404,6 +411,8 @@ static int64_t next_due(struct sampler *sampler)
 
     due = sampler->drain_at < due ? sampler->drain_at : due;
     due = sampler->publish_at < due ? sampler->publish_at : due;
+    if (sampler->agent.profiles && profiles_due(sampler->agent.profiles) < due)
+        due = profiles_due(sampler->agent.profiles);
     for (struct link *link = list_first(&sampler->agent.jobs); link;
          link = list_next(&sampler->agent.jobs, link)) {
         int64_t look = PART_OF(link, struct agent_job, link)->look_ns;
@@ -468,6 +477,7 @@ static void free_sampler(struct sampler *sampler)
     free_jobs(agent);
     cgroup_tree_free(agent->tree);
     exits_free(agent->exits);
+    profiles_free(agent->profiles);
     processes_free(agent->processes);
     proc_files_free(agent->files);
     proc_close(agent->proc);
@@ -484,6 +494,31 @@ static void free_sampler(struct sampler *sampler)
     }
     pthread_mutex_destroy(&sampler->lock);
     free(sampler);
+}
+
+/* Nothing else depends on it: without one the agent does all the rest. */
+static void open_profiles(struct agent *agent)
+{
+    struct epoll_event wish = { .events = EPOLLIN, .data.u64 = (uint64_t)EVENT_PROFILE << 32 };
+    const char *path = agent->config.profile_socket;
+    struct profile_socket *socket;
+    struct err err;
+    int code;
+
+    if (!path)
+        return;
+    code = profile_socket_open(path, agent->config.slurmd_uid, &socket, &err);
+    if (code == -ENOENT)
+        LOG(agent->config.log, LOG_INFO, "the profile plugin is not heard",
+            LOG_STR("error", err.text),
+            LOG_STR("hint", "the directory is missing: the systemd unit makes it"));
+    else if (code < 0)
+        LOG(agent->config.log, LOG_WARN, "the profile plugin is not heard",
+            LOG_STR("error", err.text));
+    if (code < 0)
+        return;
+    agent->profiles = profiles_new(socket);
+    epoll_ctl(agent->epoll, EPOLL_CTL_ADD, profile_socket_fd(socket), &wish);
 }
 
 static int open_all(struct sampler *sampler, struct err *err)
@@ -508,6 +543,7 @@ static int open_all(struct sampler *sampler, struct err *err)
     agent->may_read = proc_sight(agent->proc) == PROC_READS_ALL;
     agent->files = proc_files_new(agent->config.scratch);
     agent->processes = processes_new(agent->config.max_processes);
+    open_profiles(agent);
     agent->is_recorded = statfs(agent->config.proc, &proc) == 0 && proc.f_type != PROC_SUPER_MAGIC;
     if (agent->is_recorded)
         return 0;

@@ -11,6 +11,7 @@
 #include "source/gpus.h"
 
 struct pattern;
+struct sweeper;
 
 /* What can be changed while it runs. */
 struct sampler_tuning {
@@ -28,11 +29,13 @@ struct sampler_config {
     const struct cgroup_rows *rows;
     const struct pattern *scratch; /* NULL: nobody asks for it */
     uint32_t slurmd_uid;           /* 0 nearly everywhere */
+    const char *profile_socket;    /* where the profile plugin is heard; NULL: nowhere */
     size_t max_jobs, max_processes;
     struct users *users;
     struct gpus *gpus; /* NULL: none */
     struct bulletin_board *board;
-    struct pusher *pusher; /* NULL: nothing is pushed */
+    struct pusher *pusher;   /* NULL: nothing is pushed */
+    struct sweeper *sweeper; /* NULL: nothing is deleted on a Pushgateway */
     const struct clock *clock;
     struct log *log;
 };

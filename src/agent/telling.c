@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/telling.h"
 
+#include <inttypes.h>
+
 enum { PUSH_BYTES = 64 << 20 };
 
 /* A format that nobody has asked for so long is no longer made. */
@@ -15,6 +17,7 @@ void telling_free(struct telling *telling)
 {
     gpu_look_unref(telling->gpus);
     free(telling->view);
+    free(telling->profiles);
     map_free(&telling->nodes);
     arena_clear(&telling->nodes_arena);
 }
@@ -35,6 +38,42 @@ static size_t view_jobs(struct telling *telling, struct agent *agent, const char
         agent_show_names(agent, job);
         if (agent->needs & (USAGE_STEPS | USAGE_TASKS))
             agent_show_steps(job, agent->mounts.has_local_events);
+    }
+    return n;
+}
+
+/* Whether a job is of a user who is to be told of, as far as anybody knows. */
+static bool may_tell_of(const struct agent *agent, const struct profile_id *id)
+{
+    char job_id[USAGE_ID];
+    bool is_known = false;
+
+    if (!agent->tuning.n_skipped)
+        return true;
+    snprintf(job_id, sizeof(job_id), "%" PRIu32, id->job_id);
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
+        const struct agent_job *job = PART_OF(link, struct agent_job, link);
+
+        if (strcmp(job->use.id, job_id) != 0)
+            continue;
+        if (job->is_skipped || job->use.uid == MODEL_UNKNOWN_U32)
+            return false;
+        is_known = true;
+    }
+    return is_known;
+}
+
+static size_t view_profiles(struct telling *telling, const struct agent *agent)
+{
+    const struct profile_use *use = NULL;
+    size_t n = 0;
+
+    while (agent->profiles && (use = profiles_next(agent->profiles, use))) {
+        if (!may_tell_of(agent, &use->id))
+            continue;
+        telling->profiles =
+            heap_grow(telling->profiles, n, &telling->n_profiles_room, sizeof(*telling->profiles));
+        telling->profiles[n++] = use;
     }
     return n;
 }
@@ -62,6 +101,8 @@ static void count_own(struct agent *agent)
             agent->use.open_files += cgroup_files(job->cgroup);
     }
     agent->use.open_files += tree.files;
+    if (agent->profiles)
+        profiles_count(agent->profiles, &agent->use);
 }
 
 /* The first look may take a while. */
@@ -97,11 +138,15 @@ void telling_publish(struct telling *telling, struct agent *agent)
 
     count_own(agent);
     usage = make_usage(telling, agent, NULL);
+    usage.n_profiles = view_profiles(telling, agent);
+    usage.profiles = telling->profiles;
     bulletin_board_put(agent->config.board,
                        bulletin_new(&agent->tuning.publish, &usage,
                                     formats ? formats : 1u << METRIC_TEXT, ++telling->serial));
 }
 
+/* Without profiles: the plugin itself can push, and labels job and instance would be the group's.
+ */
 static void push_node(struct telling *telling, struct agent *agent, const char *node)
 {
     const struct usage usage = make_usage(telling, agent, node);

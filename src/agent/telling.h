@@ -14,6 +14,8 @@ struct telling {
     uint64_t serial;
     struct job_use **view;
     size_t n_view_room;
+    const struct profile_use **profiles;
+    size_t n_profiles_room;
     struct gpu_look *gpus; /* NULL: none yet, or stale */
     bool has_said_gpus_down, has_said_gpus_partly;
     bool has_said_unreadable;

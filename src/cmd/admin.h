@@ -7,7 +7,9 @@
 #include <signal.h>
 
 int admin_doctor(int argc, char **argv);
+int admin_plugin_check(int argc, char **argv);
 int admin_record(int argc, char **argv);
+int admin_sweep_pushgateway(int argc, char **argv);
 
 /* Blocks the signals that end a command, but for those that whoever started us ignores (nohup), and
  * SIGUSR1, by which the thread that does the work says that it is done. *ret are all of them. */

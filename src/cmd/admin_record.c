@@ -347,7 +347,7 @@ static int record_with(const struct settings *settings, const char *path, struct
 
 int admin_record(int argc, char **argv)
 {
-    struct settings settings;
+    struct settings settings = { 0 };
     struct arena arena = { 0 };
     struct err err = { 0 };
     char **rest;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde agent: what each job on this node is doing, for Prometheus. */
+#include "agent/sweeper.h"
 #include "cmd/agent_settings.h"
 
 #include "base/privileges.h"
@@ -23,6 +24,7 @@ static const struct privilege privileges[] = {
 
 static const int64_t blacklist_retry_seconds = 60; /* while it has names that nobody knows */
 static const int64_t longest_goodbye_ns = 3 * NS_PER_SEC;
+static const int64_t sweep_round_ns = 10 * NS_PER_SEC;
 
 enum { PUSH_BYTES = 64 << 20 };
 
@@ -41,7 +43,8 @@ struct agent {
     struct cgroup_rows *rows;
     struct pattern *scratch; /* NULL: nobody asks for it */
     struct gpus *gpus;
-    struct pusher *_Atomic pusher; /* NULL: nothing is pushed, or not yet */
+    struct pusher *_Atomic pusher;   /* NULL: nothing is pushed, or not yet */
+    struct sweeper *_Atomic sweeper; /* likewise */
     struct sampler *sampler;
     pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
 };
@@ -145,9 +148,9 @@ static void serve(struct agent *agent, const sigset_t *signals)
     }
 }
 
-static void tell_pushes(void *ctx, struct agent_self *to)
+static void tell_pushes(const struct agent *agent, struct agent_self *to)
 {
-    struct pusher *pusher = ((struct agent *)ctx)->pusher;
+    struct pusher *pusher = agent->pusher;
     struct push_stats stats;
 
     if (!pusher)
@@ -161,6 +164,25 @@ static void tell_pushes(void *ctx, struct agent_self *to)
     to->push_is_up = stats.is_up;
     to->push_seconds = stats.last_seconds;
     to->push_success_wall_ns = stats.last_success_wall_ns;
+}
+
+static void tell_sweeps(const struct agent *agent, struct agent_self *to)
+{
+    struct sweeper *sweeper = agent->sweeper;
+    struct sweeper_stats stats;
+
+    if (!sweeper)
+        return;
+    sweeper_stats(sweeper, &stats);
+    to->is_sweeping = true;
+    to->swept_groups = stats.swept;
+    to->sweep_failures = stats.failures;
+}
+
+static void tell_gateways(void *ctx, struct agent_self *to)
+{
+    tell_pushes(ctx, to);
+    tell_sweeps(ctx, to);
 }
 
 static int start_pusher(struct agent *agent, struct err *err)
@@ -188,6 +210,31 @@ static int start_pusher(struct agent *agent, struct err *err)
     return 0;
 }
 
+static int start_sweeper(struct agent *agent, struct err *err)
+{
+    const struct agent_settings *settings = &agent->first;
+    const struct sweeper_config config = {
+        .url = settings->profile_gateway.p,
+        .password_file = text_or_null(settings->profile_password_file),
+        .ca_file = text_or_null(settings->push.ca_file),
+        .proc = settings->procfs.p,
+        .host = settings->node_name,
+        .slurmd_uid = settings->slurmd_uid,
+        .timeout_ns = settings->push.timeout_ns,
+        .round_ns = sweep_round_ns,
+        .clock = &clock_real,
+        .log = agent->log,
+    };
+    struct sweeper *sweeper;
+
+    if (!settings->profile_gateway.n)
+        return 0;
+    if (sweeper_start(&config, &sweeper, err) < 0)
+        return err_prefix(err, "--profile.pushgateway");
+    agent->sweeper = sweeper;
+    return 0;
+}
+
 static int read_layouts(struct agent *agent, struct err *err)
 {
     const struct option_list *layouts = &agent->first.layouts;
@@ -207,7 +254,7 @@ static int start_server(struct agent *agent, struct err *err)
         .board = agent->board,
         .clock = &clock_real,
         .reload = reload,
-        .tell_pushes = tell_pushes,
+        .tell_pushes = tell_gateways,
         .ctx = agent,
     };
     const struct bulletins_tuning tuning = agent_settings_serving(&agent->first);
@@ -243,12 +290,14 @@ static int start_sampler(struct agent *agent, struct err *err)
         .rows = agent->rows,
         .scratch = agent->scratch,
         .slurmd_uid = agent->first.slurmd_uid,
+        .profile_socket = text_or_null(agent->first.profile_socket),
         .max_jobs = agent->first.max_jobs,
         .max_processes = agent->first.max_processes,
         .users = agent->users,
         .gpus = agent->gpus,
         .board = agent->board,
         .pusher = agent->pusher,
+        .sweeper = agent->sweeper,
         .clock = clock_of_environment(),
         .log = agent->log,
     };
@@ -278,6 +327,8 @@ static int start(struct agent *agent, struct err *err)
     if (code == 0)
         code = start_pusher(agent, err);
     if (code == 0)
+        code = start_sweeper(agent, err);
+    if (code == 0)
         code = start_gpus(agent, err);
     if (code == 0)
         code = start_sampler(agent, err);
@@ -290,6 +341,7 @@ static void stop(struct agent *agent)
 {
     http_stop(agent->server);
     sampler_stop(agent->sampler);
+    sweeper_stop(agent->sweeper);
     pusher_stop(agent->pusher, longest_goodbye_ns);
     gpus_stop(agent->gpus);
     bulletins_free(agent->bulletins);

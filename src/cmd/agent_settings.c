@@ -42,6 +42,17 @@ static const struct option sample_options[] = {
     { "slurmd.user", OPTION_STRING, SETTING(slurmd_user), "USER", "root", NULL, NULL, "Node",
       "The user that slurmd and slurmstepd run as (SlurmdUser of slurm.conf): a process of anybody "
       "else is never taken for one." },
+    { "profile.socket", OPTION_STRING, SETTING(profile_socket), "PATH", "/run/sonde/profile.sock",
+      NULL, NULL, "Node",
+      "Where Slurm's profile plugin tells of its steps (ProfilePrometheusAgent in "
+      "acct_gather.conf). The directory must be there; empty: it is not heard." },
+    { "profile.pushgateway", OPTION_STRING, SETTING(profile_gateway), "URL", NULL, NULL, NULL,
+      "Node",
+      "The Pushgateway that the profile plugin pushes to (ProfilePrometheusHost), if it does: "
+      "groups of this node's steps that are over are deleted there, also those of a slurmstepd "
+      "that was killed. With --push.ca-file and --push.timeout." },
+    { "profile.password-file", OPTION_STRING, SETTING(profile_password_file), "FILE", NULL, NULL,
+      NULL, "Node", "The password of the user in --profile.pushgateway." },
     { "cgroup.layout", OPTION_LIST, SETTING(layouts), "NAME=v2:PATH", NULL, NULL, NULL, "Node",
       "Where another scheduler keeps the cgroups of its jobs, v1 or v2, below the mount point: "
       "\"pbs=v2:pbs_jobs.service/jobid/{job}\"." },
@@ -248,6 +259,9 @@ static const struct {
     { "scratch.pattern", SETTING(scratch) },
     { "node.name", SETTING(node) },
     { "slurmd.user", SETTING(slurmd_user) },
+    { "profile.socket", SETTING(profile_socket) },
+    { "profile.pushgateway", SETTING(profile_gateway) },
+    { "profile.password-file", SETTING(profile_password_file) },
     { "gpu.nvml", SETTING(nvml) },
     { "path.procfs", SETTING(procfs) },
     { "path.sysfs", SETTING(sysfs) },

@@ -13,6 +13,7 @@ struct agent_settings {
     int64_t tick_ns, linger_ns;
     uint64_t max_names, max_jobs, max_processes;
     struct str scratch, blacklist, slurmd_user, node, nvml, procfs, sysfs, user;
+    struct str profile_socket, profile_gateway, profile_password_file;
     struct option_list layouts;
     struct {
         struct str url, job, password_file, ca_file;

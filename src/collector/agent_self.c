@@ -27,6 +27,10 @@ enum {
     MAY_READ,
     HAS_CGROUPS,
     GPU_UP,
+    PROFILE_MESSAGES,
+    PROFILE_REFUSED,
+    PROFILE_STEPS,
+    PROFILE_VALUES,
     PUSHES,
     PUSH_FAILURES,
     PUSHES_REPLACED,
@@ -34,6 +38,8 @@ enum {
     PUSH_UP,
     PUSH_DURATION,
     PUSH_SUCCESS,
+    SWEPT,
+    SWEEP_FAILURES,
     PROGRAM,
 };
 
@@ -136,6 +142,25 @@ const struct family agent_self_families[] = {
                  METRIC_GAUGE,
                  "1 if the GPU driver answers, else 0; absent without one.",
                  { NULL } },
+    [PROFILE_MESSAGES] = { "sonde_agent_profile_messages_total",
+                           METRIC_COUNTER,
+                           "Messages that came to the socket of the profile plugin.",
+                           { NULL } },
+    [PROFILE_REFUSED] = { "sonde_agent_profile_refused_total",
+                          METRIC_COUNTER,
+                          "Those of them that were refused, by reason: sender (neither root nor "
+                          "slurmd's user), garbled, version (of a newer plugin), full (past a "
+                          "ceiling, also in part).",
+                          { "reason" } },
+    [PROFILE_STEPS] = { "sonde_agent_profile_steps",
+                        METRIC_GAUGE,
+                        "Steps of which the profile plugin has told, ended ones included for as "
+                        "long as --job.linger.",
+                        { NULL } },
+    [PROFILE_VALUES] = { "sonde_agent_profile_values",
+                         METRIC_GAUGE,
+                         "Numbers that are kept of them.",
+                         { NULL } },
     [PUSHES] = { "sonde_agent_pushes_total",
                  METRIC_COUNTER,
                  "Requests that the Pushgateway took.",
@@ -165,6 +190,15 @@ const struct family agent_self_families[] = {
                        METRIC_GAUGE,
                        "When the Pushgateway last took a request.",
                        { NULL } },
+    [SWEPT] = { "sonde_agent_profile_swept_groups_total",
+                METRIC_COUNTER,
+                "Groups of steps that are over that were deleted on the Pushgateway of the profile "
+                "plugin, those included that it had deleted itself.",
+                { NULL } },
+    [SWEEP_FAILURES] = { "sonde_agent_profile_sweep_failures_total",
+                         METRIC_COUNTER,
+                         "Requests for that which the Pushgateway did not take.",
+                         { NULL } },
 #include "collector/program.inc"
 };
 
@@ -230,6 +264,26 @@ static void collect_sampler(const struct agent_use *use, struct metric_writer *w
     metric_u64(writer, NULL, use->has_cgroups);
 }
 
+static void collect_profiles(const struct agent_use *use, struct metric_writer *writer)
+{
+    static const struct str reasons[PROFILE_REFUSALS] = {
+        [PROFILE_FOREIGN] = STR_INIT("sender"),
+        [PROFILE_GARBLED] = STR_INIT("garbled"),
+        [PROFILE_NEWER] = STR_INIT("version"),
+        [PROFILE_FULL] = STR_INIT("full"),
+    };
+
+    metric_begin(writer, PROFILE_MESSAGES);
+    metric_u64(writer, NULL, use->profile_messages);
+    metric_begin(writer, PROFILE_REFUSED);
+    for (size_t i = 0; i < PROFILE_REFUSALS; i++)
+        metric_u64(writer, METRIC_VALUES(reasons[i]), use->profile_refused[i]);
+    metric_begin(writer, PROFILE_STEPS);
+    metric_u64(writer, NULL, use->profile_steps);
+    metric_begin(writer, PROFILE_VALUES);
+    metric_u64(writer, NULL, use->profile_values);
+}
+
 static void collect_pushes(const struct agent_self *self, struct metric_writer *writer)
 {
     metric_begin(writer, PUSHES);
@@ -257,8 +311,16 @@ void agent_self_collect(const struct agent_self *self, struct metric_writer *wri
         metric_begin(writer, GPU_UP);
         if (self->bulletin->gpu_up >= 0)
             metric_u64(writer, NULL, self->bulletin->gpu_up > 0);
+        if (self->bulletin->agent.hears_profiles)
+            collect_profiles(&self->bulletin->agent, writer);
     }
     if (self->is_pushing)
         collect_pushes(self, writer);
+    if (self->is_sweeping) {
+        metric_begin(writer, SWEPT);
+        metric_u64(writer, NULL, self->swept_groups);
+        metric_begin(writer, SWEEP_FAILURES);
+        metric_u64(writer, NULL, self->sweep_failures);
+    }
     program_collect(&self->program, writer, PROGRAM);
 }

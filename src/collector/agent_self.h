@@ -17,6 +17,8 @@ struct agent_self {
     bool push_is_up;
     double push_seconds;
     int64_t push_success_wall_ns; /* 0: never */
+    bool is_sweeping;             /* likewise */
+    uint64_t swept_groups, sweep_failures;
     struct program program;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/users.h"
 #include "model/job.h"
+#include "model/profile.h"
 
 enum {
     USAGE_ID = 32, /* bytes of a job's id, a step's or a node's name, with the NUL */
@@ -146,6 +147,52 @@ struct job_use {
     size_t n_steps;
 };
 
+/* The step of a job on a node, as its slurmstepd calls it. */
+struct profile_id {
+    uint32_t job_id;
+    char step[24]; /* "batch", "extern", "interactive", or its number */
+    char node[256];
+};
+
+/* What else it says of the step; "": nothing. */
+struct profile_labels {
+    char user[64];
+    char account[128], partition[64]; /* from the job's environment: a claim */
+    char cluster[64];
+};
+
+struct profile_value {
+    const struct profile_metric *metric;
+    char *sensor; /* NULL: has none */
+    double value;
+};
+
+/* What is told of a task, or under one of the kinds of things that the node has. */
+struct profile_dataset {
+    enum profile_kind kind;
+    uint32_t task; /* of PROFILE_OF_TASK */
+    uint32_t n_values;
+    struct profile_value *values;
+};
+
+/* What Slurm's profiling says of a step. */
+struct profile_use {
+    struct profile_id id;
+    struct profile_labels labels;
+    bool has_ended; /* these are its last counters, as job_use.has_ended */
+    struct profile_dataset *datasets;
+    size_t n_datasets;
+};
+
+/* Why a message of the profile plugin was not taken. */
+enum profile_refusal {
+    PROFILE_FOREIGN, /* sent by a user who is neither root nor slurmd's */
+    PROFILE_GARBLED,
+    PROFILE_NEWER, /* of another version of the format */
+    PROFILE_FULL,  /* past a ceiling, in part or as a whole */
+    PROFILE_REFUSALS,
+};
+
 /* What the agent says of itself. */
 struct agent_use {
     uint64_t ticks, events;  /* samples taken at a tick, and because something happened */
@@ -161,6 +208,9 @@ struct agent_use {
     uint64_t exits, exits_lost, exits_unattributed;
     bool may_read_processes; /* /proc/PID/io and fd of others can be read */
     bool has_cgroups;
+    bool hears_profiles; /* the plugin's messages; otherwise the next ones mean nothing */
+    uint64_t profile_messages, profile_refused[PROFILE_REFUSALS];
+    uint64_t profile_steps, profile_values; /* kept */
     int64_t sampled_wall_ns, sampled_mono_ns;
 };
 
@@ -171,6 +221,8 @@ struct usage {
     size_t n_gpus;
     int gpu_up;       /* 1: the driver answers; 0: it does not; -1: there is none */
     const char *host; /* short host name */
+    const struct profile_use *const *profiles;
+    size_t n_profiles;
     struct agent_use agent;
 };
 

@@ -4,20 +4,10 @@
 #include "push/pushgateway.h"
 
 #include "base/arena.h"
-#include "base/base64.h"
-#include "base/fetch.h"
-#include "base/quote.h"
 #include "base/thread.h"
+#include "push/gateway.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-
-enum {
-    LONGEST_BASE = 1024,     /* of a URL, before /metrics */
-    LONGEST_PASSWORD = 1024, /* bytes of the file */
-    LONGEST_WORDS = 300,     /* of a refusal, in the log */
-    MOST_ANSWER = 1 << 20,
-};
 
 static const char content_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -34,10 +24,9 @@ struct group {
 };
 
 struct pusher {
-    struct push_config config; /* its texts are copies */
-    struct fetch_base base;
+    struct push_config config; /* without its texts, which need not last */
+    struct gateway gateway;
     char *prefix; /* of the groups' URLs */
-    struct fetch_line *line;
     pthread_t thread;
 
     pthread_mutex_t lock; /* for all that follows */
@@ -58,168 +47,22 @@ static void text_clear(struct text *text)
     *text = (struct text){ 0 };
 }
 
-/* A label value that is not UTF-8 makes a Pushgateway refuse the pushes of all others. */
-static void put_utf8(struct buf *to, struct str s)
-{
-    while (s.n) {
-        size_t length = str_utf8_len(s);
-
-        buf_put(to, length ? str_head(s, length) : STR("\xef\xbf\xbd"));
-        s = str_skip(s, length ? length : 1);
-    }
-}
-
-/* Not "." or "..", which are taken out of paths on the way. */
-static bool is_plain_in_path(struct str s)
-{
-    size_t n_dots = 0;
-
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-        if (!is_letter && c != '-' && c != '_' && c != '.')
-            return false;
-        n_dots += c == '.';
-    }
-    return n_dots < s.n;
-}
-
-/* "/NAME/VALUE", or "/NAME@base64/BASE64" for what cannot stand in a path: a slash is not taken
- * even as %2F, and an empty value is a single "=". */
-static void put_label(struct buf *to, const char *name, struct str value)
-{
-    struct buf utf8;
-
-    if (is_plain_in_path(value)) {
-        buf_printf(to, "/%s/%.*s", name, STR_ARG(value));
-        return;
-    }
-    buf_init(&utf8, 3 * value.n);
-    put_utf8(&utf8, value);
-    buf_printf(to, "/%s@base64/", name);
-    base64_put_web(to, buf_str(&utf8));
-    if (!value.n)
-        buf_byte(to, '=');
-    buf_free(&utf8);
-}
-
 static char *url_of(const char *base, const char *path, const char *label, const char *value)
 {
     struct buf url;
 
     buf_init(&url, strlen(base) + 4 * strlen(value) + 100);
     buf_printf(&url, "%s%s", base, path);
-    put_label(&url, label, str_of(value));
+    gateway_put_label(&url, label, str_of(value));
     return url.p;
 }
 
-/* Ended by a NUL, without the line's end. */
-static int read_password(const char *path, char ret[LONGEST_PASSWORD + 1], struct err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, LONGEST_PASSWORD + 1);
-    int number = errno;
-
-    if (fd >= 0)
-        close(fd);
-    if (n < 0)
-        return err_set(err, number, "cannot read the password file %s: %s",
-                       quote(str_of(path)).text, err_words(number));
-    while (n && (ret[n - 1] == '\n' || ret[n - 1] == '\r'))
-        n--;
-    if (!n || n > LONGEST_PASSWORD || memchr(ret, '\0', (size_t)n) || memchr(ret, '\n', (size_t)n))
-        return err_set(err, EINVAL, "the password file %s holds no password: one line is expected",
-                       quote(str_of(path)).text);
-    ret[n] = '\0';
-    return 0;
-}
-
-/* The first words of an answer, for whoever reads the log. */
-struct words {
-    char text[LONGEST_WORDS];
-    size_t n;
-};
-
-static int keep_words(void *ctx, struct str piece, struct err *err)
-{
-    struct words *words = ctx;
-
-    (void)err;
-    piece = str_head(piece, sizeof(words->text) - words->n);
-    memcpy(words->text + words->n, piece.p, piece.n);
-    words->n += piece.n;
-    return 0;
-}
-
-/* 0 when there was an answer. */
-static int request(struct pusher *pusher, struct fetch *fetch, struct words *ret_words,
-                   long *ret_status, struct err *err)
-{
-    char password[LONGEST_PASSWORD + 1];
-    struct fetch_result result;
-    int code = 0;
-
-    *ret_words = (struct words){ .n = 0 };
-    if (pusher->config.password_file)
-        code = read_password(pusher->config.password_file, password, err);
-    if (code < 0)
-        return code;
-    fetch->user = pusher->base.user;
-    fetch->password = pusher->config.password_file ? password : pusher->base.password;
-    fetch->ca_file = pusher->config.ca_file;
-    fetch->max_answer = MOST_ANSWER;
-    fetch->line = pusher->line;
-    fetch->sink = keep_words;
-    fetch->ctx = ret_words;
-    code = fetch_run(fetch, &result, err);
-    explicit_bzero(password, sizeof(password));
-    if (code == 0)
-        *ret_status = result.status;
-    return code;
-}
-
-static const struct status {
-    long status;
-    bool is_passing; /* the same text may be taken later */
-    const char *advice;
-} statuses[] = {
-    { 400, false, "it finds what was pushed wrong, or at odds with what others have pushed" },
-    { 401, false, "are the user and the password right?" },
-    { 403, false, "is this user allowed to push?" },
-    { 404, false, "is the path right, and a Pushgateway there?" },
-    { 405, false, "is the path right, and a Pushgateway there?" },
-    { 408, true, "is it slow, or the network?" },
-    { 413, true, "what takes the requests there must take larger ones" },
-    { 429, true, "it has too much to do" },
-    { 507, true, "it is full" },
-};
-
-static struct status judge(long number)
-{
-    for (size_t i = 0; i < COUNT(statuses); i++)
-        if (statuses[i].status == number)
-            return statuses[i];
-    return (struct status){ number, number >= 500, "see its log" };
-}
-
 enum outcome {
-    PUSH_TAKEN,
-    PUSH_REFUSED, /* and would be again */
-    PUSH_FAILED,  /* and may be taken later */
+    PUSH_TAKEN = GATEWAY_TAKEN,
+    PUSH_REFUSED = GATEWAY_REFUSED,
+    PUSH_FAILED = GATEWAY_FAILED,
     PUSH_CANCELLED,
 };
-
-static enum outcome judge_answer(const struct pusher *pusher, long number, struct err *err)
-{
-    struct status status = judge(number);
-
-    if (number / 100 == 2)
-        return PUSH_TAKEN;
-    err_set(err, EREMOTEIO, "%s answered with status %ld; %s", pusher->base.origin, number,
-            status.advice);
-    return status.is_passing ? PUSH_FAILED : PUSH_REFUSED;
-}
 
 static int64_t ms_of(int64_t ns)
 {
@@ -227,7 +70,7 @@ static int64_t ms_of(int64_t ns)
 }
 
 static enum outcome send_text(struct pusher *pusher, const char *url, const struct text *text,
-                              struct words *ret_words, struct err *err)
+                              struct gateway_words *ret_words, struct err *err)
 {
     struct fetch fetch = {
         .url = url,
@@ -238,11 +81,11 @@ static enum outcome send_text(struct pusher *pusher, const char *url, const stru
         .cancelled = &pusher->is_cancelled,
     };
     long status = 0;
-    int code = request(pusher, &fetch, ret_words, &status, err);
+    int code = gateway_request(&pusher->gateway, &fetch, ret_words, &status, err);
 
     if (code == -ECANCELED)
         return PUSH_CANCELLED;
-    return code < 0 ? PUSH_FAILED : judge_answer(pusher, status, err);
+    return code < 0 ? PUSH_FAILED : (enum outcome)gateway_judge(&pusher->gateway, status, err);
 }
 
 /* Twice as long after each failure, and up to a quarter shorter, so that the nodes of a cluster do
@@ -300,7 +143,7 @@ static bool settle(struct pusher *pusher, struct group *group, enum outcome outc
 }
 
 static void tell(const struct pusher *pusher, const struct group *group, enum outcome outcome,
-                 const struct err *err, const struct words *words)
+                 const struct err *err, const struct gateway_words *words)
 {
     const struct log_field fields[] = {
         LOG_STR("instance", group->instance),
@@ -321,7 +164,7 @@ static void push(struct pusher *pusher, struct group *group)
 {
     const struct clock *clock = pusher->config.clock;
     struct text text = group->waiting;
-    struct words words;
+    struct gateway_words words;
     struct err err = { 0 };
     enum outcome outcome;
     int64_t begin_ns;
@@ -386,11 +229,11 @@ static int delete_group(struct pusher *pusher, const char *url, struct err *err)
         .method = "DELETE",
         .timeout_ms = (left_ns < timeout_ns ? left_ns : timeout_ns) / NS_PER_MS,
     };
-    struct words words;
+    struct gateway_words words;
     long status = 0;
-    int code = request(pusher, &fetch, &words, &status, err);
+    int code = gateway_request(&pusher->gateway, &fetch, &words, &status, err);
 
-    if (code == 0 && judge_answer(pusher, status, err) != PUSH_TAKEN)
+    if (code == 0 && gateway_judge(&pusher->gateway, status, err) != GATEWAY_TAKEN)
         code = -EREMOTEIO;
     return code;
 }
@@ -420,11 +263,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static char *copy_or_null(const char *text)
-{
-    return text ? heap_str(str_of(text)) : NULL;
-}
-
 static struct pusher *pusher_free(struct pusher *pusher)
 {
     for (size_t i = 0; i < pusher->n_groups; i++) {
@@ -432,31 +270,12 @@ static struct pusher *pusher_free(struct pusher *pusher)
         free(pusher->groups[i].url);
         text_clear(&pusher->groups[i].waiting);
     }
-    fetch_line_free(pusher->line);
-    fetch_base_clear(&pusher->base);
+    gateway_close(&pusher->gateway);
     free(pusher->prefix);
-    free((char *)(uintptr_t)pusher->config.password_file);
-    free((char *)(uintptr_t)pusher->config.ca_file);
     pthread_cond_destroy(&pusher->changed);
     pthread_mutex_destroy(&pusher->lock);
     free(pusher);
     return NULL;
-}
-
-static int check_password(const struct pusher *pusher, struct err *err)
-{
-    char password[LONGEST_PASSWORD + 1];
-    int code;
-
-    if (!pusher->config.password_file)
-        return 0;
-    if (!pusher->base.user)
-        return err_set(err, EINVAL,
-                       "there is a password file, but no user in the URL: http://USER@%s…",
-                       strstr(pusher->base.origin, "://") + 3);
-    code = read_password(pusher->config.password_file, password, err);
-    explicit_bzero(password, sizeof(password));
-    return code;
 }
 
 static int prepare(struct pusher *pusher, const struct push_config *config, struct err *err)
@@ -465,18 +284,16 @@ static int prepare(struct pusher *pusher, const struct push_config *config, stru
 
     if (!config->job[0])
         return err_set(err, EINVAL, "a Pushgateway takes no empty job name");
-    if (strlen(config->url) > LONGEST_BASE || strlen(config->job) > PUSH_INSTANCE)
-        return err_set(err, EINVAL, "the URL or the job's name is too long for a Pushgateway");
-    code = fetch_base_of(config->url, &pusher->base, err);
-    if (code == 0)
-        code = check_password(pusher, err);
+    if (strlen(config->job) > PUSH_INSTANCE)
+        return err_set(err, EINVAL, "the job's name is too long for a Pushgateway");
+    code = gateway_open(config->url, config->password_file, config->ca_file, &pusher->gateway, err);
     if (code < 0)
         return code;
-    pusher->prefix = url_of(pusher->base.url, "/metrics", "job", config->job);
+    pusher->prefix = url_of(pusher->gateway.base.url, "/metrics", "job", config->job);
     /* Without TLS a new connection costs little, and one that is kept the Pushgateway some
      * kilobytes for each node. */
-    if (str_starts(str_of(pusher->base.url), STR("https:")))
-        pusher->line = fetch_line_new();
+    if (str_starts(str_of(pusher->gateway.base.url), STR("https:")))
+        pusher->gateway.line = fetch_line_new();
     return 0;
 }
 
@@ -487,8 +304,7 @@ int pusher_start(const struct push_config *config, struct pusher **ret, struct e
 
     pusher->config = *config;
     pusher->config.url = pusher->config.job = NULL;
-    pusher->config.password_file = copy_or_null(config->password_file);
-    pusher->config.ca_file = copy_or_null(config->ca_file);
+    pusher->config.password_file = pusher->config.ca_file = NULL;
     pthread_mutex_init(&pusher->lock, NULL);
     clock_cond_init(&pusher->changed);
     code = prepare(pusher, config, err);

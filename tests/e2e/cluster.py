@@ -12,9 +12,9 @@ from sonde import BUILD, DEADLINE, wait_until
 class Cluster(Slurm):
     """One of its own, with nothing in it; with cgroup v1, or without cgroups."""
 
-    def __init__(self, name="agent", cgroup="v1"):
+    def __init__(self, name="agent", cgroup="v1", suite="bookworm", **options):
         with mock.patch.dict(os.environ, {"SANDBOX_NO_CGROUP": "1"} if cgroup == "none" else {}):
-            super().__init__("bookworm", name, is_seeded=False)
+            super().__init__(suite, name, is_seeded=False, **options)
         if self.env["SANDBOX_CGROUP"] != cgroup:
             self.end()
             raise unittest.SkipTest(f"Slurm has no cgroup {cgroup} here: {self.env['SANDBOX_CGROUP']}")

@@ -3,7 +3,7 @@
 #include "collector/agent_self.h"
 #include "collector/self.h"
 
-static const char *const types[] = { "gauge", "counter", "histogram" };
+static const char *const types[] = { "gauge", "counter", "histogram", "untyped" };
 
 static void print_families(const struct family *families, size_t n)
 {

@@ -50,6 +50,13 @@ static void everything_that_the_sampler_counts_is_told(void **state)
         "sonde_agent_exits_unattributed_total 15\n",
         "sonde_agent_may_read_processes 1\n",
         "sonde_agent_has_cgroups 1\n",
+        "sonde_agent_profile_messages_total 17\n",
+        "sonde_agent_profile_refused_total{reason=\"sender\"} 18\n",
+        "sonde_agent_profile_refused_total{reason=\"garbled\"} 19\n",
+        "sonde_agent_profile_refused_total{reason=\"version\"} 20\n",
+        "sonde_agent_profile_refused_total{reason=\"full\"} 21\n",
+        "sonde_agent_profile_steps 22\n",
+        "sonde_agent_profile_values 23\n",
         "sonde_agent_gpu_up 0\n",
         "sonde_build_info{version=\"" SONDE_VERSION "\"} 1\n",
         "process_cpu_seconds_total 0\n",
@@ -77,6 +84,11 @@ static void everything_that_the_sampler_counts_is_told(void **state)
                    .exits_unattributed = 15,
                    .may_read_processes = true,
                    .has_cgroups = true,
+                   .hears_profiles = true,
+                   .profile_messages = 17,
+                   .profile_refused = { 18, 19, 20, 21 },
+                   .profile_steps = 22,
+                   .profile_values = 23,
                    .sampled_wall_ns = 1794744000 * NS_PER_SEC + NS_PER_SEC / 2,
                    .sampled_mono_ns = 10 * NS_PER_SEC },
     };
@@ -116,6 +128,7 @@ static void what_is_not_known_is_absent(void **state)
     assert_true(has(&text, "sonde_agent_up 0\n"));
     assert_true(has(&text, "sonde_agent_sample_age_seconds"));
     assert_false(has(&text, "sonde_agent_gpu_up"));
+    assert_false(has(&text, "sonde_agent_profile"));
     assert_true(has(&text, "sonde_agent_last_push_timestamp_seconds 5\n"));
     buf_free(&text);
 }

@@ -64,6 +64,8 @@ static void without_flags_it_serves_on_9798_every_15_seconds(void **state)
     assert_string_equal(settings.node_name, host);
     assert_int_equal(settings.slurmd_uid, 0);
     assert_str(settings.push.url, "");
+    assert_str(settings.profile_socket, "/run/sonde/profile.sock");
+    assert_true(is_on("profile"));
     assert_int_equal(settings.skipped.n, 0);
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 300 * NS_PER_SEC);
 }
@@ -154,6 +156,7 @@ static void some_things_cannot_change_under_way(void **state)
         { "--node.name=other", "node.name" },
         { "--slurmd.user=1", "slurmd.user" },
         { "--cgroup.layout=x=v2:x/{job}", "cgroup.layout" },
+        { "--profile.socket=", "profile.socket" },
         { "--gpu.nvml=/x.so", "gpu.nvml" },
         { "--path.procfs=/x", "path.procfs" },
         { "--path.sysfs=/x", "path.sysfs" },

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { JOBS_MAX = 4 };
+enum { JOBS_MAX = 4, METRICS_MAX = 64 };
 
 /* A node, and what its jobs consist of, in view. */
 struct host {
@@ -23,6 +23,10 @@ struct host {
     struct task_use task;
     struct device_use devices[2];
     uint64_t core_ns[4], core_set[1];
+    struct profile_use profile;
+    const struct profile_use *profiles[1];
+    struct profile_dataset datasets[PROFILE_KINDS];
+    struct profile_value values[PROFILE_KINDS][METRICS_MAX];
 };
 
 static struct host *new_host(void)
@@ -34,6 +38,32 @@ static struct host *new_host(void)
     host->usage.gpu_up = -1;
     host->usage.host = "c1";
     return host;
+}
+
+/* A step of which every metric of a profile is told: its number. */
+static void add_profile(struct host *host)
+{
+    struct profile_use *use = &host->profile;
+
+    *use = (struct profile_use){
+        .id = { 7, "batch", "c1" },
+        .labels = { "alice", "physics", "cpu", "big" },
+        .datasets = host->datasets,
+        .n_datasets = PROFILE_KINDS,
+    };
+    for (unsigned kind = 0; kind < PROFILE_KINDS; kind++)
+        host->datasets[kind] =
+            (struct profile_dataset){ .kind = kind, .values = host->values[kind] };
+    host->datasets[PROFILE_OF_TASK].task = 3;
+    for (size_t i = 0; i < n_profile_metrics; i++) {
+        struct profile_dataset *dataset = &host->datasets[profile_metrics[i].kind];
+
+        dataset->values[dataset->n_values++] =
+            (struct profile_value){ .metric = &profile_metrics[i], .value = (double)i };
+    }
+    host->profiles[0] = use;
+    host->usage.profiles = host->profiles;
+    host->usage.n_profiles = 1;
 }
 
 /* A job of which nothing but its id and node is known. */
@@ -190,6 +220,7 @@ static struct host *busy_host(void)
     held->processes = 1;
     held->memory_bytes = 1 << 29;
     held->utilization = 0.2;
+    add_profile(host);
     return host;
 }
 
@@ -616,7 +647,7 @@ static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(v
     struct host *host = busy_host();
 
     (void)state;
-    host->job[0].has_ended = true;
+    host->job[0].has_ended = host->profile.has_ended = true;
     host->usage.n_gpus = 0;
     for (size_t i = 0; usage_collectors[i]; i++) {
         const struct usage_collector *collector = usage_collectors[i];
@@ -687,6 +718,77 @@ static void two_jobs_of_one_id_differ_by_node(void **state)
           "jobs_spawned_processes{slurm_job=\"7\",instance=\"c1\"} 1\n"
           "jobs_spawned_processes{slurm_job=\"7\",instance=\"c2\"} 2\n");
     free(host);
+}
+
+/* The number of a metric, as its value in busy_host(). */
+static int number_of(const char *name)
+{
+    const struct profile_metric *metric = profile_metric_find(str_of(name));
+
+    assert_non_null(metric);
+    return (int)(metric - profile_metrics);
+}
+
+static void check_profile(const struct host *host, const char *family, const char *labels)
+{
+    char expected[400];
+
+    snprintf(expected, sizeof(expected), "%s{%s} %d\n", family, labels, number_of(family));
+    check("profile", host, family, expected);
+}
+
+static void a_profile_is_told_by_both_names_with_their_labels(void **state)
+{
+    struct host *host = busy_host();
+
+    (void)state;
+    check_profile(host, "slurm_profile_task_cpu_seconds_total",
+                  "slurm_job=\"7\",step=\"batch\",task=\"3\",instance=\"c1\",user=\"alice\","
+                  "account=\"physics\",partition=\"cpu\",cluster=\"big\"");
+    check_profile(host, "slurm_profile_node_network_receive_bytes_total",
+                  "slurm_job=\"7\",step=\"batch\",instance=\"c1\",user=\"alice\","
+                  "account=\"physics\",partition=\"cpu\",cluster=\"big\"");
+    check_profile(host, "CPUTime", "job=\"7\",instance=\"c1\",step=\"batch\",task=\"3\"");
+    check_profile(host, "InMB", "job=\"7\",instance=\"c1\",step=\"batch\"");
+    free(host);
+}
+
+static void sensors_of_a_node_are_told_apart(void **state)
+{
+    char cpu[] = "CPU", dram[] = "DRAM";
+    struct host *host = busy_host();
+    struct profile_value *values = host->values[PROFILE_OF_ENERGY];
+
+    (void)state;
+    values[0] = values[1] = (struct profile_value){
+        .metric = profile_metric_find(STR("slurm_profile_node_power_watts")), .value = 5
+    };
+    values[0].sensor = cpu;
+    values[1].sensor = dram;
+    host->profile.labels = (struct profile_labels){ .user = "alice" };
+    check("profile", host, "slurm_profile_node_power_watts",
+          "slurm_profile_node_power_watts{slurm_job=\"7\",step=\"batch\",sensor=\"CPU\","
+          "instance=\"c1\",user=\"alice\",account=\"\",partition=\"\",cluster=\"\"} 5\n"
+          "slurm_profile_node_power_watts{slurm_job=\"7\",step=\"batch\",sensor=\"DRAM\","
+          "instance=\"c1\",user=\"alice\",account=\"\",partition=\"\",cluster=\"\"} 5\n");
+    free(host);
+}
+
+static void the_families_of_a_profile_are_the_metrics_that_there_are(void **state)
+{
+    static const char *const types[] = {
+        [METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_UNTYPED] = "untyped"
+    };
+    const struct usage_collector *collector =
+        usage_collectors[usage_collector_find(STR("profile"))];
+
+    (void)state;
+    assert_int_equal(collector->n_families, n_profile_metrics);
+    for (size_t i = 0; i < n_profile_metrics; i++) {
+        assert_string_equal(collector->families[i].name, profile_metrics[i].name);
+        assert_string_equal(types[collector->families[i].type], profile_metrics[i].type);
+        assert_string_equal(collector->families[i].help, profile_metrics[i].help);
+    }
 }
 
 static void every_family_occurs_and_can_be_converted_to_the_other_format(void **state)
@@ -788,6 +890,9 @@ int main(void)
         cmocka_unit_test(of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain),
         cmocka_unit_test(what_is_unknown_is_absent),
         cmocka_unit_test(two_jobs_of_one_id_differ_by_node),
+        cmocka_unit_test(a_profile_is_told_by_both_names_with_their_labels),
+        cmocka_unit_test(sensors_of_a_node_are_told_apart),
+        cmocka_unit_test(the_families_of_a_profile_are_the_metrics_that_there_are),
         cmocka_unit_test(every_family_occurs_and_can_be_converted_to_the_other_format),
         cmocka_unit_test(a_node_without_jobs_gives_nothing),
         cmocka_unit_test(our_own_names_follow_the_conventions_and_none_occurs_twice),
