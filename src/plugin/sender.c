@@ -16,7 +16,10 @@
 
 /* Address space: what is not used is not taken, but for a stack of megabytes the kernel may take a
  * huge page. libcurl with TLS, and the name service's modules, were seen to use a tenth of it. */
-enum { STACK_BYTES = 256 * 1024 };
+enum {
+    STACK_BYTES = 256 * 1024,
+    HOPELESS_MS = 20, /* what a receiver that did not answer gets at the end: it may be back */
+};
 
 struct sender {
     const struct samples *samples;
@@ -131,8 +134,11 @@ static void finish(struct sender *sender)
 {
     struct telling telling = telling_of(sender);
     struct patience patience = { atomic_load(&sender->stop_ns), -1 };
+    int64_t moment_ns = now_ns() + HOPELESS_MS * NS_PER_MS;
     struct err err = { 0 };
 
+    if (sender->failures && moment_ns < patience.until_ns)
+        patience.until_ns = moment_ns;
     if (sender->outlet->end(sender->outlet, &telling, &patience, &err) < 0 && !sender->failures)
         say(sender, true,
             "%s (what was told of this step stays there until it is found to be over)", err.text);

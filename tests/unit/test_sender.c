@@ -885,6 +885,26 @@ static void a_server_that_never_answers_does_not_hold_up_the_end(void **state)
     close(second);
 }
 
+static void a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct request request;
+    int64_t begin_ns;
+    int fd;
+
+    fixture->settings.timeout_ms = 100;
+    open_server(fixture);
+    start(fixture);
+    fd = accept_connection(fixture);
+    read_request(fd, &request);
+    wait_until_true(count_said(true) == 1);
+    begin_ns = clock_mono(&clock_real);
+    assert_true(sender_stop(fixture->sender, 20 * WITHIN_MS));
+    fixture->sender = NULL;
+    assert_in_range((clock_mono(&clock_real) - begin_ns) / NS_PER_MS, 0, 10 * WITHIN_MS);
+    close(fd);
+}
+
 static void a_late_answer_is_told_of_once_and_then_that_it_is_over(void **state)
 {
     struct fixture *fixture = *state;
@@ -1210,6 +1230,7 @@ int main(void)
         WITH_FIXTURE(a_server_that_refuses_connections_is_told_of),
         WITH_FIXTURE(a_server_that_swallows_connections_does_not_hold_up_the_end),
         WITH_FIXTURE(a_server_that_never_answers_does_not_hold_up_the_end),
+        WITH_FIXTURE(a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end),
         WITH_FIXTURE(a_late_answer_is_told_of_once_and_then_that_it_is_over),
         WITH_FIXTURE(a_failure_is_not_tried_again_before_the_next_turn),
         WITH_FIXTURE(an_answer_may_come_byte_by_byte),
