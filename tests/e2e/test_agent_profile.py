@@ -50,7 +50,7 @@ def all_metrics():
     """dataset → names, from the table in the source."""
     text = (ROOT / "src/model/profile_metrics.inc").read_text()
     found = {"task_0": [f"slurm_profile_task_{name}" for name in re.findall(r'^TASK\(\w+, "(\w+)"', text, re.M)]}
-    for row, kind, name in re.findall(r'^(NODE|ORIGINAL)\(\w+, PROFILE_(\w+), "(\w+)"', text, re.M):
+    for row, kind, name in re.findall(r'^(NODE|ORIGINAL)\(\w+, PROFILE_OF_(\w+), "(\w+)"', text, re.M):
         dataset = "task_0" if kind == "TASK" else kind.lower()
         found.setdefault(dataset, []).append(f"slurm_profile_node_{name}" if row == "NODE" else name)
     return found

@@ -177,11 +177,16 @@ class Jobs(SiteTest):
         for directory in directories:
             directory.mkdir(parents=True)
             self.addCleanup(lambda path=directory: (path.exists() and path.rmdir(), path.parent.rmdir()))
-        join = "".join(f"echo $$ >{directory}/cgroup.procs; " for directory in directories)
-        process = subprocess.Popen(["sh", "-c", f"{join} exec setpriv --reuid=64999 --clear-groups "
-                                    f"{BUILD}/tests/agent/behave hold 20"], stdout=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
+        process = subprocess.Popen(["setpriv", "--reuid=64999", "--clear-groups", "sh", "-c",
+                                    f"echo ready; read go; exec {BUILD}/tests/agent/behave hold 20"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for directory in directories:
+            (directory / "cgroup.procs").write_text(str(process.pid))
+        process.stdin.write("go\n")
+        process.stdin.flush()
         job = self.wait_family(self.agent, "7.shepherd", "jobs_rss", lambda s: s[()] >= 20)
         self.assertEqual(job["jobs_spawned_processes"][()], 1)
         self.assertEqual(job["sonde_job_info"], {(("account", ""), ("user", "64999")): 1})
