@@ -21,8 +21,17 @@ def last_words(lines, name):
     return [line for line in lines[begin:end] if line.strip(" #^~")][-LAST_LINES:]
 
 
-def why_skipped(case, skip):
-    reasons = [line.partition("# SKIP ")[2] for line in output(case) if "# SKIP " in line]
+def cmocka_skip(lines, name):
+    """cmocka says "not ok N # SKIP test", which meson's file has as a failure of "N"; the reason is the line above."""
+    end = next((i for i, line in enumerate(lines) if line.startswith(f"not ok {name} # SKIP ")), None)
+    if end is None:
+        return None
+    return lines[end].partition("# SKIP ")[2], lines[end - 1].strip("# ") if end else ""
+
+
+def why_skipped(suite, case, skip):
+    lines = output(case) or [line for line in output(suite) if line.startswith(f"ok {case.get('name')} #")]
+    reasons = [line.partition("# SKIP ")[2] for line in lines if "# SKIP " in line]
     return skip.get("message") or skip.text or " ".join(reasons) or "its reason is in meson's log"
 
 
@@ -33,10 +42,13 @@ def main(broken, paths):
             for case in suite.iter("testcase"):
                 name = f"{suite.get('name')}: {case.get('name')}"
                 skip = case.find("skipped")
-                if case.find("failure") is not None or case.find("error") is not None:
+                by_cmocka = cmocka_skip(output(suite), case.get("name"))
+                if by_cmocka:
+                    skipped.append((f"{suite.get('name')}: {by_cmocka[0]}", by_cmocka[1]))
+                elif case.find("failure") is not None or case.find("error") is not None:
                     failed.append((name, last_words(output(suite) or output(case), case.get("name"))))
                 elif skip is not None:
-                    skipped.append((name, why_skipped(case, skip)))
+                    skipped.append((name, why_skipped(suite, case, skip)))
                 else:
                     passed += 1
     if broken and not failed:

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 from cluster import Cluster, JobTest
+from prometheus import Prometheus
 from pushgateway import Pushgateway
 from slurm import SUITES
 from sonde import BUILD, SONDE, Agent, http_get, wait_until
@@ -101,6 +102,18 @@ class Behaviour:
             self.cluster.run("scancel", str(job_id))
             self.wait_gone(job_id)
 
+    def test_prometheus_scrapes_it(self):
+        prometheus = Prometheus(self.cluster.env["SANDBOX_ROOT"], "scrape_configs:\n- job_name: profiles\n  honor_labels: true\n"
+                                f"  scrape_interval: 1s\n  static_configs: [{{targets: ['127.0.0.1:{self.port()}']}}]\n")
+        self.addCleanup(prometheus.end)
+        job_id = self.profiled(f"exec {self.cluster.behave} hold 30", "-w", "c2")
+        query = f'slurm_profile_task_resident_memory_bytes{{slurm_job="{job_id}",step="batch",task="0"}}'
+        (labels, value), = wait_until(lambda: (rows := prometheus.query(query)) and rows[0][1] > 30 * MIB and rows, query, 30)
+        self.assertEqual(labels["instance"], "c2")
+        self.assertAlmostEqual(value / MIB, 31, delta=3)
+        (labels, _), = prometheus.query(f'CPUTime{{job="{job_id}",step="batch"}}')
+        self.assertEqual((labels["instance"], labels["task"]), ("c2", "0"))
+
     def test_the_network_is_counted_as_the_kernel_counts_it(self):
         job_id = self.profiled("exec sleep 600", "-w", "c4")
         name = "slurm_profile_node_network_receive_bytes_total"
@@ -162,6 +175,9 @@ class Pushing(Profiled):
         # Its minute goes by during the other tests.
         cls.timed = cls.cluster.batch("exec sleep 600", "--profile=task", "--time=1")
         wait_until(lambda: "batch" in cls.steps(cls.timed), "the batch step", 30)
+
+    def port(self):
+        return self.gateway.port
 
     @classmethod
     def steps(cls, job_id):
@@ -254,6 +270,9 @@ class Telling(Profiled):
                 if is_profile or ("step" in pairs and pairs.get("job") == str(job_id)):
                     found.setdefault(pairs["step"], {}).setdefault(family, {})[labels] = value
         return found
+
+    def port(self):
+        return self.agent.port
 
     def test_labels_that_are_wanted_are_there(self):
         job_id = self.profiled(f"exec {self.cluster.behave} hold 5", "-w", "c2")
