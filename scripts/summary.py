@@ -32,7 +32,7 @@ def cmocka_skip(lines, name):
 def why_skipped(suite, case, skip):
     lines = output(case) or [line for line in output(suite) if line.startswith(f"ok {case.get('name')} #")]
     reasons = [line.partition("# SKIP ")[2] for line in lines if "# SKIP " in line]
-    return skip.get("message") or skip.text or " ".join(reasons) or "its reason is in meson's log"
+    return skip.get("message") or skip.text or " ".join(reasons or lines) or "its reason is in meson's log"
 
 
 def main(broken, paths):
