@@ -839,7 +839,8 @@ static size_t fill_backlog(const struct fixture *fixture, int *ret, size_t room)
 
         made.fd = ret[n] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         connect(ret[n], (const struct sockaddr *)&address, sizeof(address));
-        if (poll(&made, 1, 200) == 0)
+        /* On a busy machine one may only be late. */
+        if (poll(&made, 1, 200) == 0 && count_attempts(fixture) == 1)
             return n + 1;
     }
     fail_msg("the queue is never full");
