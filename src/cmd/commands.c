@@ -10,7 +10,7 @@ static void print_help(const struct commands *commands, FILE *to)
     fprintf(to, "%s\n\nusage: %s COMMAND [FLAGS]\n\nCommands:\n", commands->about,
             commands->program);
     for (size_t i = 0; i < commands->n; i++)
-        fprintf(to, "  %-12s %s\n", commands->command[i].name, commands->command[i].summary);
+        fprintf(to, "  %-17s %s\n", commands->command[i].name, commands->command[i].summary);
     fprintf(to, "\n%s COMMAND --help tells more; %s --version tells the version.\n",
             commands->program, commands->program);
 }

@@ -28,6 +28,4 @@ struct sender *sender_start(const struct samples *samples, const struct profile_
  */
 bool sender_stop(struct sender *sender, unsigned within_ms);
 
-/* In a child that was forked and has not become another program: nothing of it may be touched. */
-
 #endif
