@@ -206,10 +206,12 @@ class Jobs(FaultTest):
                 self.node.jobs.remove(job)
             self.wait_ticks(agent, 2)
             self.wait_gone(agent, JOB)
-            return held()
 
-        before = come_and_go(1)
-        self.assertEqual(come_and_go(300), before)
+        come_and_go(1)
+        most = held()
+        come_and_go(300)
+        # A look, or an answer that is not closed yet, holds some for a moment.
+        wait_until(lambda: all(n <= limit for n, limit in zip(held(), most)), f"no more than {most} are held")
         self.assertEqual(agent.metrics().value('sonde_agent_jobs{state="running"}'), 0)
 
 
