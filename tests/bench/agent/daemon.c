@@ -66,6 +66,7 @@ static _Noreturn void become(const char *const *argv, const char *log)
         dup2(fd, STDOUT_FILENO);
         dup2(fd, STDERR_FILENO);
     }
+    setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1); /* as sonde-agent.service does */
     execv(argv[0], (char *const *)argv);
     perror(argv[0]);
     _exit(1);
