@@ -47,19 +47,19 @@ make_root() {
 # Of the cluster without a name, by hard links: no time and no gigabyte. Programs replace files by renaming; the one that
 # init writes in place is not shared.
 link_root() {
-	new=$base/root.new
-	safe_remove "$new"
+	linked=$base/root.new # make_root has a "new" of its own
+	safe_remove "$linked"
 	(
 		base=${base%-"$name"}
 		root=$base/root
 		name=''
 		lock
 		make_root
-		cp -al "$root" "$new"
+		cp -al "$root" "$linked"
 	)
-	rm -f "$new/etc/hosts"
+	rm -f "$linked/etc/hosts"
 	safe_remove "$root"
-	mv "$new" "$root"
+	mv "$linked" "$root"
 }
 
 # What a person who runs apt-get inside will need, and the directories to mount on.
