@@ -177,8 +177,11 @@ class Jobs(SiteTest):
         for directory in directories:
             directory.mkdir(parents=True)
             self.addCleanup(lambda path=directory: (path.exists() and path.rmdir(), path.parent.rmdir()))
+        place = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        place.chmod(0o755)  # the build may be where only root may go
+        shutil.copy(BUILD / "tests/agent/behave", place)
         process = subprocess.Popen(["setpriv", "--reuid=64999", "--clear-groups", "sh", "-c",
-                                    f"echo ready; read go; exec {BUILD}/tests/agent/behave hold 20"],
+                                    f"echo ready; read go; exec {place}/behave hold 20"],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
