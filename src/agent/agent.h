@@ -64,7 +64,8 @@ struct agent_step {
     struct cgroup_dir *dir; /* NULL as a job's */
     struct cgroup *cgroup;  /* NULL: nobody wants to know */
     pid_t stepd;            /* 0: not found yet, or ended */
-    bool has_told;          /* its first process's environment was read */
+    bool has_told;          /* the environment of one of its processes was read */
+    uint8_t n_silent;       /* of those that had none: they were becoming another program */
     uint64_t heard_ticks;   /* processes older than this may have done things before records of it
                              * were listened to */
     struct io_use ended;    /* by exit records, and before the agent saw it */

@@ -13,6 +13,7 @@
 enum {
     MOST_ANCESTORS = 64,
     YOUNG_SECONDS = 2, /* a step that began before the agent, but not long */
+    MOST_SILENT_PROCESSES = 8,
 };
 
 /* Wakes the sampler when the process ends; -1 where the kernel cannot. */
@@ -456,7 +457,8 @@ static void take_account(struct agent_job *job, const char *account)
         job->use.account[0] = '\0';
 }
 
-static void read_claims(struct agent *agent, struct agent_job *job, pid_t pid)
+/* Whether there was anything to read, whatever it said. */
+static bool read_claims(struct agent *agent, struct agent_job *job, pid_t pid)
 {
     char account[64], job_gpus[512], step_gpus[512], cpus[16];
     struct proc_variable variables[] = {
@@ -470,12 +472,15 @@ static void read_claims(struct agent *agent, struct agent_job *job, pid_t pid)
 
     if (code == -EACCES)
         agent->may_read = false;
+    if (code == -EAGAIN || code == -ESRCH)
+        return false;
     if (code < 0 && code != -ENOENT)
-        return;
+        return true;
     take_account(job, account);
     agent_claim_gpus(job, job_gpus[0] ? job_gpus : step_gpus);
     if (job->claimed_cpus == MODEL_UNKNOWN_U64 && num_get_u64(str_of(cpus), &n) && n)
         job->claimed_cpus = n;
+    return true;
 }
 
 /* slurmstepd's child before it has become the user's program. */
@@ -502,8 +507,8 @@ void agent_identify(struct agent *agent, struct agent_step *step, const struct p
     }
     if (step->has_told || is_unborn(stat))
         return;
-    read_claims(agent, job, stat->pid);
-    step->has_told = true;
+    step->has_told =
+        read_claims(agent, job, stat->pid) || ++step->n_silent == MOST_SILENT_PROCESSES;
 }
 
 void agent_watch_leader(struct agent *agent, struct process *process)

@@ -256,7 +256,7 @@ int proc_environ(struct proc *proc, pid_t pid, struct proc_variable *variables, 
 {
     struct environ_scan scan;
     char path[PROC_PATH];
-    bool is_any = false;
+    bool is_any = false, is_empty = true;
     ssize_t got = 0;
     int fd;
 
@@ -266,6 +266,7 @@ int proc_environ(struct proc *proc, pid_t pid, struct proc_variable *variables, 
         return proc_failure(proc, pid, -errno);
     for (size_t total = 0; total < PROC_ENVIRON_MAX; total += (size_t)got) {
         got = read(fd, proc->text, sizeof(proc->text));
+        is_empty = is_empty && got == 0;
         /* Less than was asked for is the end of it. */
         if (got <= 0 || !environ_feed(&scan, (struct str){ proc->text, (size_t)got }) ||
             (size_t)got < sizeof(proc->text))
@@ -278,6 +279,8 @@ int proc_environ(struct proc *proc, pid_t pid, struct proc_variable *variables, 
         is_any = is_any || !(scan.wanted >> i & 1);
     if (is_any)
         return 0;
+    if (is_empty)
+        return proc_failure(proc, pid, -EAGAIN);
     return got < 0 ? proc_failure(proc, pid, (int)got) : -ENOENT;
 }
 

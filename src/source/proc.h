@@ -61,7 +61,8 @@ enum { PROC_VARIABLES = 64, PROC_ENVIRON_MAX = 1 << 20 };
 
 /* The values of variables in its environment as it was at its start, or as the process has written
  * over it: at most PROC_VARIABLES in one read, of its first PROC_ENVIRON_MAX bytes. 0, -ENOENT when
- * none is there, -ESRCH, -EACCES. */
+ * none is there, -EAGAIN when there is no environment at all, as while it becomes another program,
+ * -ESRCH, -EACCES. */
 struct proc_variable {
     const char *name;
     char *value; /* of `size` bytes; any but NUL, cut at the size; empty when absent */

@@ -103,6 +103,14 @@ class V1(PlainNode):
         self.wait_value(agent, "sonde_job_memory_bytes", 4096)
         self.wait_value(agent, "sonde_job_processes", 1)
 
+    def test_an_environment_that_is_not_there_yet_is_read_at_the_next_look(self):
+        environment = (self.root / "proc/101/environ").read_bytes()
+        self.write("proc/101/environ", b"")
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_processes", 1)
+        self.write("proc/101/environ", environment)
+        wait_until(lambda: dict(*agent.job(5)["sonde_job_info"]).get("account") == "physics", "its account")
+
     def test_a_process_that_is_listed_twice_counts_once(self):
         self.write(f"sys/fs/cgroup/memory/{self.job}/step_batch/task_0/cgroup.procs", "101\n101\n" * 100)
         agent = self.agent()
