@@ -9,7 +9,11 @@
 
 #include <limits.h>
 
-enum { MOST_HEADER_BYTES = 256 * 1024 };
+enum {
+    MOST_HEADER_BYTES = 256 * 1024,
+    LARGE_ANSWER = 1 << 20, /* who allows for more gets it in larger pieces than libcurl's 16 KiB */
+    LARGE_PIECE = 128 * 1024,
+};
 
 struct fetch_line {
     const struct libcurl *curl;
@@ -237,6 +241,8 @@ static bool set_limits(struct transfer *transfer)
     /* Not to wait past the deadline for a name server that hangs; older ones wait for it. */
     SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
+    if (fetch->max_answer > LARGE_ANSWER)
+        SET(CURLOPT_BUFFERSIZE, (long)LARGE_PIECE);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_TIMEOUT_MS, fetch->timeout_ms < LONG_MAX ? (long)fetch->timeout_ms : LONG_MAX);
     SET(CURLOPT_FOLLOWLOCATION, 0L);

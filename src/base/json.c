@@ -514,9 +514,12 @@ static enum json_event begin_number(struct json *json)
 {
     const char *p = json->at + 1;
 
-    /* Nearly all are short integers: no state, no copy. */
+    /* Nearly all are short integers or plain fractions: no state, no copy. */
     if (*json->at != '0')
         while (p < json->end && is_digit(*p))
+            p++;
+    if (json->end - p > 1 && p[0] == '.' && is_digit(p[1]))
+        for (p += 2; p < json->end && is_digit(*p);)
             p++;
     if (*json->at != '-' && p < json->end && p - json->at <= TOKEN_MAX &&
         number_bytes[(unsigned char)*p] == OTHER_BYTE) {

@@ -5,6 +5,7 @@
 
 #include "pow10.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -195,6 +196,32 @@ static void make_c_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
+/* Digits with at most a point among them whose value needs no rounding: both a whole number below
+ * 2^53 and a power of ten up to 10^22 are exact, and their quotient is rounded once (William
+ * Clinger, "How to read floating point numbers accurately"). Most numbers are so. */
+static bool get_exact(struct str s, double *ret)
+{
+    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+    uint64_t digits = 0;
+    size_t point = s.n; /* where it is */
+
+    if (!s.n || s.n > COUNT(powers))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '.' && point == s.n && i > 0 && i + 1 < s.n)
+            point = i;
+        else if (s.p[i] >= '0' && s.p[i] <= '9')
+            digits = 10 * digits + (uint64_t)(s.p[i] - '0');
+        else
+            return false;
+    }
+    if (digits >> 53)
+        return false;
+    *ret = (double)digits / powers[point == s.n ? 0 : s.n - 1 - point];
+    return true;
+}
+
 bool num_get_double(struct str s, double *ret)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -204,6 +231,8 @@ bool num_get_double(struct str s, double *ret)
 
     if (!s.n || s.n >= sizeof(text) || s.p[0] == ' ' || (s.p[0] >= '\t' && s.p[0] <= '\r'))
         return false;
+    if (FLT_EVAL_METHOD == 0 && get_exact(s, ret))
+        return true;
     pthread_once(&once, make_c_locale);
     memcpy(text, s.p, s.n);
     text[s.n] = '\0';

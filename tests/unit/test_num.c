@@ -258,6 +258,35 @@ static void doubles_are_read_whole_and_in_any_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
+static void plain_decimals_are_read_as_exactly_as_any(void **state)
+{
+    static const char *const fixed[] = { "0",
+                                         "0.0",
+                                         "00.10",
+                                         "9007199254740993",
+                                         "0.1",
+                                         "123.456789",
+                                         "9007199254740.99",
+                                         "999999999999999",
+                                         "1.0000",
+                                         "0.000000001" };
+    unsigned random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < 20000 + COUNT(fixed); i++) {
+        char text[40];
+        double value;
+
+        random = random * 1103515245 + 12345;
+        snprintf(text, sizeof(text), "%u.%0*u", random >> (random % 31), (int)(random % 9) + 1,
+                 random / 7 % 1000);
+        if (i < COUNT(fixed))
+            snprintf(text, sizeof(text), "%s", fixed[i]);
+        if (!num_get_double(str_of(text), &value) || value != strtod(text, NULL))
+            fail_msg("%s was read as %.17g", text, value);
+    }
+}
+
 static void a_double_that_overflows_is_refused(void **state)
 {
     double value = 77;
@@ -363,6 +392,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_written_and_read_up_to_their_limits),
         cmocka_unit_test(what_is_no_whole_number_is_refused),
         cmocka_unit_test(doubles_are_read_whole_and_in_any_locale),
+        cmocka_unit_test(plain_decimals_are_read_as_exactly_as_any),
         cmocka_unit_test(a_double_that_overflows_is_refused),
         cmocka_unit_test(durations_add_up_and_a_bare_number_counts_seconds),
         cmocka_unit_test(bytes_are_exact_and_letters_are_powers_of_1024),
