@@ -246,6 +246,15 @@ static void look_at_gpus(struct sampler *sampler)
     gpus_ask(agent->config.gpus);
 }
 
+static void look_at_lustre(struct sampler *sampler)
+{
+    struct agent *agent = &sampler->agent;
+
+    telling_take_lustre(&sampler->telling, agent);
+    if (agent->needs & USAGE_LUSTRE)
+        lustre_targets_ask(agent->config.lustre);
+}
+
 static void tick(struct sampler *sampler)
 {
     struct agent *agent = &sampler->agent;
@@ -266,6 +275,7 @@ static void tick(struct sampler *sampler)
     if (agent->exits)
         exits_settle(agent->exits);
     look_at_gpus(sampler);
+    look_at_lustre(sampler);
     forget_old_jobs(agent);
     processes_trim(agent->processes);
     agent->use.ticks++;

@@ -9,6 +9,7 @@
 #include "snapshot/bulletin.h"
 #include "source/cgroup_rows.h"
 #include "source/gpus.h"
+#include "source/lustre_targets.h"
 
 struct pattern;
 struct sweeper;
@@ -32,7 +33,8 @@ struct sampler_config {
     const char *profile_socket;    /* where the profile plugin is heard; NULL: nowhere */
     size_t max_jobs, max_processes;
     struct users *users;
-    struct gpus *gpus; /* NULL: none */
+    struct gpus *gpus;             /* NULL: none */
+    struct lustre_targets *lustre; /* likewise */
     struct bulletin_board *board;
     struct pusher *pusher;   /* NULL: nothing is pushed */
     struct sweeper *sweeper; /* NULL: nothing is deleted on a Pushgateway */

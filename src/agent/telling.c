@@ -8,6 +8,8 @@ enum { PUSH_BYTES = 64 << 20 };
 /* A format that nobody has asked for so long is no longer made. */
 static const int64_t format_lives_ticks = 10;
 
+static const int64_t least_lustre_stale_ns = 5 * NS_PER_SEC;
+
 void telling_init(struct telling *telling)
 {
     map_init(&telling->nodes, &telling->nodes_arena);
@@ -16,6 +18,7 @@ void telling_init(struct telling *telling)
 void telling_free(struct telling *telling)
 {
     gpu_look_unref(telling->gpus);
+    lustre_use_unref(telling->lustre);
     free(telling->view);
     free(telling->profiles);
     map_free(&telling->nodes);
@@ -113,6 +116,25 @@ static int gpu_up(const struct telling *telling, const struct agent *agent)
     return agent->config.gpus && agent->use.ticks >= GPUS_STALE_TICKS ? 0 : -1;
 }
 
+/* A look at Lustre's targets that is older says nothing: three ticks, unless they are very short.
+ */
+static int64_t lustre_stale_ns(const struct agent *agent)
+{
+    int64_t ticks_ns = 3 * agent->tuning.tick_ns;
+
+    return ticks_ns > least_lustre_stale_ns ? ticks_ns : least_lustre_stale_ns;
+}
+
+/* Where there is no Lustre a look ends at once: one that does not end has found some. */
+static int lustre_up(const struct telling *telling, const struct agent *agent)
+{
+    if (telling->lustre && telling->lustre->n_targets)
+        return telling->lustre->n_unread == 0;
+    if (telling->lustre || !telling->lustre_since_ns)
+        return -1;
+    return agent->now - telling->lustre_since_ns > lustre_stale_ns(agent) ? 0 : -1;
+}
+
 static struct usage make_usage(struct telling *telling, struct agent *agent, const char *node)
 {
     const struct gpu_look *look = telling->gpus;
@@ -125,6 +147,8 @@ static struct usage make_usage(struct telling *telling, struct agent *agent, con
         .gpus = look && is_whole ? look->gpus : NULL,
         .n_gpus = look && is_whole ? look->n_gpus : 0,
         .gpu_up = gpu_up(telling, agent),
+        .lustre = is_whole ? telling->lustre : NULL,
+        .lustre_up = is_whole ? lustre_up(telling, agent) : -1,
         .host = agent->config.host,
         .agent = agent->use,
     };
@@ -214,4 +238,31 @@ void telling_take_gpus(struct telling *telling, struct agent *agent, struct gpu_
     gpu_look_unref(telling->gpus);
     telling->gpus = look;
     say_gpus(telling, agent);
+}
+
+static void say_lustre(struct telling *telling, struct agent *agent)
+{
+    bool is_down = lustre_up(telling, agent) == 0;
+
+    if (is_down && !telling->has_said_lustre_down)
+        LOG(agent->config.log, LOG_WARN, "Lustre's job_stats cannot be read",
+            LOG_STR("error", telling->lustre ? telling->lustre->first_error
+                                             : "a look at them does not come to its end"));
+    if (!is_down && telling->has_said_lustre_down && telling->lustre_since_ns)
+        LOG(agent->config.log, LOG_INFO, "Lustre's job_stats can be read again");
+    telling->has_said_lustre_down = is_down;
+}
+
+void telling_take_lustre(struct telling *telling, struct agent *agent)
+{
+    bool is_wanted = agent->config.lustre && agent->needs & USAGE_LUSTRE;
+
+    telling->lustre = lustre_use_unref(telling->lustre);
+    if (is_wanted)
+        telling->lustre = lustre_targets_latest(agent->config.lustre, lustre_stale_ns(agent));
+    if (!is_wanted)
+        telling->lustre_since_ns = 0;
+    else if (!telling->lustre_since_ns)
+        telling->lustre_since_ns = agent->now;
+    say_lustre(telling, agent);
 }

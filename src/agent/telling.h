@@ -18,6 +18,9 @@ struct telling {
     size_t n_profiles_room;
     struct gpu_look *gpus; /* NULL: none yet, or stale */
     bool has_said_gpus_down, has_said_gpus_partly;
+    struct lustre_use *lustre; /* likewise */
+    int64_t lustre_since_ns;   /* when it was first wanted; 0: it is not */
+    bool has_said_lustre_down;
     bool has_said_unreadable;
     struct map nodes; /* that something was pushed for */
     struct arena nodes_arena;
@@ -26,6 +29,7 @@ struct telling {
 void telling_init(struct telling *telling);
 void telling_free(struct telling *telling);
 void telling_take_gpus(struct telling *telling, struct agent *agent, struct gpu_look *look);
+void telling_take_lustre(struct telling *telling, struct agent *agent);
 void telling_publish(struct telling *telling, struct agent *agent);
 void telling_push(struct telling *telling, struct agent *agent);
 void telling_complain(struct telling *telling, struct agent *agent); /* once, of what is denied */

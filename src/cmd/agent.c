@@ -43,6 +43,7 @@ struct agent {
     struct cgroup_rows *rows;
     struct pattern *scratch; /* NULL: nobody asks for it */
     struct gpus *gpus;
+    struct lustre_targets *lustre;
     struct pusher *_Atomic pusher;   /* NULL: nothing is pushed, or not yet */
     struct sweeper *_Atomic sweeper; /* likewise */
     struct sampler *sampler;
@@ -280,6 +281,19 @@ static int start_gpus(struct agent *agent, struct err *err)
     return gpus_start(&config, &agent->gpus, err);
 }
 
+static int start_lustre(struct agent *agent, struct err *err)
+{
+    const struct lustre_targets_config config = {
+        .proc = agent->first.procfs.p,
+        .sys = agent->first.sysfs.p,
+        .lctl = text_or_null(agent->first.lctl),
+        .max_ids = agent->first.max_lustre_ids,
+        .clock = &clock_real,
+    };
+
+    return lustre_targets_start(&config, &agent->lustre, err);
+}
+
 static int start_sampler(struct agent *agent, struct err *err)
 {
     const struct sampler_config config = {
@@ -295,6 +309,7 @@ static int start_sampler(struct agent *agent, struct err *err)
         .max_processes = agent->first.max_processes,
         .users = agent->users,
         .gpus = agent->gpus,
+        .lustre = agent->lustre,
         .board = agent->board,
         .pusher = agent->pusher,
         .sweeper = agent->sweeper,
@@ -331,6 +346,8 @@ static int start(struct agent *agent, struct err *err)
     if (code == 0)
         code = start_gpus(agent, err);
     if (code == 0)
+        code = start_lustre(agent, err);
+    if (code == 0)
         code = start_sampler(agent, err);
     if (code == 0)
         bulletins_set_server(agent->bulletins, agent->server);
@@ -344,6 +361,7 @@ static void stop(struct agent *agent)
     sweeper_stop(agent->sweeper);
     pusher_stop(agent->pusher, longest_goodbye_ns);
     gpus_stop(agent->gpus);
+    lustre_targets_stop(agent->lustre);
     bulletins_free(agent->bulletins);
     bulletin_board_free(agent->board);
     users_free(agent->users);

@@ -15,7 +15,9 @@ static const int64_t longest_linger_ns = 24 * 3600 * NS_PER_SEC;
 /* Old values are withdrawn after this, or five ticks if that is longer. */
 static const int64_t stale_ns = 300 * NS_PER_SEC;
 
-enum { SEGMENT_BYTES = 16 << 20 }; /* of text that one collector may write */
+/* Of text that one collector may write. Lustre's needs 16 MiB for 500 job ids of 64 bytes on each
+ * of eight targets. */
+enum { SEGMENT_BYTES = 32 << 20 };
 
 static const struct option sample_options[] = {
     { "timer", OPTION_DURATION, SETTING(tick_ns), "SECONDS", "15", NULL, NULL, "Samples",
@@ -65,6 +67,12 @@ static const struct option sample_options[] = {
     { "user", OPTION_STRING, SETTING(user), "USER", NULL, NULL, NULL, "Node",
       "Started as root: become this user and keep the capabilities that are needed. Without it the "
       "agent stays root, gives up all other capabilities, and still owns root's files." },
+    { "lustre.max-ids", OPTION_UINT, SETTING(max_lustre_ids), "N", "500", NULL, NULL, "Lustre",
+      "Job ids shown of each Lustre target of this server, those that move most; more are counted "
+      "in sonde_agent_lustre_ids_left_out." },
+    { "lustre.lctl", OPTION_STRING, SETTING(lctl), "COMMAND", "lctl", NULL, NULL, "Lustre",
+      "What is asked for job_stats where they are neither below /proc/fs/lustre nor below "
+      "/sys/kernel/debug/lustre; empty: nobody." },
     { "push.url", OPTION_STRING, SETTING(push.url), "URL", NULL, NULL, NULL, "Push",
       "Push each sample to this Pushgateway as well: http://HOST:9091. Called jobs_exporter, the "
       "default is http://localhost:9091." },
@@ -113,6 +121,7 @@ static int check_limits(const struct agent_settings *settings, struct err *err)
         { "processes.max-names", settings->max_names, 0, 1000 },
         { "max-jobs", settings->max_jobs, 1, 65536 },
         { "max-processes", settings->max_processes, 1, 4 << 20 },
+        { "lustre.max-ids", settings->max_lustre_ids, 1, 10000 },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -263,6 +272,7 @@ static const struct {
     { "profile.pushgateway", SETTING(profile_gateway) },
     { "profile.password-file", SETTING(profile_password_file) },
     { "gpu.nvml", SETTING(nvml) },
+    { "lustre.lctl", SETTING(lctl) },
     { "path.procfs", SETTING(procfs) },
     { "path.sysfs", SETTING(sysfs) },
     { "user", SETTING(user) },
@@ -293,6 +303,8 @@ int agent_settings_check_reload(const struct agent_settings *old, const struct a
         changed = "max-jobs";
     else if (old->max_processes != new->max_processes)
         changed = "max-processes";
+    else if (old->max_lustre_ids != new->max_lustre_ids)
+        changed = "lustre.max-ids";
     else if (old->push.timeout_ns != new->push.timeout_ns)
         changed = "push.timeout";
     if (!changed)

@@ -11,9 +11,9 @@
 struct agent_settings {
     struct serve_options serve;
     int64_t tick_ns, linger_ns;
-    uint64_t max_names, max_jobs, max_processes;
+    uint64_t max_names, max_jobs, max_processes, max_lustre_ids;
     struct str scratch, blacklist, slurmd_user, node, nvml, procfs, sysfs, user;
-    struct str profile_socket, profile_gateway, profile_password_file;
+    struct str profile_socket, profile_gateway, profile_password_file, lctl;
     struct option_list layouts;
     struct {
         struct str url, job, password_file, ca_file;

@@ -19,6 +19,7 @@ enum usage_need {
     USAGE_STEPS = 1 << 7,
     USAGE_TASKS = 1 << 8,
     USAGE_OWNER = 1 << 9, /* whose each job is, and what its environment claims */
+    USAGE_LUSTRE = 1 << 10,
 };
 
 struct usage_collector {

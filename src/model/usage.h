@@ -7,6 +7,7 @@
 
 #include "base/users.h"
 #include "model/job.h"
+#include "model/lustre_use.h"
 #include "model/profile.h"
 
 enum {
@@ -223,6 +224,8 @@ struct usage {
     const char *host; /* short host name */
     const struct profile_use *const *profiles;
     size_t n_profiles;
+    const struct lustre_use *lustre; /* NULL: no look at targets, or an old one */
+    int lustre_up; /* 1: all targets could be read; 0: not so; -1: there are none */
     struct agent_use agent;
 };
 

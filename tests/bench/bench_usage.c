@@ -77,6 +77,7 @@ static void fill(struct input *input)
                                    .gpus = input->gpus,
                                    .n_gpus = GPUS,
                                    .gpu_up = 1,
+                                   .lustre_up = -1,
                                    .host = "node0042" };
 }
 

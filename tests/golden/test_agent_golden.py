@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The real agent on what tests/vm/record has copied of machines with jobs, compared with a file for each.
+"""The real agent on what tests/vm/record has copied of machines with jobs, compared with a file for each; and on Lustre
+servers that were made by hand, in the formats of job_stats that its releases have.
 
 With SONDE_UPDATE_GOLDEN=1 the files are rewritten instead: ./check golden --update.
 """
@@ -55,14 +56,35 @@ class Recorded(unittest.TestCase):
         self.assertEqual(bool(families["jobs_cpu_time_core"]), directory.name.endswith("-v1"))
         self.assertEqual(families["sonde_agent_leftover_cgroups"], {(): 0})
 
+    def check_server(self, directory):
+        agent = self.enterContext(Agent(
+            f"--path.procfs={directory}/proc", f"--path.sysfs={directory}/sys", "--lustre.lctl=", "-t", "200ms", env=STILL))
+        answer = wait_until(lambda: "lustre_job_stats_total" in (answer := agent.metrics()).text and answer, "a look")
+        compare(self, directory / "metrics.prom",
+                "".join(line for line in answer.text.splitlines(True) if line.startswith("lustre_")))
+        # What is the same of all, whatever the file says.
+        value = lambda name, **labels: answer.families()[name].get(tuple(labels.items()))
+        ost = {"component": "ost", "target": "scratch-OST0000", "jobid": "4711"}
+        self.assertEqual(value("lustre_job_read_bytes_total", **ost), 4198400)
+        self.assertEqual(value("lustre_job_write_samples_total", **ost), 2)
+        self.assertEqual(value("lustre_job_stats_total", **ost, operation="punch"), 1)
+        self.assertEqual(value("lustre_job_stats_total", **ost, operation="statfs"), 0)
+        self.assertEqual(value("lustre_job_read_small_samples_total", **ost), 6 if directory.name == "lustre-2.16" else None)
+        self.assertEqual(value("sonde_agent_lustre_up"), 1)
+        self.assertEqual(value("sonde_agent_lustre_lines_left_out"), 0)
+
     def test_every_layout_is_recorded(self):
         self.assertEqual([path.name for path in sorted(HERE.iterdir())],
-                         ["slurm-22.05-v1", "slurm-22.05-v2", "slurm-24.11-v2", "slurm-26.05-v2"])
+                         ["lustre-2.12", "lustre-2.15", "lustre-2.16",
+                          "slurm-22.05-v1", "slurm-22.05-v2", "slurm-24.11-v2", "slurm-26.05-v2"])
 
 
 for recording in sorted(HERE.glob("slurm-*")):
     setattr(Recorded, f"test_{recording.name.replace('-', '_')}",
             lambda self, directory=recording: self.check_recording(directory))
+for server in sorted(HERE.glob("lustre-*")):
+    setattr(Recorded, f"test_{server.name.replace('-', '_').replace('.', '_')}",
+            lambda self, directory=server: self.check_server(directory))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,9 @@ static void without_flags_it_serves_on_9798_every_15_seconds(void **state)
     assert_str(settings.push.url, "");
     assert_str(settings.profile_socket, "/run/sonde/profile.sock");
     assert_true(is_on("profile"));
+    assert_true(is_on("lustre"));
+    assert_int_equal(settings.max_lustre_ids, 500);
+    assert_str(settings.lctl, "lctl");
     assert_int_equal(settings.skipped.n, 0);
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 300 * NS_PER_SEC);
 }
@@ -134,6 +137,7 @@ static void mistakes_are_told(void **state)
     assert_refused(ARGS("--job.linger=2d"), "--job.linger must be at most 24h");
     assert_refused(ARGS("--max-jobs=0"), "--max-jobs must be from 1 to 65536");
     assert_refused(ARGS("--processes.max-names=1001"), "--processes.max-names must be from 0");
+    assert_refused(ARGS("--lustre.max-ids=0"), "--lustre.max-ids must be from 1 to 10000");
     assert_refused(ARGS("-b", "/nowhere"), "--blacklist: cannot read /nowhere");
     assert_refused(ARGS("-b", path), ":2: \"not a user\" is neither a user id nor a user name");
     assert_refused(ARGS("--slurmd.user=no-such-user"), "--slurmd.user: there is no user");
@@ -158,6 +162,8 @@ static void some_things_cannot_change_under_way(void **state)
         { "--cgroup.layout=x=v2:x/{job}", "cgroup.layout" },
         { "--profile.socket=", "profile.socket" },
         { "--gpu.nvml=/x.so", "gpu.nvml" },
+        { "--lustre.max-ids=7", "lustre.max-ids" },
+        { "--lustre.lctl=", "lustre.lctl" },
         { "--path.procfs=/x", "path.procfs" },
         { "--path.sysfs=/x", "path.sysfs" },
         { "--user=1", "user" },

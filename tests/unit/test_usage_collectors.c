@@ -27,7 +27,17 @@ struct host {
     const struct profile_use *profiles[1];
     struct profile_dataset datasets[PROFILE_KINDS];
     struct profile_value values[PROFILE_KINDS][METRICS_MAX];
+    struct lustre_use lustre;
+    struct lustre_id_use lustre_ids[2];
+    struct lustre_operation lustre_operations[3];
 };
+
+static void free_host(struct host *host)
+{
+    symbols_free(&host->lustre.symbols);
+    arena_clear(&host->lustre.arena);
+    free(host);
+}
 
 static struct host *new_host(void)
 {
@@ -36,6 +46,7 @@ static struct host *new_host(void)
     host->usage.jobs = host->jobs;
     host->usage.gpus = host->gpus;
     host->usage.gpu_up = -1;
+    host->usage.lustre_up = -1;
     host->usage.host = "c1";
     return host;
 }
@@ -64,6 +75,57 @@ static void add_profile(struct host *host)
     host->profiles[0] = use;
     host->usage.profiles = host->profiles;
     host->usage.n_profiles = 1;
+}
+
+/* A Lustre server with an OST that counts by size and an MDT that only opens. */
+static void add_lustre(struct host *host)
+{
+    struct lustre_use *use = &host->lustre;
+
+    symbols_init(&use->symbols, &use->arena);
+    host->lustre_ids[0] = (struct lustre_id_use){
+        .target = symbols_put(&use->symbols, STR("scratch-OST0001")),
+        .id = symbols_put(&use->symbols, STR("4711")),
+        .read = { .is_there = true,
+                  .has_sizes = true,
+                  .samples = 10,
+                  .bytes = 81920,
+                  .least_bytes = 4096,
+                  .most_bytes = 16384 },
+        .write = { .is_there = true,
+                   .has_sizes = true,
+                   .samples = 5,
+                   .bytes = 5242880,
+                   .least_bytes = 512,
+                   .most_bytes = 2097152,
+                   .small_samples = 2 },
+        .n_operations = 2,
+    };
+    host->lustre_ids[1] = (struct lustre_id_use){
+        .target = symbols_put(&use->symbols, STR("scratch-MDT0000")),
+        .id = symbols_put(&use->symbols, STR("rm.0")),
+        .is_mdt = true,
+        .first_operation = 2,
+        .n_operations = 1,
+    };
+    host->lustre_operations[0].name = symbols_put(&use->symbols, STR("read"));
+    host->lustre_operations[0].samples = 10;
+    host->lustre_operations[1].name = symbols_put(&use->symbols, STR("punch"));
+    host->lustre_operations[2].name = symbols_put(&use->symbols, STR("unlink"));
+    host->lustre_operations[2].samples = 7;
+    use->id = host->lustre_ids;
+    use->n = 2;
+    use->operation = host->lustre_operations;
+    use->n_operations = 3;
+    use->n_targets = 3;
+    use->n_unread = 1;
+    use->ids_left_out = 4;
+    use->ids_merged = 5;
+    use->lines_left_out = 6;
+    use->seconds = 0.5;
+    use->bytes_read = 8192;
+    host->usage.lustre = use;
+    host->usage.lustre_up = 0;
 }
 
 /* A job of which nothing but its id and node is known. */
@@ -221,6 +283,7 @@ static struct host *busy_host(void)
     held->memory_bytes = 1 << 29;
     held->utilization = 0.2;
     add_profile(host);
+    add_lustre(host);
     return host;
 }
 
@@ -296,7 +359,7 @@ static void the_families_of_jobs_exporter_have_its_names_labels_and_units(void *
           "jobs_cpu_time_core{slurm_job=\"7\",instance=\"c1\",core=\"0\"} 1.5\n"
           "jobs_cpu_time_core{slurm_job=\"7\",instance=\"c1\",core=\"2\"} 2.5\n"
           "jobs_gpus_used{slurm_job=\"7\",instance=\"c1\",gpuid=\"0\"} 1\n");
-    free(host);
+    free_host(host);
 }
 
 static void the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others(void **state)
@@ -309,7 +372,7 @@ static void the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others(void **st
     check("jobs", host, "jobs_cpu_time_core",
           "jobs_cpu_time_core{slurm_job=\"7\",instance=\"c1\",core=\"1\"} 0\n"
           "jobs_cpu_time_core{slurm_job=\"7\",instance=\"c1\",core=\"2\"} 2.5\n");
-    free(host);
+    free_host(host);
 }
 
 static void without_the_time_by_core_there_is_no_such_family(void **state)
@@ -319,7 +382,7 @@ static void without_the_time_by_core_there_is_no_such_family(void **state)
     (void)state;
     host->job[0].cgroup.core_ns = NULL;
     check("jobs", host, "jobs_cpu_time_core", "");
-    free(host);
+    free_host(host);
 }
 
 static void a_percentage_per_core_needs_the_number_of_cores(void **state)
@@ -334,7 +397,7 @@ static void a_percentage_per_core_needs_the_number_of_cores(void **state)
         check("jobs", host, "jobs_cpu_percent",
               "jobs_cpu_percent{slurm_job=\"7\",instance=\"c1\"} 150\n");
     }
-    free(host);
+    free_host(host);
 }
 
 static void each_number_of_a_cgroup_has_its_family(void **state)
@@ -380,7 +443,7 @@ static void each_number_of_a_cgroup_has_its_family(void **state)
           "sonde_job_device_reads_total{job_id=\"7\",node=\"c1\",device=\"8:16\"} 1\n"
           "sonde_job_device_writes_total{job_id=\"7\",node=\"c1\",device=\"sda\"} 2\n"
           "sonde_job_device_writes_total{job_id=\"7\",node=\"c1\",device=\"8:16\"} 0\n");
-    free(host);
+    free_host(host);
 }
 
 static void the_owner_is_a_label_of_one_family_beside_what_was_allocated(void **state)
@@ -394,7 +457,7 @@ static void the_owner_is_a_label_of_one_family_beside_what_was_allocated(void **
           "sonde_job_cpus_allocated{job_id=\"7\",node=\"c1\"} 2\n"
           "sonde_job_memory_allocated_bytes{job_id=\"7\",node=\"c1\"} 536870912\n"
           "sonde_job_gpus_allocated{job_id=\"7\",node=\"c1\"} 1\n");
-    free(host);
+    free_host(host);
 }
 
 static void what_processes_do_is_told_without_their_names(void **state)
@@ -414,7 +477,7 @@ static void what_processes_do_is_told_without_their_names(void **state)
           "sonde_job_requested_written_bytes_total{job_id=\"7\",node=\"c1\"} 1073741900\n"
           "sonde_job_read_calls_total{job_id=\"7\",node=\"c1\"} 11\n"
           "sonde_job_write_calls_total{job_id=\"7\",node=\"c1\"} 1025\n");
-    free(host);
+    free_host(host);
 }
 
 static void a_name_without_processes_keeps_its_counter_alone(void **state)
@@ -433,7 +496,7 @@ static void a_name_without_processes_keeps_its_counter_alone(void **state)
           "sonde_job_process_cpu_seconds_total{job_id=\"7\",node=\"c1\",process=\"python3\"} 89\n"
           "sonde_job_process_cpu_seconds_total{job_id=\"7\",node=\"c1\",process=\"sleep\"} 0.001\n"
           "sonde_job_process_cpu_seconds_total{job_id=\"7\",node=\"c1\",process=\"sed\"} 0.002\n");
-    free(host);
+    free_host(host);
 }
 
 static void names_that_were_folded_are_counted(void **state)
@@ -448,7 +511,7 @@ static void names_that_were_folded_are_counted(void **state)
         assert_int_equal(rendered.folded, 4);
         buf_free(&rendered.text);
     }
-    free(host);
+    free_host(host);
 }
 
 static void a_process_name_with_any_bytes_is_a_label_value_and_no_more(void **state)
@@ -465,7 +528,7 @@ static void a_process_name_with_any_bytes_is_a_label_value_and_no_more(void **st
     check("jobs", host, "jobs_thread_count",
           "jobs_thread_count{slurm_job=\"7\",instance=\"c1\",proc_name=\"a\\\"} 1\\nb\\\\)\"} 2\n"
           "jobs_thread_count{slurm_job=\"7\",instance=\"c1\",proc_name=\"\xef\xbf\xbd\"} 2\n");
-    free(host);
+    free_host(host);
 }
 
 static void only_the_collector_of_processes_has_names_found_out(void **state)
@@ -493,7 +556,7 @@ static void without_names_no_name_is_published(void **state)
         assert_int_equal(str_find_str(buf_str(&rendered.text), STR("proc_name")), rendered.text.n);
         buf_free(&rendered.text);
     }
-    free(host);
+    free_host(host);
 }
 
 static void each_number_of_a_gpu_has_its_family(void **state)
@@ -525,7 +588,7 @@ static void each_number_of_a_gpu_has_its_family(void **state)
           "536870912\n"
           "sonde_job_gpu_utilization_ratio{job_id=\"7\",node=\"c1\",gpu=\"0\",gpu_instance=\"\"} "
           "0.2\n");
-    free(host);
+    free_host(host);
 }
 
 static void every_reason_for_throttling_is_told_1_or_0(void **state)
@@ -538,7 +601,7 @@ static void every_reason_for_throttling_is_told_1_or_0(void **state)
                                      "reason=\"sw_power_cap\"} 1\n");
     assert_contains(rendered.text.p, "\",reason=\"hw_slowdown\"} 0\n");
     buf_free(&rendered.text);
-    free(host);
+    free_host(host);
 }
 
 static void a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none(void **state)
@@ -560,7 +623,7 @@ static void a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none(
     check("jobs", host, "jobs_gpus_used",
           "jobs_gpus_used{slurm_job=\"7\",instance=\"c1\",gpuid=\"3\"} 1\n"
           "jobs_gpus_used{slurm_job=\"7\",instance=\"c1\",gpuid=\"5\"} 1\n");
-    free(host);
+    free_host(host);
 }
 
 static void instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter(void **state)
@@ -582,7 +645,7 @@ static void instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter(v
           "sonde_job_gpu_processes{job_id=\"7\",node=\"c1\",gpu=\"1\",gpu_instance=\"4\"} 0\n");
     check("jobs", host, "jobs_gpus_used",
           "jobs_gpus_used{slurm_job=\"7\",instance=\"c1\",gpuid=\"1\"} 1\n");
-    free(host);
+    free_host(host);
 }
 
 static void steps_and_tasks_have_labels_of_their_own(void **state)
@@ -606,7 +669,7 @@ static void steps_and_tasks_have_labels_of_their_own(void **state)
           "sonde_job_task_memory_peak_bytes{job_id=\"7\",node=\"c1\",step=\"batch\",task=\"0\"} 8\n"
           "sonde_job_task_oom_kills_total{job_id=\"7\",node=\"c1\",step=\"batch\",task=\"0\"} 0\n"
           "sonde_job_task_processes{job_id=\"7\",node=\"c1\",step=\"batch\",task=\"0\"} 2\n");
-    free(host);
+    free_host(host);
 }
 
 static void steps_and_tasks_are_off_unless_asked_for(void **state)
@@ -651,8 +714,11 @@ static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(v
     host->usage.n_gpus = 0;
     for (size_t i = 0; usage_collectors[i]; i++) {
         const struct usage_collector *collector = usage_collectors[i];
-        struct rendered rendered = render(collector->name, &host->usage, METRIC_TEXT);
+        struct rendered rendered;
 
+        if (collector->needs & USAGE_LUSTRE) /* is about a server, and not its jobs */
+            continue;
+        rendered = render(collector->name, &host->usage, METRIC_TEXT);
         for (size_t k = 0; k < collector->n_families; k++) {
             const struct family *family = &collector->families[k];
             bool remains = family->type == METRIC_COUNTER;
@@ -672,7 +738,7 @@ static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(v
         }
         buf_free(&rendered.text);
     }
-    free(host);
+    free_host(host);
 }
 
 static void what_is_unknown_is_absent(void **state)
@@ -701,7 +767,7 @@ static void what_is_unknown_is_absent(void **state)
           "sonde_job_info{job_id=\"7\",node=\"c1\",user=\"\",account=\"\"} 1\n");
     check("gpu", host, NULL,
           "sonde_gpu_info{node=\"c1\",gpu=\"0\",gpu_instance=\"\",uuid=\"\",model=\"\"} 1\n");
-    free(host);
+    free_host(host);
 }
 
 static void two_jobs_of_one_id_differ_by_node(void **state)
@@ -717,7 +783,7 @@ static void two_jobs_of_one_id_differ_by_node(void **state)
     check("jobs", host, NULL,
           "jobs_spawned_processes{slurm_job=\"7\",instance=\"c1\"} 1\n"
           "jobs_spawned_processes{slurm_job=\"7\",instance=\"c2\"} 2\n");
-    free(host);
+    free_host(host);
 }
 
 /* The number of a metric, as its value in busy_host(). */
@@ -750,7 +816,7 @@ static void a_profile_is_told_by_both_names_with_their_labels(void **state)
                   "account=\"physics\",partition=\"cpu\",cluster=\"big\"");
     check_profile(host, "CPUTime", "job=\"7\",instance=\"c1\",step=\"batch\",task=\"3\"");
     check_profile(host, "InMB", "job=\"7\",instance=\"c1\",step=\"batch\"");
-    free(host);
+    free_host(host);
 }
 
 static void sensors_of_a_node_are_told_apart(void **state)
@@ -771,7 +837,7 @@ static void sensors_of_a_node_are_told_apart(void **state)
           "instance=\"c1\",user=\"alice\",account=\"\",partition=\"\",cluster=\"\"} 5\n"
           "slurm_profile_node_power_watts{slurm_job=\"7\",step=\"batch\",sensor=\"DRAM\","
           "instance=\"c1\",user=\"alice\",account=\"\",partition=\"\",cluster=\"\"} 5\n");
-    free(host);
+    free_host(host);
 }
 
 static void the_families_of_a_profile_are_the_metrics_that_there_are(void **state)
@@ -789,6 +855,88 @@ static void the_families_of_a_profile_are_the_metrics_that_there_are(void **stat
         assert_string_equal(types[collector->families[i].type], profile_metrics[i].type);
         assert_string_equal(collector->families[i].help, profile_metrics[i].help);
     }
+}
+
+static void the_families_of_hpes_lustre_exporter_have_its_names_and_labels(void **state)
+{
+#define OST "{component=\"ost\",target=\"scratch-OST0001\",jobid=\"4711\"} "
+    struct host *host = busy_host();
+
+    (void)state;
+    check("lustre", host, NULL,
+          "lustre_job_read_samples_total" OST "10\n"
+          "lustre_job_read_minimum_size_bytes" OST "4096\n"
+          "lustre_job_read_maximum_size_bytes" OST "16384\n"
+          "lustre_job_read_bytes_total" OST "81920\n"
+          "lustre_job_read_small_samples_total" OST "0\n"
+          "lustre_job_write_samples_total" OST "5\n"
+          "lustre_job_write_minimum_size_bytes" OST "512\n"
+          "lustre_job_write_maximum_size_bytes" OST "2097152\n"
+          "lustre_job_write_bytes_total" OST "5242880\n"
+          "lustre_job_write_small_samples_total" OST "2\n"
+          "lustre_job_stats_total{component=\"ost\",target=\"scratch-OST0001\",jobid=\"4711\","
+          "operation=\"punch\"} 0\n"
+          "lustre_job_stats_total{component=\"mdt\",target=\"scratch-MDT0000\",jobid=\"rm.0\","
+          "operation=\"unlink\"} 7\n"
+          "sonde_agent_lustre_up 0\n"
+          "sonde_agent_lustre_targets 3\n"
+          "sonde_agent_lustre_unread_targets 1\n"
+          "sonde_agent_lustre_ids 2\n"
+          "sonde_agent_lustre_ids_left_out 4\n"
+          "sonde_agent_lustre_ids_merged 5\n"
+          "sonde_agent_lustre_lines_left_out 6\n"
+          "sonde_agent_lustre_read_bytes 8192\n"
+          "sonde_agent_lustre_look_duration_seconds 0.5\n");
+    free_host(host);
+#undef OST
+}
+
+static void how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size(void **state)
+{
+    struct host *host = busy_host();
+
+    (void)state;
+    host->lustre_ids[0].read.has_sizes = host->lustre_ids[0].write.has_sizes = false;
+    check("lustre", host, "lustre_job_read_small_samples_total", "");
+    check("lustre", host, "lustre_job_write_small_samples_total", "");
+    free_host(host);
+}
+
+static void a_lustre_id_of_any_bytes_is_a_label_value_and_no_more(void **state)
+{
+    struct host *host = busy_host();
+
+    (void)state;
+    host->lustre_ids[0].id = symbols_put(&host->lustre.symbols, STR("a\"} 1\nb\\\xff"));
+    check("lustre", host, "lustre_job_read_bytes_total",
+          "lustre_job_read_bytes_total{component=\"ost\",target=\"scratch-OST0001\","
+          "jobid=\"a\\\"} 1\\nb\\\\\xef\xbf\xbd\"} 81920\n");
+    free_host(host);
+}
+
+static void ids_that_lustre_tells_beyond_the_ceiling_are_folded(void **state)
+{
+    struct host *host = busy_host();
+    struct rendered rendered = render("lustre", &host->usage, METRIC_TEXT);
+
+    (void)state;
+    assert_int_equal(rendered.folded, 4);
+    buf_free(&rendered.text);
+    free_host(host);
+}
+
+static void a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not(void **state)
+{
+    struct host *host = busy_host();
+
+    (void)state;
+    host->usage.lustre = NULL;
+    check("lustre", host, NULL, "sonde_agent_lustre_up 0\n");
+    host->usage.lustre = &host->lustre;
+    host->usage.lustre_up = -1;
+    host->lustre.n_targets = 0;
+    check("lustre", host, NULL, "");
+    free_host(host);
 }
 
 static void every_family_occurs_and_can_be_converted_to_the_other_format(void **state)
@@ -815,7 +963,7 @@ static void every_family_occurs_and_can_be_converted_to_the_other_format(void **
         buf_free(&text.text);
         buf_free(&open.text);
     }
-    free(host);
+    free_host(host);
 }
 
 static void a_node_without_jobs_gives_nothing(void **state)
@@ -825,7 +973,7 @@ static void a_node_without_jobs_gives_nothing(void **state)
     (void)state;
     for (size_t i = 0; usage_collectors[i]; i++)
         check(usage_collectors[i]->name, host, NULL, "");
-    free(host);
+    free_host(host);
 }
 
 static void check_family(struct map *names, const struct family *family)
@@ -893,6 +1041,11 @@ int main(void)
         cmocka_unit_test(a_profile_is_told_by_both_names_with_their_labels),
         cmocka_unit_test(sensors_of_a_node_are_told_apart),
         cmocka_unit_test(the_families_of_a_profile_are_the_metrics_that_there_are),
+        cmocka_unit_test(the_families_of_hpes_lustre_exporter_have_its_names_and_labels),
+        cmocka_unit_test(how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size),
+        cmocka_unit_test(a_lustre_id_of_any_bytes_is_a_label_value_and_no_more),
+        cmocka_unit_test(ids_that_lustre_tells_beyond_the_ceiling_are_folded),
+        cmocka_unit_test(a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not),
         cmocka_unit_test(every_family_occurs_and_can_be_converted_to_the_other_format),
         cmocka_unit_test(a_node_without_jobs_gives_nothing),
         cmocka_unit_test(our_own_names_follow_the_conventions_and_none_occurs_twice),

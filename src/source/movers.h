@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which job ids of a Lustre target have moved most lately: one pass over all of them, in memory
+ * that has a ceiling however many there are. Movement is pages of 4 KiB and operations, and what
+ * was long ago counts less and less. An id that was kept in the last look has an advantage, so that
+ * series do not come and go. */
+#ifndef SONDE_SOURCE_MOVERS_H
+#define SONDE_SOURCE_MOVERS_H
+
+#include "model/lustre_use.h"
+#include "source/job_stats.h"
+
+enum { MOVERS_REMEMBERED = 3 << 16 }; /* ids of all targets, in 6 MB; of more, some have no past */
+
+struct movers;
+
+struct movers *movers_new(size_t max_ids);         /* kept of one target */
+struct movers *movers_free(struct movers *movers); /* returns NULL */
+
+/* To be called before the targets of each look. */
+void movers_begin_look(struct movers *movers);
+
+/* What was seen of a target is forgotten unless movers_end_target comes before the next begins. A
+ * target comes once in a look. */
+void movers_begin_target(struct movers *movers, struct str name, bool is_mdt);
+void movers_see(struct movers *movers, const struct job_stats_entry *entry);
+
+/* Adds those that are kept to `to`, in the order of their ids, and counts the others. */
+void movers_end_target(struct movers *movers, struct lustre_use *to);
+
+#endif

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Servers are made of files that look like Lustre's below /proc and /sys; lctl is a script. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "manual_clock.h"
+#include "source/lustre_targets.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+#define OST(name) "proc/fs/lustre/obdfilter/" name "/job_stats"
+#define MDT(name) "proc/fs/lustre/mdt/" name "/job_stats"
+
+static const int64_t tick_ns = 15 * NS_PER_SEC;
+
+static char root[] = "/dev/shm/sonde-lustre-XXXXXX"; /* has proc, sys and lctl */
+
+struct fixture {
+    struct manual_clock clock;
+    char proc[64], sys[64], lctl[64];
+    struct lustre_targets_config config;
+    struct lustre_targets *targets;
+    struct lustre_use *use;
+};
+
+static void put(const char *path, const char *text)
+{
+    char full[512];
+    FILE *file;
+
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    if (!text)
+        return;
+    file = fopen(full, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
+{
+    (void)status;
+    (void)type;
+    return at->level == 0 ? 0 : remove(path);
+}
+
+static void remove_all(const char *path)
+{
+    char full[512];
+
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    nftw(full, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void put_lctl(const char *script)
+{
+    char text[4096], path[128];
+
+    snprintf(text, sizeof(text), "#!/bin/sh\necho \"$*\" >>%s/asked\n%s\n", root, script);
+    put("lctl", text);
+    snprintf(path, sizeof(path), "%s/lctl", root);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static struct str asked(void)
+{
+    static char text[1024];
+    char path[128];
+    FILE *file;
+    size_t n = 0;
+
+    snprintf(path, sizeof(path), "%s/asked", root);
+    file = fopen(path, "re");
+    if (file) {
+        n = fread(text, 1, sizeof(text), file);
+        fclose(file);
+    }
+    return (struct str){ text, n };
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+
+    remove_all("");
+    manual_clock_init(&fixture->clock, 1800000000 * NS_PER_SEC, 5000 * NS_PER_SEC);
+    snprintf(fixture->proc, sizeof(fixture->proc), "%s/proc", root);
+    snprintf(fixture->sys, sizeof(fixture->sys), "%s/sys", root);
+    snprintf(fixture->lctl, sizeof(fixture->lctl), "%s/lctl", root);
+    fixture->config = (struct lustre_targets_config){
+        fixture->proc, fixture->sys, fixture->lctl, 10, &fixture->clock.clock,
+    };
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    lustre_use_unref(fixture->use);
+    lustre_targets_stop(fixture->targets);
+    manual_clock_destroy(&fixture->clock);
+    free(fixture);
+    return 0;
+}
+
+/* Whether a look of this very moment has come. */
+static bool has_looked(struct fixture *fixture)
+{
+    fixture->use = lustre_use_unref(fixture->use);
+    fixture->use = lustre_targets_latest(fixture->targets, 0);
+    if (fixture->use && fixture->use->mono_ns != clock_mono(&fixture->clock.clock))
+        fixture->use = lustre_use_unref(fixture->use);
+    return fixture->use != NULL;
+}
+
+static void start(struct fixture *fixture)
+{
+    struct err err = { 0 };
+
+    if (lustre_targets_start(&fixture->config, &fixture->targets, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static const struct lustre_use *look(struct fixture *fixture)
+{
+    if (!fixture->targets)
+        start(fixture);
+    manual_clock_advance(&fixture->clock, tick_ns);
+    lustre_targets_ask(fixture->targets);
+    wait_until_true(has_looked(fixture));
+    return fixture->use;
+}
+
+/* What a target has of an id: bytes read, or opens; -1: nothing is known. */
+static int64_t value_of(const struct lustre_use *use, const char *target, const char *id)
+{
+    for (size_t i = 0; i < use->n; i++) {
+        const struct lustre_id_use *of = &use->id[i];
+
+        if (!str_eq(symbols_get(&use->symbols, of->target), str_of(target)) ||
+            !str_eq(symbols_get(&use->symbols, of->id), str_of(id)))
+            continue;
+        return of->is_mdt ? (int64_t)use->operation[of->first_operation].samples
+                          : (int64_t)of->read.bytes;
+    }
+    return -1;
+}
+
+#define READ(id, bytes)                                                                            \
+    "- job_id:          " id "\n"                                                                  \
+    "  snapshot_time:   1322494602\n"                                                              \
+    "  read_bytes:      { samples:           1, unit: bytes, min:    4096, max:    4096, sum: "    \
+    "           " bytes " }\n"
+#define OPEN(id, opens)                                                                            \
+    "- job_id:          " id "\n"                                                                  \
+    "  snapshot_time:   1322494602.000000001\n"                                                    \
+    "  open:            { samples: " opens ", unit: usecs, min: 1, max: 2, sum: 3, sumsq: 4 }\n"
+
+static void each_target_is_read_wherever_its_file_is(void **state)
+{
+    const struct lustre_use *use;
+
+    put(OST("scratch-OST0000"), "job_stats:\n" READ("4711", "100"));
+    put(MDT("scratch-MDT0000"), "job_stats:\n" OPEN("rm.0", "7"));
+    put("sys/kernel/debug/lustre/obdfilter/scratch-OST0001/job_stats",
+        "job_stats:\n" READ("4711", "200"));
+    put("sys/kernel/debug/lustre/mdt/home-MDT0001/job_stats", "");
+    put("sys/fs/lustre/obdfilter/scratch-OST0000/", NULL);
+    put("proc/fs/lustre/obdfilter/num_refs", "8\n");
+    use = look(*state);
+    assert_int_equal(use->n_targets, 4);
+    assert_int_equal(use->n_unread, 0);
+    assert_int_equal(use->n, 3);
+    assert_int_equal(value_of(use, "scratch-OST0000", "4711"), 100);
+    assert_int_equal(value_of(use, "scratch-OST0001", "4711"), 200);
+    assert_int_equal(value_of(use, "scratch-MDT0000", "rm.0"), 7);
+    assert_string_equal(use->first_error, "");
+    assert_true(use->bytes_read > 300);
+    assert_int_equal(use->lines_left_out, 0);
+    assert_int_equal(asked().n, 0);
+}
+
+static void a_target_with_two_files_is_read_once(void **state)
+{
+    const struct lustre_use *use;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "200"));
+    use = look(*state);
+    assert_int_equal(use->n_targets, 1);
+    assert_int_equal(use->n, 1);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+}
+
+static void a_node_that_is_no_server_has_no_targets(void **state)
+{
+    const struct lustre_use *use = look(*state);
+
+    assert_int_equal(use->n_targets, 0);
+    assert_string_equal(use->first_error, "");
+    put("proc/fs/lustre/llite/scratch-ffff/stats", "a client\n");
+    put("sys/fs/lustre/mdt", "not a directory\n");
+    use = look(*state);
+    assert_int_equal(use->n_targets, 0);
+    assert_int_equal(use->n_unread, 0);
+    assert_int_equal(asked().n, 0);
+}
+
+static void targets_come_and_go_and_count_anew(void **state)
+{
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") READ("2", "50"));
+    look(*state);
+    put(OST("a-OST0001"), "job_stats:\n" READ("1", "7"));
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "30"));
+    assert_int_equal(value_of(look(*state), "a-OST0001", "1"), 7);
+    assert_int_equal(value_of(look(*state), "a-OST0000", "1"), 30);
+    assert_int_equal(value_of(look(*state), "a-OST0000", "2"), -1);
+    remove_all("proc/fs/lustre/obdfilter");
+    assert_int_equal(look(*state)->n_targets, 0);
+}
+
+static void what_cannot_be_read_is_counted_and_the_rest_is_there(void **state)
+{
+    const struct lustre_use *use;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    put(OST("a-OST0001") "/", NULL);
+    put("sys/fs/lustre/obdfilter/a-OST0002/", NULL);
+    use = look(*state);
+    assert_int_equal(use->n_targets, 3);
+    assert_int_equal(use->n_unread, 2);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    assert_contains(use->first_error, "a-OST0001/job_stats: Is a directory");
+    remove_all("proc/fs/lustre/obdfilter/a-OST0001");
+    assert_contains(look(*state)->first_error, "a-OST0001 has no job_stats");
+}
+
+static void lines_that_cannot_be_read_are_counted_in_each_look_anew(void **state)
+{
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") "  read_bytes:      { samples: -1 }\n");
+    assert_int_equal(look(*state)->lines_left_out, 1);
+    assert_int_equal(look(*state)->lines_left_out, 1);
+}
+
+static void ids_past_the_ceiling_are_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct lustre_use *use;
+
+    fixture->config.max_ids = 2;
+    put(OST("a-OST0000"),
+        "job_stats:\n" READ("1", "100000") READ("2", "300000") READ("3", "200000") READ("2", "5"));
+    put(OST("a-OST0001"), "job_stats:\n" READ("1", "1"));
+    use = look(fixture);
+    assert_int_equal(use->n, 3);
+    assert_int_equal(use->ids_left_out, 1);
+    assert_int_equal(use->ids_merged, 1);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), -1);
+    assert_int_equal(value_of(use, "a-OST0000", "2"), 300005);
+}
+
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = -2; /* "." and ".." */
+
+    assert_non_null(tasks);
+    while (readdir(tasks))
+        n++;
+    closedir(tasks);
+    return n;
+}
+
+static void make_pipe(const char *path)
+{
+    char full[512];
+
+    put(path, "");
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    assert_int_equal(unlink(full), 0);
+    assert_int_equal(mkfifo(full, 0644), 0);
+}
+
+/* Once somebody waits for a writer of the pipe; who then waits for what it writes, or its end. */
+static int open_pipe(const char *path)
+{
+    char full[512];
+    int fd = -1;
+
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    wait_until_true(fd >= 0 || (fd = open(full, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
+    return fd;
+}
+
+static void a_file_that_hangs_delays_nobody(void **state)
+{
+    struct fixture *fixture = *state;
+    struct lustre_use *use;
+    int threads = count_threads(), pipe;
+    int64_t began_ns;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    look(fixture);
+    make_pipe(OST("a-OST0001"));
+    manual_clock_advance(&fixture->clock, tick_ns);
+    lustre_targets_ask(fixture->targets);
+    pipe = open_pipe(OST("a-OST0001"));
+    use = lustre_targets_latest(fixture->targets, 2 * tick_ns);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    lustre_use_unref(use);
+    manual_clock_advance(&fixture->clock, 10 * tick_ns);
+    assert_null(lustre_targets_latest(fixture->targets, 2 * tick_ns));
+
+    began_ns = clock_mono(&clock_real);
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    assert_true(clock_mono(&clock_real) - began_ns < 10 * NS_PER_SEC);
+    close(pipe);
+    wait_until_true(count_threads() == threads);
+}
+
+static void a_file_that_hung_is_read_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    make_pipe(OST("a-OST0001"));
+    start(fixture);
+    lustre_targets_ask(fixture->targets);
+    close(open_pipe(OST("a-OST0001")));
+    remove_all("proc/fs/lustre/obdfilter/a-OST0001");
+    put(OST("a-OST0001"), "job_stats:\n" READ("1", "100"));
+    manual_clock_advance(&fixture->clock, tick_ns);
+    wait_until_true((lustre_targets_ask(fixture->targets), has_looked(fixture)));
+    assert_int_equal(value_of(fixture->use, "a-OST0001", "1"), 100);
+}
+
+static void a_look_outlives_the_next_one_and_the_thread(void **state)
+{
+    struct fixture *fixture = *state;
+    struct lustre_use *first;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    look(fixture);
+    first = lustre_targets_latest(fixture->targets, tick_ns);
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "200"));
+    assert_int_equal(value_of(look(fixture), "a-OST0000", "1"), 200);
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    assert_int_equal(value_of(first, "a-OST0000", "1"), 100);
+    assert_null(lustre_use_unref(first));
+}
+
+static void without_an_asker_nobody_looks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    start(fixture);
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    assert_null(lustre_targets_latest(NULL, INT64_MAX));
+    lustre_targets_ask(NULL);
+    assert_null(lustre_targets_stop(NULL));
+}
+
+static void without_files_lctl_is_asked_for_what_there_is(void **state)
+{
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
+        "1", "100") "obdfilter.a-OST0001.job_stats=\n.");
+    use = look(*state);
+    assert_str(asked(), "get_param obdfilter.*.job_stats\n");
+    assert_int_equal(use->n_targets, 2);
+    assert_int_equal(use->n_unread, 0); /* the second one is idle */
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    assert_true(use->bytes_read > 100);
+    assert_string_equal(use->first_error, "");
+    put("proc/fs/lustre/mdt/a-MDT0000/", NULL);
+    put_lctl("cat <<'.'\nobdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
+                 READ("2", "6") "mdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
+    use = look(*state);
+    assert_str(asked(), "get_param obdfilter.*.job_stats\n"
+                        "get_param obdfilter.*.job_stats mdt.*.job_stats\n");
+    assert_int_equal(use->n, 3);
+    assert_int_equal(value_of(use, "a-OST0001", "2"), 6);
+    assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
+}
+
+static void what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out(void **state)
+{
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    put_lctl("cat <<'.'\n" READ("0", "1") "obdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
+        "1",
+        "100") "obdfilter.a-OST0009.job_stats=\njob_stats:\n" READ("9",
+                                                                   "9") "obdfilter.a-OST0001."
+                                                                        "job_stats=\njob_stats:"
+                                                                        "\n" READ(
+                                                                            "2", "2") "obdfilt"
+                                                                                      "er.a-"
+                                                                                      "OST0000"
+                                                                                      ".job_"
+                                                                                      "stats="
+                                                                                      "\njob_"
+                                                                                      "stats:"
+                                                                                      "\n" READ(
+                                                                                          "3",
+                                                                                          "3") ".");
+    use = look(*state);
+    assert_int_equal(use->n, 2);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    assert_int_equal(value_of(use, "a-OST0001", "2"), 2);
+}
+
+static void of_an_lctl_that_failed_what_it_printed_counts(void **state)
+{
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
+        "1", "100") ".\necho 'error: get_param: no luck' >&2; exit 2");
+    use = look(*state);
+    assert_int_equal(use->n_unread, 1);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    assert_contains(use->first_error, "no luck");
+}
+
+static void of_an_lctl_that_was_killed_whole_targets_count(void **state)
+{
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
+        "1", "100") "obdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
+                 READ("2", "5") ".\nkill -9 $$");
+    use = look(*state);
+    assert_int_equal(use->n_unread, 1);
+    assert_int_equal(use->n, 1);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+}
+
+static void an_lctl_that_hangs_does_not_outlive_the_thread(void **state)
+{
+    struct fixture *fixture = *state;
+    int threads = count_threads();
+
+    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    put_lctl("exec sleep 1000");
+    start(fixture);
+    lustre_targets_ask(fixture->targets);
+    wait_until_true(asked().n > 0);
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    wait_until_true(count_threads() == threads);
+}
+
+static void without_lctl_targets_without_files_are_unread(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    use = look(fixture);
+    assert_int_equal(use->n_targets, 1);
+    assert_int_equal(use->n_unread, 1);
+    assert_contains(use->first_error, "lctl");
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    fixture->config.lctl = NULL;
+    use = look(fixture);
+    assert_int_equal(use->n_unread, 1);
+    assert_contains(use->first_error, "a-MDT0000 has no job_stats");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_target_is_read_wherever_its_file_is),
+        TEST(a_target_with_two_files_is_read_once),
+        TEST(a_node_that_is_no_server_has_no_targets),
+        TEST(targets_come_and_go_and_count_anew),
+        TEST(what_cannot_be_read_is_counted_and_the_rest_is_there),
+        TEST(lines_that_cannot_be_read_are_counted_in_each_look_anew),
+        TEST(ids_past_the_ceiling_are_counted),
+        TEST(a_file_that_hangs_delays_nobody),
+        TEST(a_file_that_hung_is_read_again),
+        TEST(a_look_outlives_the_next_one_and_the_thread),
+        TEST(without_an_asker_nobody_looks),
+        TEST(without_files_lctl_is_asked_for_what_there_is),
+        TEST(what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out),
+        TEST(of_an_lctl_that_failed_what_it_printed_counts),
+        TEST(of_an_lctl_that_was_killed_whole_targets_count),
+        TEST(an_lctl_that_hangs_does_not_outlive_the_thread),
+        TEST(without_lctl_targets_without_files_are_unread),
+    };
+    int failed;
+
+    if (!mkdtemp(root))
+        return 1;
+    failed = RUN_TESTS(tests);
+    remove_all("");
+    rmdir(root);
+    return failed;
+}

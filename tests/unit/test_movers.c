@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/arena.h"
+#include "source/movers.h"
+
+static struct movers *movers;
+static struct lustre_use *use; /* what the last look brought */
+
+static struct job_stats_entry entry_of(const char *id, uint64_t bytes, uint64_t opens)
+{
+    struct job_stats_entry entry = {
+        .id = str_of(id),
+        .read = { .is_there = true,
+                  .samples = bytes != 0,
+                  .bytes = bytes,
+                  .least_bytes = bytes,
+                  .most_bytes = bytes },
+        .operations = { { "open", opens } },
+        .n_operations = 1,
+    };
+
+    return entry;
+}
+
+static void see(const char *id, uint64_t bytes, uint64_t opens)
+{
+    const struct job_stats_entry entry = entry_of(id, bytes, opens);
+
+    movers_see(movers, &entry);
+}
+
+/* Another look, at one target. */
+static void begin(void)
+{
+    lustre_use_unref(use);
+    use = heap_alloc(sizeof(*use));
+    atomic_init(&use->refs, 1);
+    symbols_init(&use->symbols, &use->arena);
+    movers_begin_look(movers);
+    movers_begin_target(movers, STR("OST0"), false);
+}
+
+static const struct lustre_id_use *find(const char *id)
+{
+    for (size_t i = 0; i < use->n; i++)
+        if (str_eq(symbols_get(&use->symbols, use->id[i].id), str_of(id)))
+            return &use->id[i];
+    return NULL;
+}
+
+static void end(void)
+{
+    movers_end_target(movers, use);
+}
+
+/* The ids that were kept, as "a b c". */
+static const char *kept(void)
+{
+    static char text[256];
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < use->n; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", i ? " " : "",
+                              STR_ARG(symbols_get(&use->symbols, use->id[i].id)));
+    return text;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    movers = movers_new(2);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    movers = movers_free(movers);
+    use = lustre_use_unref(use);
+    return 0;
+}
+
+static void fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids(void **state)
+{
+    (void)state;
+    begin();
+    see("b", 5, 3);
+    see("a", 0, 0);
+    end();
+    assert_string_equal(kept(), "a b");
+    assert_int_equal(find("b")->read.bytes, 5);
+    assert_int_equal(find("b")->n_operations, 1);
+    assert_int_equal(use->operation[find("b")->first_operation].samples, 3);
+    assert_str(symbols_get(&use->symbols, use->operation[0].name), "open");
+    assert_str(symbols_get(&use->symbols, find("a")->target), "OST0");
+    assert_int_equal(use->ids_left_out, 0);
+}
+
+static void of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept(void **state)
+{
+    (void)state;
+    begin();
+    see("small", 4096, 0);
+    see("large", 1 << 30, 0);
+    see("busy", 0, 1000);
+    see("idle", 0, 0);
+    end();
+    assert_string_equal(kept(), "busy large");
+    assert_int_equal(use->ids_left_out, 2);
+}
+
+static void who_moves_now_comes_before_who_moved_once(void **state)
+{
+    (void)state;
+    begin();
+    see("a", UINT64_C(1) << 40, 0);
+    see("b", UINT64_C(1) << 40, 0);
+    see("c", 1 << 20, 0);
+    end();
+    assert_string_equal(kept(), "a b");
+    begin();
+    see("a", UINT64_C(1) << 40, 0);
+    see("b", (UINT64_C(1) << 40) + (1 << 20), 0);
+    see("c", 2 << 20, 0);
+    end();
+    assert_string_equal(kept(), "b c");
+}
+
+static void an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has(void **state)
+{
+    (void)state;
+    begin();
+    see("a", UINT64_C(1) << 40, 0);
+    see("b", UINT64_C(1) << 40, 0);
+    end();
+    begin();
+    see("a", UINT64_C(1) << 40, 0);
+    see("b", (UINT64_C(1) << 40) + (1 << 20), 0);
+    see("new", 100 << 20, 0);
+    end();
+    assert_string_equal(kept(), "b new");
+}
+
+static void a_counter_that_fell_counts_from_zero(void **state)
+{
+    (void)state;
+    begin();
+    see("a", UINT64_C(1) << 40, 0);
+    see("b", UINT64_C(1) << 40, 0);
+    see("cleared", UINT64_C(1) << 30, 0);
+    end();
+    begin();
+    see("a", (UINT64_C(1) << 40) + (1 << 20), 0);
+    see("b", (UINT64_C(1) << 40) + (1 << 20), 0);
+    see("cleared", 10 << 20, 0);
+    end();
+    assert_non_null(find("cleared"));
+    assert_int_equal(find("cleared")->read.bytes, 10 << 20);
+}
+
+static void a_little_more_movement_does_not_replace_who_is_shown_but_much_more_does(void **state)
+{
+    (void)state;
+    begin();
+    see("a", 2000, 2000);
+    see("b", 2000, 2000);
+    see("c", 0, 1000);
+    end();
+    assert_string_equal(kept(), "a b");
+    begin();
+    see("a", 2000, 2100);
+    see("b", 2000, 2100);
+    see("c", 0, 1120);
+    end();
+    assert_string_equal(kept(), "a b");
+    begin();
+    see("a", 2000, 2200);
+    see("b", 2000, 2200);
+    see("c", 0, 1620);
+    end();
+    assert_non_null(find("c"));
+}
+
+static void those_who_do_nothing_do_not_take_turns(void **state)
+{
+    static const char *const orders[] = { "abcd", "dcba", "cadb" };
+
+    (void)state;
+    begin();
+    see("a", 0, 7);
+    see("b", 0, 7);
+    see("c", 0, 1);
+    see("d", 0, 1);
+    end();
+    assert_string_equal(kept(), "a b");
+    for (size_t look = 0; look < 12; look++) {
+        begin();
+        for (const char *id = orders[look % COUNT(orders)]; *id; id++)
+            see((const char[]){ *id, '\0' }, 0, *id < 'c' ? 7 : 1);
+        end();
+        assert_string_equal(kept(), "a b");
+    }
+}
+
+static void what_was_long_ago_counts_less_and_less(void **state)
+{
+    uint64_t slow = 0;
+
+    (void)state;
+    begin();
+    see("a", 0, 0);
+    see("b", 0, 0);
+    see("c", 0, 0);
+    end();
+    begin();
+    see("a", 0, 1000); /* once, */
+    see("b", 0, 1000);
+    see("c", 0, slow += 100); /* and every time */
+    end();
+    assert_string_equal(kept(), "a b");
+    for (int look = 0; look < 20 && !find("c"); look++) {
+        begin();
+        see("a", 0, 1000);
+        see("b", 0, 1000);
+        see("c", 0, slow += 100);
+        end();
+    }
+    assert_non_null(find("c"));
+}
+
+static void an_id_that_is_told_twice_is_added_up(void **state)
+{
+    struct job_stats_entry second = entry_of("a", 100, 5);
+
+    (void)state;
+    second.operations[second.n_operations++] = (struct job_stats_operation){ "close", 4 };
+    second.write = (struct job_stats_io){ .is_there = true, .samples = 1, .bytes = 9 };
+    begin();
+    see("a", 30, 1);
+    see("b", 0, 0);
+    movers_see(movers, &second);
+    see("a", 0, 1);
+    end();
+    assert_string_equal(kept(), "a b");
+    assert_int_equal(find("a")->read.bytes, 130);
+    assert_int_equal(find("a")->read.samples, 2);
+    assert_int_equal(find("a")->read.least_bytes, 30); /* one that never read has no least */
+    assert_int_equal(find("a")->read.most_bytes, 100);
+    assert_int_equal(find("a")->write.bytes, 9);
+    assert_int_equal(find("a")->n_operations, 2);
+    assert_int_equal(use->operation[find("a")->first_operation].samples, 7);
+    assert_int_equal(use->operation[find("a")->first_operation + 1].samples, 4);
+    assert_int_equal(use->ids_merged, 2);
+    assert_int_equal(use->ids_left_out, 0);
+}
+
+static void part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it(void **state)
+{
+    (void)state;
+    begin();
+    see("a", 0, 10);
+    see("b", 0, 10);
+    see("c", 0, 1);
+    see("c", 0, 1000);
+    end();
+    assert_string_equal(kept(), "a b");
+    assert_int_equal(use->ids_left_out, 1);
+    assert_int_equal(use->ids_merged, 1);
+}
+
+static void sums_of_what_cannot_be_added_stop_at_the_largest_number(void **state)
+{
+    struct job_stats_entry huge = entry_of("a", UINT64_MAX, UINT64_MAX);
+
+    (void)state;
+    huge.read.samples = huge.read.small_samples = UINT64_MAX;
+    huge.read.has_sizes = true;
+    begin();
+    movers_see(movers, &huge);
+    movers_see(movers, &huge);
+    see("b", 1, 1);
+    see("c", 2, 2);
+    end();
+    assert_string_equal(kept(), "a c");
+    assert_true(find("a")->read.bytes == UINT64_MAX);
+    assert_true(find("a")->read.small_samples == UINT64_MAX);
+    assert_true(use->operation[find("a")->first_operation].samples == UINT64_MAX);
+}
+
+static void how_many_were_small_is_unknown_if_it_is_of_one_of_two(void **state)
+{
+    struct job_stats_entry sized = entry_of("a", 10, 0);
+
+    (void)state;
+    sized.read.has_sizes = true;
+    begin();
+    movers_see(movers, &sized);
+    end();
+    assert_true(find("a")->read.has_sizes);
+    begin();
+    movers_see(movers, &sized);
+    see("a", 10, 0);
+    end();
+    assert_false(find("a")->read.has_sizes);
+}
+
+static void targets_are_ranked_apart(void **state)
+{
+    (void)state;
+    begin();
+    see("a", 0, 9);
+    see("b", 0, 8);
+    see("c", 0, 7);
+    end();
+    movers_begin_target(movers, STR("OST0"), true); /* nobody else's for having the same name */
+    see("c", 0, 1);
+    see("OST0", 0, 0);
+    end();
+    assert_int_equal(use->n, 4);
+    assert_string_equal(kept(), "a b OST0 c");
+    assert_true(use->id[3].is_mdt);
+    assert_int_equal(use->ids_left_out, 1);
+    assert_int_equal(use->ids_merged, 0);
+}
+
+static void what_was_begun_and_not_ended_is_forgotten(void **state)
+{
+    (void)state;
+    begin();
+    see("a", 0, 9);
+    movers_begin_target(movers, STR("OST1"), false);
+    see("b", 0, 1);
+    end();
+    assert_string_equal(kept(), "b");
+    assert_str(symbols_get(&use->symbols, use->id[0].target), "OST1");
+}
+
+static void a_target_without_ids_gives_none(void **state)
+{
+    (void)state;
+    begin();
+    end();
+    assert_int_equal(use->n, 0);
+    begin();
+    see("", 0, 1);
+    end();
+    assert_int_equal(use->n, 1);
+    assert_str(symbols_get(&use->symbols, use->id[0].id), "");
+}
+
+static void see_number(unsigned number, uint64_t opens)
+{
+    char id[16];
+
+    snprintf(id, sizeof(id), "%u", number);
+    see(id, 0, opens);
+}
+
+static void among_175000_ids_the_ten_that_move_are_found(void **state)
+{
+    enum { IDS = 175000, MOVING = 10, EVERY = IDS / MOVING };
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(MOVING);
+    for (unsigned look = 0; look < 4; look++) {
+        begin();
+        for (unsigned i = 0; i < IDS; i++)
+            see_number(i, 1000 * (i % 1000) + (i % EVERY == 77 ? look * 5 : 0));
+        end();
+        assert_int_equal(use->n, MOVING);
+        assert_int_equal(use->ids_left_out, IDS - MOVING);
+        assert_int_equal(use->ids_merged, 0);
+    }
+    for (unsigned i = 0; i < MOVING; i++) {
+        char id[16];
+
+        snprintf(id, sizeof(id), "%u", i * EVERY + 77);
+        assert_non_null(find(id));
+    }
+}
+
+static void more_ids_than_can_be_remembered_still_give_who_moves_most_in_time(void **state)
+{
+    enum { IDS = MOVERS_REMEMBERED * 3 / 2 };
+
+    (void)state;
+    for (unsigned look = 0; look < 60 && !(use && find("5")); look++) {
+        begin();
+        for (unsigned i = 0; i < IDS; i++)
+            see_number(i, i == 5 ? 1 + look * 1000 : i);
+        end();
+        assert_int_equal(use->n, 2);
+        assert_int_equal(use->ids_left_out, IDS - 2);
+    }
+    assert_non_null(find("5"));
+}
+
+static void ids_that_are_gone_make_room_for_others(void **state)
+{
+    (void)state;
+    for (unsigned look = 0; look < 40; look++) {
+        begin();
+        for (unsigned i = 0; i < 20000; i++)
+            see_number(look * 20000 + i, i == 3 ? 1000000 : 1);
+        end();
+        assert_int_equal(use->ids_left_out, 19998);
+        assert_int_equal(use->ids_merged, 0);
+    }
+    assert_non_null(find("780003"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids),
+        TEST(of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept),
+        TEST(who_moves_now_comes_before_who_moved_once),
+        TEST(an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has),
+        TEST(a_counter_that_fell_counts_from_zero),
+        TEST(a_little_more_movement_does_not_replace_who_is_shown_but_much_more_does),
+        TEST(those_who_do_nothing_do_not_take_turns),
+        TEST(what_was_long_ago_counts_less_and_less),
+        TEST(an_id_that_is_told_twice_is_added_up),
+        TEST(part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it),
+        TEST(sums_of_what_cannot_be_added_stop_at_the_largest_number),
+        TEST(how_many_were_small_is_unknown_if_it_is_of_one_of_two),
+        TEST(targets_are_ranked_apart),
+        TEST(what_was_begun_and_not_ended_is_forgotten),
+        TEST(a_target_without_ids_gives_none),
+        TEST(among_175000_ids_the_ten_that_move_are_found),
+        TEST(more_ids_than_can_be_remembered_still_give_who_moves_most_in_time),
+        TEST(ids_that_are_gone_make_room_for_others),
+    };
+
+    return RUN_TESTS(tests);
+}
