@@ -159,3 +159,19 @@ void buf_html(struct buf *buf, struct str s)
         s = str_skip(s, length ? length : 1);
     }
 }
+
+/* RFC 3986, 2.3: all but unreserved characters. */
+void buf_url(struct buf *buf, struct str s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+        if (is_letter || c == '-' || c == '.' || c == '_' || c == '~')
+            buf_byte(buf, (char)c);
+        else
+            buf_put(buf, (struct str){ (char[]){ '%', hex[c >> 4], hex[c & 15] }, 3 });
+    }
+}

@@ -43,6 +43,7 @@ static inline void buf_end(struct buf *buf)
 /* Escaped for the language in question; the only places that know how. */
 void buf_json(struct buf *buf, struct str s); /* with quotes; invalid UTF-8 becomes U+FFFD */
 void buf_html(struct buf *buf, struct str s); /* for text and for quoted attributes */
+void buf_url(struct buf *buf, struct str s);  /* for a value in a query, or one part of a path */
 
 static inline struct str buf_str(const struct buf *buf)
 {

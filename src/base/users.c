@@ -20,7 +20,7 @@ enum {
 static const int64_t known_ns = 3600 * NS_PER_SEC;
 static const int64_t unknown_ns = 60 * NS_PER_SEC;
 
-enum kind { USER, GROUP };
+enum kind { USER, GROUP, OWN_GROUP };
 
 struct question {
     enum kind kind;
@@ -31,6 +31,7 @@ struct entry {
     struct question question;
     uint32_t next;             /* in its chain: index + 1, 0 = last */
     bool is_asked;             /* waits in the queue or is being looked up */
+    bool is_number;            /* the name is that of a group without one */
     int64_t ends_ns;           /* when it has to be asked for again */
     char name[USERS_NAME_MAX]; /* empty while unknown */
 };
@@ -104,7 +105,8 @@ static struct entry *add_entry(struct users *users, struct question question)
     return &users->entries[index];
 }
 
-static void keep_answer(struct users *users, struct question question, const char *name)
+static void keep_answer(struct users *users, struct question question, bool is_found,
+                        const char *name)
 {
     struct entry *entry = find_entry(users, question);
 
@@ -112,20 +114,32 @@ static void keep_answer(struct users *users, struct question question, const cha
     if (!entry)
         entry = add_entry(users, question);
     /* A directory that is away often says "no such user": a name that is known stays. */
-    if (name[0])
+    if (is_found || (name[0] && (entry->is_number || !entry->name[0]))) {
         memcpy(entry->name, name, USERS_NAME_MAX);
-    entry->ends_ns = clock_mono(users->clock) + (name[0] ? known_ns : unknown_ns);
+        entry->is_number = !is_found;
+    }
+    entry->ends_ns = clock_mono(users->clock) + (is_found ? known_ns : unknown_ns);
     entry->is_asked = false;
 }
 
-/* The lock is not held here, and only here does this thread wait for anybody. */
-static void look_up(const struct users_lookup *lookup, struct question question,
+/* Whether there is a name. Without one the answer is empty, or the number of a user's group. The
+ * lock is not held here, and only here does this thread wait for anybody. */
+static bool look_up(const struct users_lookup *lookup, struct question question,
                     char name[USERS_NAME_MAX])
 {
-    bool found = question.kind == USER ? lookup->user(lookup->ctx, question.id, name)
-                                       : lookup->group(lookup->ctx, question.id, name);
+    gid_t group = question.id;
+    bool is_found;
 
-    name[found ? USERS_NAME_MAX - 1 : 0] = '\0';
+    if (question.kind == OWN_GROUP && !lookup->own_group(lookup->ctx, question.id, &group))
+        return false;
+    is_found = question.kind == USER ? lookup->user(lookup->ctx, question.id, name)
+                                     : lookup->group(lookup->ctx, group, name);
+    name[is_found ? USERS_NAME_MAX - 1 : 0] = '\0';
+    if (name[0])
+        return true;
+    if (question.kind == OWN_GROUP)
+        snprintf(name, USERS_NAME_MAX, "%u", group);
+    return false;
 }
 
 static struct users *destroy(struct users *users)
@@ -147,6 +161,7 @@ static void *answer_questions(void *arg)
     while (!users->is_ending) {
         char name[USERS_NAME_MAX] = "";
         struct question question;
+        bool is_found;
 
         if (users->n_taken == users->n_asked) {
             pthread_cond_wait(&users->asked, &users->lock);
@@ -154,10 +169,10 @@ static void *answer_questions(void *arg)
         }
         question = users->queue[users->n_taken++ % MOST_QUESTIONS];
         pthread_mutex_unlock(&users->lock);
-        look_up(&users->lookup, question, name);
+        is_found = look_up(&users->lookup, question, name);
         pthread_mutex_lock(&users->lock);
         if (!users->is_ending)
-            keep_answer(users, question, name);
+            keep_answer(users, question, is_found, name);
         users->n_answered++;
         pthread_cond_broadcast(&users->answered);
     }
@@ -231,7 +246,9 @@ static bool name_of(struct users *users, struct question question, char name[USE
     if (!entry || (!entry->is_asked && clock_mono(users->clock) >= entry->ends_ns))
         ask(users, question, entry);
     pthread_mutex_unlock(&users->lock);
-    if (!is_known)
+    if (!is_known && question.kind == OWN_GROUP)
+        name[0] = '\0';
+    else if (!is_known)
         snprintf(name, USERS_NAME_MAX, "%u", question.id);
     return is_known;
 }
@@ -244,6 +261,11 @@ bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX])
 bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX])
 {
     return name_of(users, (struct question){ GROUP, gid }, name);
+}
+
+bool users_own_group(struct users *users, uid_t uid, char name[USERS_NAME_MAX])
+{
+    return name_of(users, (struct question){ OWN_GROUP, uid }, name);
 }
 
 bool users_settle(struct users *users, int64_t deadline_ns)
@@ -260,21 +282,29 @@ bool users_settle(struct users *users, int64_t deadline_ns)
     return is_settled;
 }
 
-static bool system_user(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
+/* Either of what is asked for may be NULL. */
+static bool find_record(uid_t uid, char *name, gid_t *group)
 {
     struct passwd record, *found = NULL;
     int code = ERANGE;
 
-    (void)ctx;
     for (size_t size = 4096; code == ERANGE && size <= LONGEST_RECORD; size *= 4) {
         char *text = heap_array(size, 1);
 
         code = getpwuid_r(uid, &record, text, size, &found);
-        if (code == 0 && found)
+        if (code == 0 && found && name)
             snprintf(name, USERS_NAME_MAX, "%s", record.pw_name);
+        if (code == 0 && found && group)
+            *group = record.pw_gid;
         free(text);
     }
     return code == 0 && found;
+}
+
+static bool system_user(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
+{
+    (void)ctx;
+    return find_record(uid, name, NULL);
 }
 
 static bool system_group(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
@@ -294,4 +324,10 @@ static bool system_group(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
     return code == 0 && found;
 }
 
-const struct users_lookup users_system = { system_user, system_group, NULL };
+static bool system_own_group(void *ctx, uid_t uid, gid_t *ret)
+{
+    (void)ctx;
+    return find_record(uid, NULL, ret);
+}
+
+const struct users_lookup users_system = { system_user, system_group, system_own_group, NULL };

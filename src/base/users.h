@@ -20,6 +20,7 @@ struct users;
 struct users_lookup {
     bool (*user)(void *ctx, uid_t uid, char name[USERS_NAME_MAX]);
     bool (*group)(void *ctx, gid_t gid, char name[USERS_NAME_MAX]);
+    bool (*own_group)(void *ctx, uid_t uid, gid_t *ret); /* a user's primary one */
     void *ctx;
 };
 
@@ -36,8 +37,12 @@ struct users *users_free(struct users *users);
 bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
 bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX]);
 
-/* For tests and one-shot commands: waits until every question asked so far has been answered, but
- * not past the deadline (monotonic). False if it came first. */
+/* Of the user's primary group: its name, its number where it has none (which is kept as briefly as
+ * a failure), or nothing ("") while the user is unknown. True if it is not that. */
+bool users_own_group(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
+
+/* For tests, one-shot commands and threads that may: waits until every question asked so far has
+ * been answered, but not past the deadline (monotonic). False if it came first. */
 bool users_settle(struct users *users, int64_t deadline_ns);
 
 #endif

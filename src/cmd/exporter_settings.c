@@ -1,21 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/exporter_settings.h"
 
+#include "base/num.h"
+#include "base/quote.h"
 #include "collector/self.h"
 
 #define SETTING(member)     offsetof(struct settings, member)
 #define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
 
-/* Of the last group of serve_options_rows. */
-static const struct option log_options[] = {
+/* Older names; of the last group of serve_options_rows. */
+static const struct option exporter_log_options[] = {
     { "web.log-level", OPTION_CHOICE, SETTING(serve.log_level), "LEVEL", NULL, NULL,
       "debug info warn warning error", "Log", "An older name of --log.level." },
 };
+static const struct option lustre_log_options[] = {
+    { "log", OPTION_CHOICE, SETTING(serve.log_level), "LEVEL", NULL, NULL,
+      "ERROR WARNING INFO DEBUG TRACE", "Log",
+      "As in prometheus-cluster-exporter: --log.level in capitals." },
+};
 
-static const struct option other_options[] = {
+static const struct option poll_options[] = {
     { "slurm.poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_JOBS), "DURATION", "10s",
       "POLL_LIMIT", NULL, "Slurm",
       "Slurm is asked at most once in this time, however many scrapers there are." },
+    { "slurm.stale-limit", OPTION_DURATION, SETTING(stale_limit_ns), "DURATION", "5m", NULL, NULL,
+      "Slurm",
+      "While Slurm does not answer, the last values are shown until they are this old, or twice "
+      "their poll limit if that is longer." },
+};
+
+static const struct option rare_poll_options[] = {
     { "slurm.shares-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_SHARES), "DURATION", "5m",
       NULL, NULL, "Slurm", "The same for fair shares, which cost more." },
     { "slurm.associations-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_ASSOCIATIONS),
@@ -26,10 +40,43 @@ static const struct option other_options[] = {
       NULL, NULL, "Slurm", "The same for licences." },
     { "slurm.config-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_CONFIG), "DURATION", "1h",
       NULL, NULL, "Slurm", "The same for Slurm's configuration, and what it hides from sonde." },
-    { "slurm.stale-limit", OPTION_DURATION, SETTING(stale_limit_ns), "DURATION", "5m", NULL, NULL,
-      "Slurm",
-      "While Slurm does not answer, the last values are shown until they are this old, or twice "
-      "their poll limit if that is longer." },
+};
+
+/* Of the first group of serve_options_rows. */
+static const struct option port_options[] = {
+    { "port", OPTION_UINT, SETTING(port), "PORT", NULL, NULL, NULL, "Web",
+      "As in prometheus-cluster-exporter: short for --web.listen-address=:PORT." },
+};
+
+/* Older names; of the group of prometheus_options_rows. */
+static const struct option lustre_old_options[] = {
+    { "promserver", OPTION_STRING, SETTING(prometheus.url), "URL", NULL, NULL, NULL, "Prometheus",
+      "As in prometheus-cluster-exporter: --prometheus.url." },
+    { "timeout", OPTION_DURATION, SETTING(prometheus.timeout_ns), "SECONDS", NULL, NULL, NULL,
+      "Prometheus", "Likewise: --prometheus.timeout." },
+};
+
+static const struct option lustre_options[] = {
+    { "lustre.time-range", OPTION_STRING, SETTING(lustre.time_range), "RANGE", "1m", NULL, NULL,
+      "Lustre",
+      "What rates are taken over, like 90s, 5m or 1h: at least twice the interval at which "
+      "Prometheus scrapes the Lustre servers." },
+    { "lustre.matchers", OPTION_STRING, SETTING(lustre.matchers), "MATCHERS", NULL, NULL, NULL,
+      "Lustre",
+      "Labels that the series must have, where one Prometheus has those of several clusters: "
+      "cluster=\"a\",filesystem=~\"scratch.*\"." },
+    { "lustre.jobid-format", OPTION_LIST, SETTING(lustre.formats), "FORMAT", NULL, NULL, NULL,
+      "Lustre",
+      "How Lustre writes its job ids, as its parameter jobid_name has it: \"%j:%e:%H\". Ids that "
+      "are a number, or a name and a user id with a dot between them, are understood anyway." },
+};
+
+static const struct option range_option[] = {
+    { "timerange", OPTION_STRING, SETTING(lustre.time_range), "RANGE", NULL, NULL, NULL, "Lustre",
+      "As in prometheus-cluster-exporter: --lustre.time-range." },
+};
+
+static const struct option trace_options[] = {
     { "trace.enabled", OPTION_BOOL, SETTING(trace.is_enabled), NULL, NULL, NULL, NULL, "Tracing",
       "Let jobs post what their processes use, as sonde run does." },
     { "trace.path", OPTION_STRING, SETTING(trace.path), "PATH", "/trace", NULL, NULL, "Tracing",
@@ -62,46 +109,124 @@ static const unsigned asked_rarely = KIND_BIT(KIND_SHARES) | KIND_BIT(KIND_ASSOC
 /* What jobs post must not be older than the scrape that shows it. */
 static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 
-/* The texts of the rows that are made of the table of collectors. */
+/* The rows, and the texts of those that are made of the table of collectors. */
 struct made_options {
-    struct option rows[SERVE_OPTIONS + COUNT(log_options) + SOURCE_OPTIONS + COUNT(other_options) +
-                       COLLECTORS_MAX + COUNT(old_switches) + 1];
+    struct option rows[SERVE_OPTIONS + SOURCE_OPTIONS + PROMETHEUS_OPTIONS + COLLECTORS_MAX + 40];
+    size_t n;
     struct serve_collector_texts texts[COLLECTORS_MAX];
 };
 
-static void make_options(struct made_options *made)
+static void add_rows(struct made_options *made, const struct option *rows, size_t n)
 {
-    struct option *row = made->rows;
+    memcpy(made->rows + made->n, rows, n * sizeof(*rows));
+    made->n += n;
+}
+#define ADD_ROWS(made, rows) add_rows(made, rows, COUNT(rows))
 
-    serve_options_rows(SETTING(serve), ":9092", "512", row);
-    row += SERVE_OPTIONS;
-    memcpy(row, log_options, sizeof(log_options));
-    row += COUNT(log_options);
-    source_options_rows(SETTING(source), row);
-    row += SOURCE_OPTIONS;
-    memcpy(row, other_options, sizeof(other_options));
-    row += COUNT(other_options);
-    for (size_t i = 0; collectors[i]; i++)
-        *row++ = serve_collector_row(collectors[i]->name, collectors[i]->help, true,
-                                     SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
-    for (size_t i = 0; i < COUNT(old_switches); i++)
-        *row++ = (struct option){
-            .name = old_switches[i].name,
-            .type = OPTION_BOOL,
-            .offset = SETTING(collectors) +
-                      (size_t)collector_find(str_of(old_switches[i].collector)) * sizeof(bool),
-            .group = "Collectors",
-            .help = old_switches[i].help,
-        };
+static bool has_collector(const struct exporter_shape *shape, size_t i)
+{
+    return !shape->is_lustre || collectors[i]->kind == KIND_LUSTRE;
 }
 
-static int check(const struct settings *settings, struct err *err)
+static void add_collectors(struct made_options *made, const struct exporter_shape *shape)
+{
+    for (size_t i = 0; collectors[i]; i++) {
+        struct option row =
+            serve_collector_row(collectors[i]->name, collectors[i]->help, true,
+                                SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
+
+        if (has_collector(shape, i))
+            add_rows(made, &row, 1);
+    }
+    for (size_t i = 0; i < COUNT(old_switches) && !shape->is_lustre; i++) {
+        size_t of = (size_t)collector_find(str_of(old_switches[i].collector));
+        const struct option row = { .name = old_switches[i].name,
+                                    .type = OPTION_BOOL,
+                                    .offset = SETTING(collectors) + of * sizeof(bool),
+                                    .group = "Collectors",
+                                    .help = old_switches[i].help };
+
+        add_rows(made, &row, 1);
+    }
+}
+
+static void make_options(struct made_options *made, const struct exporter_shape *shape)
+{
+    if (shape->is_lustre)
+        ADD_ROWS(made, port_options);
+    serve_options_rows(SETTING(serve), shape->address, "512", made->rows + made->n);
+    made->n += SERVE_OPTIONS;
+    if (shape->is_lustre)
+        ADD_ROWS(made, lustre_log_options);
+    else
+        ADD_ROWS(made, exporter_log_options);
+    prometheus_options_rows(SETTING(prometheus), made->rows + made->n);
+    made->n += PROMETHEUS_OPTIONS;
+    if (shape->is_lustre)
+        ADD_ROWS(made, lustre_old_options);
+    ADD_ROWS(made, lustre_options);
+    if (shape->is_lustre)
+        ADD_ROWS(made, range_option);
+    source_options_rows(SETTING(source), made->rows + made->n);
+    made->n += SOURCE_OPTIONS;
+    ADD_ROWS(made, poll_options);
+    if (!shape->is_lustre) {
+        ADD_ROWS(made, rare_poll_options);
+        ADD_ROWS(made, trace_options);
+    }
+    add_collectors(made, shape);
+}
+
+/* What the older flags mean in terms of the others. */
+static void translate(struct arena *arena, struct settings *settings)
+{
+    char *level = (char *)arena_str(arena, settings->serve.log_level).p;
+
+    for (size_t i = 0; level[i]; i++)
+        if (level[i] >= 'A' && level[i] <= 'Z')
+            level[i] = (char)(level[i] - 'A' + 'a');
+    settings->serve.log_level = str_of(strcmp(level, "trace") == 0 ? "debug" : level);
+    if (settings->port) {
+        struct str *address = ARENA_NEW(arena, struct str);
+        char text[32];
+
+        snprintf(text, sizeof(text), ":%llu", (unsigned long long)settings->port);
+        *address = arena_str(arena, str_of(text));
+        settings->serve.listen = (struct option_list){ address, 1 };
+    }
+}
+
+static int check_lustre(const struct exporter_shape *shape, const struct settings *settings,
+                        struct err *err)
+{
+    struct str range = settings->lustre.time_range;
+    int64_t ns;
+
+    if (settings->port > 65535)
+        return err_set(err, EINVAL, "-port must be from 1 to 65535");
+    if (shape->is_lustre && !settings->prometheus.url.n)
+        return err_set(err, EINVAL,
+                       "where is the Prometheus that has Lustre's job stats? Give its URL by "
+                       "--prometheus.url (-promserver)");
+    /* What is no duration to Prometheus must not become one here: a bare number. */
+    if (!range.n || !num_get_duration_ns(range, &ns) || ns <= 0 ||
+        (range.p[range.n - 1] >= '0' && range.p[range.n - 1] <= '9'))
+        return err_set(err, EINVAL,
+                       "--lustre.time-range is a number with s, m, h or d, like 1m: \"%s\" is not",
+                       quote(range).text);
+    return prometheus_options_check(&settings->prometheus, err);
+}
+
+static int check(const struct exporter_shape *shape, const struct settings *settings,
+                 struct err *err)
 {
     int code = serve_options_check(&settings->serve, err);
 
+    if (code == 0)
+        code = check_lustre(shape, settings, err);
     if (code < 0)
         return code;
-    if (!str_starts(settings->trace.path, STR("/")))
+    if (!shape->is_lustre && !str_starts(settings->trace.path, STR("/")))
         return err_set(err, EINVAL, "--trace.path must begin with /");
     if (settings->trace.is_enabled && str_eq(settings->trace.path, settings->serve.telemetry_path))
         return err_set(err, EINVAL,
@@ -126,30 +251,25 @@ static int exclude(struct settings *settings, struct err *err)
     return 0;
 }
 
-int settings_parse(int argc, char **argv, struct arena *arena, struct settings *settings,
-                   struct err *err)
+int settings_parse(const struct exporter_shape *shape, int argc, char **argv, struct arena *arena,
+                   struct settings *settings, struct err *err)
 {
     struct made_options made = { 0 };
     const struct option_command command = {
-        .name = "sonde exporter",
-        .summary = "export what a Slurm cluster is doing to Prometheus",
-        .description =
-            "Serves the state of a Slurm cluster as metrics on /metrics, in the Prometheus text "
-            "format or OpenMetrics, as the scraper prefers.\n\n"
-            "Slurm is asked only when somebody scrapes, at most once per poll limit, and all "
-            "scrapers share the answer. While Slurm does not answer, the last values are served "
-            "together with their age, and withdrawn after the stale limit.\n\n"
-            "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
-            "or, if there is a mistake in it, nothing changes and the log says why.",
+        .name = shape->name,
+        .summary = shape->summary,
+        .description = shape->description,
         .options = made.rows,
     };
     char **rest;
     int outcome;
 
-    make_options(&made);
+    make_options(&made, shape);
     outcome = option_parse(&command, argc, argv, environ, arena, settings, &rest, err);
-    if (outcome == OPTION_GO_ON)
-        outcome = check(settings, err);
+    if (outcome == OPTION_GO_ON) {
+        translate(arena, settings);
+        outcome = check(shape, settings, err);
+    }
     if (outcome == OPTION_GO_ON)
         outcome = exclude(settings, err);
     return outcome;
@@ -184,16 +304,47 @@ struct trace_config settings_trace(const struct settings *settings, struct users
     };
 }
 
+bool settings_want_lustre(const struct settings *settings)
+{
+    for (size_t i = 0; collectors[i]; i++)
+        if (collectors[i]->kind == KIND_LUSTRE && settings->collectors[i])
+            return settings->prometheus.url.n > 0;
+    return false;
+}
+
 collector_set settings_collectors(const struct settings *settings, const struct source *source)
 {
-    unsigned kinds =
-        source->class->kinds | (settings->trace.is_enabled ? KIND_BIT(KIND_TRACES) : 0);
+    unsigned kinds = source->class->kinds |
+                     (settings->trace.is_enabled ? KIND_BIT(KIND_TRACES) : 0) |
+                     (settings_want_lustre(settings) ? KIND_BIT(KIND_LUSTRE) : 0);
     collector_set set = 0;
 
     for (size_t i = 0; collectors[i]; i++)
         if (settings->collectors[i] && kinds & KIND_BIT(collectors[i]->kind))
             set |= (collector_set)1 << i;
     return set;
+}
+
+bool settings_same_sources(const struct settings *a, const struct settings *b)
+{
+    return source_options_equal(&a->source, &b->source) &&
+           settings_want_lustre(a) == settings_want_lustre(b) &&
+           prometheus_options_equal(&a->prometheus, &b->prometheus) &&
+           str_eq(a->lustre.time_range, b->lustre.time_range) &&
+           str_eq(a->lustre.matchers, b->lustre.matchers) &&
+           serve_same_list(a->lustre.formats, b->lustre.formats);
+}
+
+struct lustre_settings settings_lustre(const struct settings *settings)
+{
+    return (struct lustre_settings){
+        .prometheus = prometheus_options_settings(&settings->prometheus),
+        .time_range = settings->lustre.time_range,
+        .matchers = settings->lustre.matchers,
+        .formats = settings->lustre.formats.items,
+        .n_formats = settings->lustre.formats.n,
+        .query_timeout_ns = settings->prometheus.timeout_ns,
+    };
 }
 
 static int64_t poll_limit_of(const struct settings *settings, enum kind kind)
@@ -205,8 +356,8 @@ static int64_t poll_limit_of(const struct settings *settings, enum kind kind)
     return asked_rarely & KIND_BIT(kind) ? settings->poll_limit_ns[kind] : ns;
 }
 
-struct refresh_tuning settings_tuning(const struct settings *settings, const struct source *source,
-                                      const char *const_labels)
+void settings_tunings(const struct settings *settings, const struct source *source,
+                      const char *const_labels, struct refresh_tuning ret[FEEDS])
 {
     int64_t poll_limit_ns = settings->poll_limit_ns[KIND_JOBS];
     int64_t retry_ns = poll_limit_ns > NS_PER_SEC ? poll_limit_ns : NS_PER_SEC;
@@ -218,7 +369,8 @@ struct refresh_tuning settings_tuning(const struct settings *settings, const str
         .publish = {
             .collectors = settings_collectors(settings, source),
             .const_labels = str_of(const_labels),
-            .keeps_facts = settings->trace.is_enabled, /* who posts is compared with the queue */
+            /* Who posts is compared with the queue, and Lustre's ids are. */
+            .keeps_facts = settings->trace.is_enabled || settings_want_lustre(settings),
             .max_segment = (size_t)256 << 20,
             .clock = &clock_real,
         },
@@ -227,5 +379,9 @@ struct refresh_tuning settings_tuning(const struct settings *settings, const str
     memcpy(tuning.publish.excluded, settings->excluded, sizeof(tuning.publish.excluded));
     for (int kind = 0; kind < KINDS; kind++)
         tuning.poll_limit_ns[kind] = poll_limit_of(settings, kind);
-    return tuning;
+    for (size_t i = 0; i < FEEDS; i++)
+        ret[i] = tuning;
+    /* It waits for Slurm's jobs, and then asks several questions. */
+    ret[FEED_LUSTRE].timeout_ns += LUSTRE_QUERIES * settings->prometheus.timeout_ns;
+    ret[FEED_LUSTRE].publish.keeps_facts = false;
 }

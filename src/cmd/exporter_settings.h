@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `sonde exporter` can be told, and what follows from it. */
+/* What `sonde exporter` and `sonde lustre` can be told, and what follows from it. */
 #ifndef SONDE_CMD_EXPORTER_SETTINGS_H
 #define SONDE_CMD_EXPORTER_SETTINGS_H
 
+#include "cmd/prometheus_options.h"
 #include "cmd/serve.h"
 #include "cmd/source_options.h"
 #include "http/metrics.h"
+#include "source/lustre.h"
 #include "source/trace.h"
+
+/* Which of the two it is. */
+struct exporter_shape {
+    const char *name;        /* "sonde exporter" */
+    const char *summary;     /* as option_command */
+    const char *description; /* likewise */
+    const char *what;        /* headline of the landing page */
+    const char *address;     /* ":9092" */
+    bool is_lustre;          /* it gives nothing but Lustre's collectors, and needs a Prometheus */
+};
 
 struct settings {
     struct serve_options serve;
     struct source_options source;
+    struct prometheus_options prometheus;
+    struct {
+        struct str time_range, matchers;
+        struct option_list formats;
+    } lustre;
     int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
     int64_t stale_limit_ns;
     bool collectors[COLLECTORS_MAX];
+    uint64_t port; /* in place of serve.listen; 0: that holds */
     struct {
         bool is_enabled, is_open;
         struct str path, munge_socket;
@@ -26,18 +44,26 @@ struct settings {
 };
 
 /* Reads flags, environment and file; an option_outcome, or -EINVAL with a sentence. */
-int settings_parse(int argc, char **argv, struct arena *arena, struct settings *settings,
-                   struct err *err);
+int settings_parse(const struct exporter_shape *shape, int argc, char **argv, struct arena *arena,
+                   struct settings *settings, struct err *err);
 
 /* -EINVAL with a sentence if something differs that cannot be changed under way. */
 int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err);
 
-/* Those that are on, of what the source can tell. */
+/* Whether both ask the same sources. */
+bool settings_same_sources(const struct settings *a, const struct settings *b);
+
+/* Those that are on, of what the sources can tell. */
 collector_set settings_collectors(const struct settings *settings, const struct source *source);
 
 struct trace_config settings_trace(const struct settings *settings, struct users *users);
 
-struct refresh_tuning settings_tuning(const struct settings *settings, const struct source *source,
-                                      const char *const_labels);
+/* Of Slurm's feed and of Lustre's. */
+void settings_tunings(const struct settings *settings, const struct source *source,
+                      const char *const_labels, struct refresh_tuning ret[FEEDS]);
+
+/* Whose users and jobs are for the caller to fill in. */
+struct lustre_settings settings_lustre(const struct settings *settings);
+bool settings_want_lustre(const struct settings *settings);
 
 #endif

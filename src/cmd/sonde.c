@@ -11,6 +11,8 @@ static const struct command table[] = {
     { "exporter", "export what a Slurm cluster is doing to Prometheus", "prometheus-slurm-exporter",
       NULL },
     { "agent", "export what each job on this node is doing to Prometheus", "jobs_exporter", NULL },
+    { "lustre", "export who reads from and writes to Lustre to Prometheus",
+      "prometheus-cluster-exporter", NULL },
     { "run", "run a command of a job, and trace what it uses", NULL, NULL },
     { "admin", "check a site, record a cluster", NULL, NULL },
 };

@@ -42,8 +42,9 @@ static const struct option rows_of_source[] = {
     { "slurm.squeue-cli", OPTION_STRING, COMMAND_FOR(KIND_JOBS), "COMMAND", NULL, NULL, NULL,
       "Slurm",
       "A command to run in the place of squeue, exactly as given. It prints what squeue --json "
-      "does, or the lines of JSON that prometheus-slurm-exporter asks squeue for. This one and "
-      "the next four mean --source=cli, where none is given." },
+      "does, or the lines that prometheus-slurm-exporter or prometheus-cluster-exporter asks "
+      "squeue "
+      "for. This one and the next four mean --source=cli, where none is given." },
     { "slurm.sinfo-cli", OPTION_STRING, COMMAND_FOR(KIND_NODES), "COMMAND", NULL, NULL, NULL,
       "Slurm", "Likewise in the place of sinfo." },
     { "slurm.diag-cli", OPTION_STRING, COMMAND_FOR(KIND_DIAG), "COMMAND", NULL, NULL, NULL, "Slurm",

@@ -13,7 +13,7 @@ struct collector {
     enum kind kind;   /* what it is made of */
     const struct family *families;
     size_t n_families;
-    bool is_of_details; /* of what source.skips_details leaves out */
+    bool is_of_details; /* of what only SOURCE_DETAILS tells */
     void (*collect)(const struct section *section, struct metric_writer *writer);
 };
 

@@ -21,6 +21,7 @@ enum {
     LICENSE_SCRAPE_ERROR,
     LIMIT_SCRAPE_DURATION,
     LIMIT_SCRAPE_ERROR,
+    LUSTRE_SCRAPE_OK,
     TRACE_SENDERS_NOW,
     TRACE_POSTS,
     TRACE_REFUSED,
@@ -113,6 +114,11 @@ const struct family self_families[] = {
                              "Looks at the limits that failed, and associations that could not be "
                              "read.",
                              { NULL } },
+    [LUSTRE_SCRAPE_OK] = { "cluster_exporter_scrape_ok",
+                           METRIC_GAUGE,
+                           "Indicates if the scrape of the exporter was successful or not: 0 where "
+                           "what is told of Lustre is missing from this answer.",
+                           { NULL } },
     [TRACE_SENDERS_NOW] = { "sonde_trace_senders",
                             METRIC_GAUGE,
                             "Processes that have posted what their job uses and are still fresh.",
@@ -175,12 +181,13 @@ static void collect_about(const struct self *self, struct metric_writer *writer)
 
     metric_begin(writer, SOURCE_INFO);
     metric_u64(writer,
-               METRIC_VALUES(str_of(self->source), str_of(about->door), str_of(about->interface),
-                             str_of(about->reason)),
+               METRIC_VALUES(str_of(self->sources[KIND_JOBS]), str_of(about->door),
+                             str_of(about->interface), str_of(about->reason)),
                1);
     metric_begin(writer, SOURCE_TOKEN_EXPIRY);
     if (about->token_expires)
-        metric_u64(writer, METRIC_VALUES(str_of(self->source)), (uint64_t)about->token_expires);
+        metric_u64(writer, METRIC_VALUES(str_of(self->sources[KIND_JOBS])),
+                   (uint64_t)about->token_expires);
 }
 
 static void collect_source(const struct self *self, struct metric_writer *writer)
@@ -190,7 +197,8 @@ static void collect_source(const struct self *self, struct metric_writer *writer
         for (int kind = 0; kind < KINDS; kind++)
             if (self->stats->kinds[kind].asked)
                 source_sample(self, writer, family,
-                              METRIC_VALUES(str_of(self->source), str_of(kind_name(kind))), kind);
+                              METRIC_VALUES(str_of(self->sources[kind]), str_of(kind_name(kind))),
+                              kind);
     }
 }
 
@@ -248,6 +256,9 @@ void self_collect(const struct self *self, struct metric_writer *writer)
     collect_about(self, writer);
     collect_source(self, writer);
     collect_scrapes(self, writer);
+    metric_begin(writer, LUSTRE_SCRAPE_OK);
+    if (self->moment != SELF_NOT_ASKED)
+        metric_u64(writer, NULL, self->moment == SELF_SHOWN);
     if (self->traces)
         collect_traces(self->traces, writer);
     program_collect(&self->program, writer, PROGRAM);

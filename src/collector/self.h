@@ -7,8 +7,12 @@
 #include "snapshot/refresh.h"
 #include "source/trace.h"
 
+/* Of what is true of a moment only (MOMENTARY_KINDS), in this exposition. */
+enum self_moment { SELF_NOT_ASKED, SELF_MISSED, SELF_SHOWN };
+
 struct self {
-    const char *source; /* name of the source's class */
+    const char *sources[KINDS]; /* name of the class of the one that tells this kind */
+    enum self_moment moment;
     const struct refresh_stats *stats;
     const struct trace_stats *traces; /* NULL: nothing is traced */
     struct program program;

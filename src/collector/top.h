@@ -18,4 +18,13 @@ void top_write(struct metric_writer *writer, struct top_row *rows, size_t n, siz
 /* Where that is not all: which of the rows are among the largest. */
 void top_mark(const struct top_row *rows, size_t n, size_t most, bool *ret_is_top);
 
+/* The same of things that have an order of their own, negative if a comes before b: which of n come
+ * first. No two may be alike. Linear in n, unless they come from the last to the first. */
+typedef int top_order(const void *ctx, size_t a, size_t b);
+void top_pick(size_t n, size_t most, top_order *order, const void *ctx, bool *ret_is_top);
+
+/* For those that are equally large, so that the ones shown do not change while the amounts do not.
+ */
+int top_by_name(struct str a, struct str b);
+
 #endif

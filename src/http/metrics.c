@@ -35,28 +35,86 @@ struct metrics {
 
 struct engine *engine_free(struct engine *engine)
 {
-    if (engine) {
-        refresher_stop(engine->refresher);
-        source_close(engine->source);
-        free(engine);
+    if (!engine)
+        return NULL;
+    /* A later one may ask an earlier one. */
+    for (size_t i = FEEDS; i-- > 0;) {
+        refresher_stop(engine->feeds[i].refresher);
+        if (engine->feeds[i].source)
+            source_close(engine->feeds[i].source);
     }
+    free(engine);
     return NULL;
 }
 
+/* Of whom a kind comes: Slurm's own also what jobs post. */
+static size_t feed_of(const struct engine *engine, enum kind kind)
+{
+    for (size_t i = FEEDS - 1; i > FEED_SLURM; i--)
+        if (engine->feeds[i].source && engine->feeds[i].source->class->kinds & KIND_BIT(kind))
+            return i;
+    return FEED_SLURM;
+}
+
+/* The newest snapshot of every feed, taken together. */
+struct view {
+    struct snapshot *snapshots[FEEDS]; /* NULL: there is no such feed */
+    const struct edition *editions[KINDS];
+    uint64_t serial; /* grows when any of them is replaced */
+};
+
+static void take_view(const struct engine *engine, struct view *view)
+{
+    *view = (struct view){ 0 };
+    for (size_t i = 0; i < FEEDS; i++) {
+        if (!engine->feeds[i].refresher)
+            continue;
+        view->snapshots[i] = refresher_snapshot(engine->feeds[i].refresher);
+        view->serial += view->snapshots[i]->serial;
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        view->editions[kind] = view->snapshots[feed_of(engine, kind)]->editions[kind];
+}
+
+static void drop_view(struct view *view)
+{
+    for (size_t i = 0; i < FEEDS; i++)
+        if (view->snapshots[i])
+            snapshot_unref(view->snapshots[i]);
+}
+
+/* All feeds' statistics in one, each kind's of whoever tells it. */
+static void merge_stats(const struct engine *engine, struct self *self, struct refresh_stats *ret)
+{
+    struct refresh_stats stats;
+
+    refresher_stats(engine->feeds[FEED_SLURM].refresher, ret);
+    for (int kind = 0; kind < KINDS; kind++)
+        self->sources[kind] = engine->feeds[feed_of(engine, kind)].source->class->name;
+    for (size_t i = FEED_SLURM + 1; i < FEEDS; i++) {
+        if (!engine->feeds[i].refresher)
+            continue;
+        refresher_stats(engine->feeds[i].refresher, &stats);
+        for (int kind = 0; kind < KINDS; kind++)
+            if (feed_of(engine, kind) == i)
+                ret->kinds[kind] = stats.kinds[kind];
+    }
+}
+
 /* What became of those that are on, in this format. */
-static size_t tell_collectors(const struct engine *engine, const struct snapshot *snapshot,
-                              enum metric_format format,
-                              struct program_collector to[COLLECTORS_MAX])
+static size_t tell_collectors(const struct engine *engine, const struct view *view,
+                              struct scrape scrape, struct program_collector to[COLLECTORS_MAX])
 {
     size_t n = 0;
 
     for (size_t i = 0; collectors[i]; i++) {
-        const struct edition *edition = snapshot->editions[collectors[i]->kind];
+        const struct edition *edition = view->editions[collectors[i]->kind];
 
         if (!(engine->collectors & (collector_set)1 << i))
             continue;
         to[n] = (struct program_collector){ .name = collectors[i]->name };
-        if (edition && edition->collectors[i].segments[format]) {
+        if (edition && edition->collectors[i].segments[scrape.format] &&
+            !(scrape.late & (collector_set)1 << i)) {
             const struct edition_collector *rendered = &edition->collectors[i];
 
             to[n].is_shown = true;
@@ -71,9 +129,26 @@ static size_t tell_collectors(const struct engine *engine, const struct snapshot
     return n;
 }
 
+/* Whether what is true of a moment was asked for, and is there. */
+static enum self_moment tell_moment(const struct view *view, struct scrape scrape)
+{
+    enum self_moment moment = SELF_NOT_ASKED;
+
+    for (size_t i = 0; collectors[i]; i++) {
+        enum kind kind = collectors[i]->kind;
+
+        if (!(scrape.collectors & (collector_set)1 << i) || !(MOMENTARY_KINDS & KIND_BIT(kind)))
+            continue;
+        if (!view->editions[kind] || scrape.late & (collector_set)1 << i)
+            return SELF_MISSED;
+        moment = SELF_SHOWN;
+    }
+    return moment;
+}
+
 /* What sonde says of itself, and the end of the exposition. */
 static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
-                                 const struct snapshot *snapshot, enum metric_format format)
+                                 const struct view *view, struct scrape scrape)
 {
     struct program_collector told[COLLECTORS_MAX];
     struct refresh_stats stats;
@@ -83,18 +158,18 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     struct self self;
     struct buf text;
 
-    refresher_stats(engine->refresher, &stats);
     self = (struct self){
-        .source = engine->source->class->name,
         .stats = &stats,
+        .moment = tell_moment(view, scrape),
         .program = {
             .collectors = told,
-            .n_collectors = tell_collectors(engine, snapshot, format, told),
+            .n_collectors = tell_collectors(engine, view, scrape, told),
             .scrapes_in_flight = metrics->waiting + 1,
             .scrapes_answered = metrics->answered,
             .scrapes_refused = metrics->refused,
         },
     };
+    merge_stats(engine, &self, &stats);
     scrape_tell(metrics->server, &self.program);
     if (metrics->trace) {
         trace_stats(metrics->trace, &traces);
@@ -102,48 +177,47 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     }
     process_read(&self.program.process);
     buf_init(&text, TAIL_BYTES);
-    metric_writer_init(&writer, &text, format, str_of(engine->const_labels), self_families,
+    metric_writer_init(&writer, &text, scrape.format, str_of(engine->const_labels), self_families,
                        n_self_families);
     writer.excluded = engine->excluded;
     writer.is_unchecked = true;
     self_collect(&self, &writer);
     metric_writer_free(&writer);
-    buf_put(&text, metric_eof(format));
+    buf_put(&text, metric_eof(scrape.format));
     tail = segment_new_stored(&text);
     buf_free(&text);
     return tail;
 }
 
 static struct http_body *make_body(struct metrics *metrics, struct engine *engine,
-                                   struct snapshot *snapshot, struct scrape scrape)
+                                   const struct view *view, struct scrape scrape)
 {
     struct segment *segments[COLLECTORS_MAX + 1];
     size_t n = 0;
 
     for (size_t i = 0; collectors[i]; i++) {
-        const struct edition *edition = snapshot->editions[collectors[i]->kind];
+        const struct edition *edition = view->editions[collectors[i]->kind];
 
-        if (edition && scrape.collectors & (collector_set)1 << i &&
+        if (edition && scrape.collectors & ~scrape.late & (collector_set)1 << i &&
             edition->collectors[i].segments[scrape.format])
             segments[n++] = segment_ref(edition->collectors[i].segments[scrape.format]);
     }
-    segments[n++] = make_tail(metrics, engine, snapshot, scrape.format);
+    segments[n++] = make_tail(metrics, engine, view, scrape);
     return scrape_body(scrape, segments, n);
 }
 
-static struct page_version version_of(const struct metrics *metrics,
-                                      const struct snapshot *snapshot)
+static struct page_version version_of(const struct metrics *metrics, const struct view *view)
 {
-    return (struct page_version){ metrics->engine_number, snapshot->serial };
+    return (struct page_version){ metrics->engine_number, view->serial };
 }
 
 /* While Slurm hangs, a format that nobody has asked for before cannot be rendered: then the text
  * format, which every scraper reads, is better than nothing. */
-static enum metric_format best_format(const struct snapshot *snapshot, enum metric_format wanted)
+static enum metric_format best_format(const struct view *view, enum metric_format wanted)
 {
     for (int kind = 0; kind < KINDS; kind++)
-        if (snapshot->editions[kind] && !(snapshot->editions[kind]->formats & FORMAT_BIT(wanted)) &&
-            snapshot->editions[kind]->formats & FORMAT_BIT(METRIC_TEXT))
+        if (view->editions[kind] && !(view->editions[kind]->formats & FORMAT_BIT(wanted)) &&
+            view->editions[kind]->formats & FORMAT_BIT(METRIC_TEXT))
             return METRIC_TEXT;
     return wanted;
 }
@@ -152,17 +226,19 @@ static enum metric_format best_format(const struct snapshot *snapshot, enum metr
 static struct http_body *ready_body(struct metrics *metrics, struct engine *engine,
                                     struct scrape scrape)
 {
-    struct snapshot *snapshot = refresher_snapshot(engine->refresher);
-    struct page_version version = version_of(metrics, snapshot);
     int64_t now = clock_mono(metrics->config.clock);
+    struct page_version version;
     struct http_body *body;
+    struct view view;
 
-    scrape.format = best_format(snapshot, scrape.format);
+    take_view(engine, &view);
+    version = version_of(metrics, &view);
+    scrape.format = best_format(&view, scrape.format);
     body = pages_get(&metrics->pages, scrape, version, now);
     if (!body)
         body = pages_put(&metrics->pages, scrape, version, now,
-                         make_body(metrics, engine, snapshot, scrape));
-    snapshot_unref(snapshot);
+                         make_body(metrics, engine, &view, scrape));
+    drop_view(&view);
     return body;
 }
 
@@ -174,11 +250,12 @@ static void leave_queue(void *metrics)
 /* For new data, until then at most. Pages of what has been replaced meanwhile only take memory. */
 static enum http_verdict wait_until(struct metrics *metrics, struct http_exchange *x, int64_t until)
 {
-    struct snapshot *snapshot = refresher_snapshot(metrics->engine->refresher);
     void **state = http_state(x, leave_queue);
+    struct view view;
 
-    pages_drop_old(&metrics->pages, version_of(metrics, snapshot));
-    snapshot_unref(snapshot);
+    take_view(metrics->engine, &view);
+    pages_drop_old(&metrics->pages, version_of(metrics, &view));
+    drop_view(&view);
     metrics->waiting += !*state;
     *state = metrics;
     http_wait_until(x, until);
@@ -193,6 +270,33 @@ static void stop_waiting(struct metrics *metrics, struct http_exchange *x)
     *state = NULL;
 }
 
+/* Tells the feeds what is wanted; true when the asker may go ahead. `late` gets what must not be
+ * shown to who goes ahead all the same. */
+static bool want(const struct engine *engine, struct http_exchange *x, const struct scrape *scrape,
+                 collector_set *ret_late)
+{
+    unsigned kinds = collector_kinds(scrape->collectors), late_kinds = 0;
+    bool ready = true;
+
+    for (size_t i = 0; i < FEEDS; i++) {
+        unsigned own = 0;
+
+        for (int kind = 0; kind < KINDS; kind++)
+            if (feed_of(engine, kind) == i)
+                own |= kinds & KIND_BIT(kind);
+        if (own &&
+            !refresher_want(engine->feeds[i].refresher, own, scrape->format, http_started(x))) {
+            late_kinds |= own & MOMENTARY_KINDS;
+            ready = false;
+        }
+    }
+    *ret_late = 0;
+    for (size_t i = 0; collectors[i]; i++)
+        if (late_kinds & KIND_BIT(collectors[i]->kind))
+            *ret_late |= scrape->collectors & (collector_set)1 << i;
+    return ready;
+}
+
 static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x)
 {
     struct engine *engine = metrics->engine;
@@ -201,6 +305,7 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
                     negotiate_patience_ns(http_header(x, "X-Prometheus-Scrape-Timeout-Seconds"),
                                           engine->patience_ns);
     struct scrape scrape;
+    collector_set late;
 
     if (!metrics->server) {
         http_wait_until(x, now + 10 * NS_PER_MS);
@@ -210,11 +315,12 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
         metrics->refused++;
         return HTTP_DONE;
     }
-    if (!refresher_want(engine->refresher, collector_kinds(scrape.collectors), scrape.format,
-                        http_started(x)) &&
-        now < until && !metrics->is_stopping)
+    if (!want(engine, x, &scrape, &late) && now < until && !metrics->is_stopping)
         return wait_until(metrics, x, until);
     stop_waiting(metrics, x);
+    scrape.late = late;
+    if (late)
+        LOG(metrics->config.log, LOG_WARN, "Collect is still active... - Skipping now");
     metrics->answered++;
     http_reply_body(x, ready_body(metrics, engine, scrape));
     return HTTP_DONE;
@@ -236,16 +342,16 @@ static void put_landing(const struct metrics *metrics, struct buf *out)
     const struct engine *engine = metrics->engine;
     struct landing_row rows[COLLECTORS_MAX];
     struct landing landing = {
-        .program = "sonde exporter",
-        .what = "What this cluster is doing",
+        .program = metrics->config.program,
+        .what = metrics->config.what,
         .metrics_path = metrics->config.path,
         .trace_path = metrics->trace_path,
-        .is_simulated = engine->source->simulated,
+        .is_simulated = engine->feeds[FEED_SLURM].source->simulated,
         .rows = rows,
     };
     char about[100];
 
-    snprintf(about, sizeof(about), "source %s", engine->source->class->name);
+    snprintf(about, sizeof(about), "source %s", engine->feeds[FEED_SLURM].source->class->name);
     landing.about = about;
     for (size_t i = 0; collectors[i]; i++)
         if (engine->collectors & (collector_set)1 << i)
@@ -305,13 +411,14 @@ struct section *metrics_jobs(void *ctx, bool *ret_is_simulated)
 
     pthread_mutex_lock(&metrics->lock);
     if (now - metrics->jobs_wanted_at >= NS_PER_SEC) {
-        refresher_want(metrics->engine->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now);
+        refresher_want(metrics->engine->feeds[FEED_SLURM].refresher, KIND_BIT(KIND_JOBS),
+                       METRIC_TEXT, now);
         metrics->jobs_wanted_at = now;
     }
-    snapshot = refresher_snapshot(metrics->engine->refresher);
+    snapshot = refresher_snapshot(metrics->engine->feeds[FEED_SLURM].refresher);
     if (snapshot->editions[KIND_JOBS] && snapshot->editions[KIND_JOBS]->section)
         jobs = section_ref(snapshot->editions[KIND_JOBS]->section);
-    *ret_is_simulated = metrics->engine->source->simulated;
+    *ret_is_simulated = metrics->engine->feeds[FEED_SLURM].source->simulated;
     snapshot_unref(snapshot);
     pthread_mutex_unlock(&metrics->lock);
     return jobs;
@@ -350,13 +457,15 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine)
 }
 
 void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
-                         const struct refresh_tuning *tuning)
+                         const struct refresh_tuning tunings[FEEDS])
 {
     pthread_mutex_lock(&metrics->lock);
-    metrics->engine->collectors = tuning->publish.collectors;
+    metrics->engine->collectors = tunings[FEED_SLURM].publish.collectors;
     metrics->engine->patience_ns = patience_ns;
     metrics->engine->excluded = excluded;
-    refresher_tune(metrics->engine->refresher, tuning);
+    for (size_t i = 0; i < FEEDS; i++)
+        if (metrics->engine->feeds[i].refresher)
+            refresher_tune(metrics->engine->feeds[i].refresher, &tunings[i]);
     pthread_mutex_unlock(&metrics->lock);
 }
 

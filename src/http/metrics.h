@@ -7,11 +7,18 @@
 #include "http/server.h"
 #include "snapshot/refresh.h"
 
-/* A source with its refresher, replaced as a whole when the configuration is read again. */
-struct engine {
+/* A source with the refresher that asks it. */
+struct feed {
     struct source *source;
     struct refresher *refresher;
-    collector_set collectors; /* on, and within what the source can tell */
+};
+
+enum { FEED_SLURM, FEED_LUSTRE, FEEDS };
+
+/* What is asked and shown, replaced as a whole when the configuration is read again. */
+struct engine {
+    struct feed feeds[FEEDS]; /* no kind is told by two; one without a source tells nothing */
+    collector_set collectors; /* on, and within what the sources can tell */
     int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
     uint64_t excluded;        /* bit i: self_families[i] is not wanted */
     char const_labels[64];
@@ -22,8 +29,11 @@ struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
 struct metrics; /* what the handlers share */
 
 struct metrics_config {
-    const char *path; /* "/metrics" */
+    const char *path;    /* "/metrics" */
+    const char *program; /* "sonde exporter", and what it shows, for the landing page */
+    const char *what;
     const struct clock *clock;
+    struct log *log;
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
     void *ctx;
@@ -51,7 +61,7 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine);
 
 /* The same engine goes on with other collectors, limits and patience, and what it has learned. */
 void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
-                         const struct refresh_tuning *tuning);
+                         const struct refresh_tuning tunings[FEEDS]);
 
 /* From now on nobody waits: who asks gets what there is. Before http_stop. */
 void metrics_stop(struct metrics *metrics);

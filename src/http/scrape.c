@@ -101,7 +101,8 @@ static bool is_same_version(struct page_version a, struct page_version b)
 
 static bool is_same_scrape(struct scrape a, struct scrape b)
 {
-    return a.collectors == b.collectors && a.format == b.format && a.gzip == b.gzip;
+    return a.collectors == b.collectors && a.late == b.late && a.format == b.format &&
+           a.gzip == b.gzip;
 }
 
 void pages_drop_old(struct pages *pages, struct page_version version)

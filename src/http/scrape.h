@@ -10,6 +10,7 @@
 
 struct scrape {
     uint32_t collectors; /* bit i: the program's collector i */
+    uint32_t late;       /* of them, those that are left out: they could not be waited for */
     enum metric_format format;
     bool gzip;
 };

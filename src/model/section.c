@@ -68,6 +68,7 @@ const char *kind_name(enum kind kind)
         [KIND_ASSOCIATIONS] = "associations",
         [KIND_CONFIG] = "config",
         [KIND_TRACES] = "traces",
+        [KIND_LUSTRE] = "lustre",
     };
 
     return names[kind];

@@ -10,6 +10,7 @@
 #include "model/diag.h"
 #include "model/job.h"
 #include "model/license.h"
+#include "model/lustre.h"
 #include "model/node.h"
 #include "model/reservation.h"
 #include "model/share.h"
@@ -29,10 +30,15 @@ enum kind {
     KIND_ASSOCIATIONS, /* with the QOS, which come from the same answer */
     KIND_CONFIG,
     KIND_TRACES, /* told by the jobs themselves, not by a source */
+    KIND_LUSTRE, /* told by a Prometheus, not by Slurm */
     KINDS,
 };
 
 #define KIND_BIT(kind) (1u << (kind))
+
+/* What is true of no moment but that at which it was told: it is not shown once a later look has
+ * failed, nor to who could not wait for the one under way. */
+#define MOMENTARY_KINDS KIND_BIT(KIND_LUSTRE)
 
 struct section {
     atomic_uint refs;
@@ -55,6 +61,7 @@ struct section {
         struct associations associations;
         struct config config;
         struct traces traces;
+        struct lustre lustre;
     };
 };
 

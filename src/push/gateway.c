@@ -3,14 +3,9 @@
 
 #include "base/arena.h"
 #include "base/base64.h"
-#include "base/quote.h"
+#include "base/secret.h"
 
-#include <fcntl.h>
-
-enum {
-    LONGEST_PASSWORD = 1024, /* bytes of the file */
-    MOST_ANSWER = 1 << 20,
-};
+enum { MOST_ANSWER = 1 << 20 };
 
 /* A label value that is not UTF-8 makes a Pushgateway refuse the pushes of all others. */
 static void put_utf8(struct buf *to, struct str s)
@@ -57,30 +52,9 @@ void gateway_put_label(struct buf *to, const char *name, struct str value)
     buf_free(&utf8);
 }
 
-/* Ended by a NUL, without the line's end. */
-static int read_password(const char *path, char ret[LONGEST_PASSWORD + 1], struct err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, LONGEST_PASSWORD + 1);
-    int number = errno;
-
-    if (fd >= 0)
-        close(fd);
-    if (n < 0)
-        return err_set(err, number, "cannot read the password file %s: %s",
-                       quote(str_of(path)).text, err_words(number));
-    while (n && (ret[n - 1] == '\n' || ret[n - 1] == '\r'))
-        n--;
-    if (!n || n > LONGEST_PASSWORD || memchr(ret, '\0', (size_t)n) || memchr(ret, '\n', (size_t)n))
-        return err_set(err, EINVAL, "the password file %s holds no password: one line is expected",
-                       quote(str_of(path)).text);
-    ret[n] = '\0';
-    return 0;
-}
-
 static int check_password(const struct gateway *gateway, struct err *err)
 {
-    char password[LONGEST_PASSWORD + 1];
+    char *password = NULL;
     int code;
 
     if (!gateway->password_file)
@@ -89,8 +63,8 @@ static int check_password(const struct gateway *gateway, struct err *err)
         return err_set(err, EINVAL,
                        "there is a password file, but no user in the URL: http://USER@%s…",
                        strstr(gateway->base.origin, "://") + 3);
-    code = read_password(gateway->password_file, password, err);
-    explicit_bzero(password, sizeof(password));
+    code = secret_read(gateway->password_file, "password", &password, err);
+    secret_free(password);
     return code;
 }
 
@@ -132,11 +106,11 @@ void gateway_close(struct gateway *gateway)
 int gateway_fetch(const struct gateway *gateway, struct fetch *fetch, struct fetch_result *ret,
                   struct err *err)
 {
-    char password[LONGEST_PASSWORD + 1];
+    char *password = NULL;
     int code = 0;
 
     if (gateway->password_file)
-        code = read_password(gateway->password_file, password, err);
+        code = secret_read(gateway->password_file, "password", &password, err);
     if (code < 0)
         return code;
     fetch->user = gateway->base.user;
@@ -144,7 +118,7 @@ int gateway_fetch(const struct gateway *gateway, struct fetch *fetch, struct fet
     fetch->ca_file = gateway->ca_file;
     fetch->line = gateway->line;
     code = fetch_run(fetch, ret, err);
-    explicit_bzero(password, sizeof(password));
+    secret_free(password);
     fetch->password = NULL;
     return code;
 }

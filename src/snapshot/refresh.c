@@ -16,9 +16,13 @@ struct kind_state {
     int64_t fresh_until;  /* counted from its arrival, so that a slow Slurm gets its pauses */
     unsigned failures;    /* in a row */
     int64_t backoff_until;
+    struct err err; /* of the last failure */
 };
 
 static const unsigned urgent_kinds = KIND_BIT(KIND_NODES) | KIND_BIT(KIND_JOBS);
+
+/* How often who waits in here looks whether it should still. */
+static const int64_t patience_ns = 100 * NS_PER_MS;
 
 /* The last thing that was logged of one sort, so that it is not logged at every look. */
 struct said {
@@ -31,6 +35,7 @@ struct refresher {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t work;
+    pthread_cond_t looked; /* a look has ended */
     bool stopping;
     unsigned formats;    /* FORMAT_BITs that were ever asked for */
     unsigned generation; /* of the tuning: grows when something else is to be rendered */
@@ -83,26 +88,35 @@ static void want_kind(struct kind_state *state, int64_t since_ns)
     state->wanted = true;
 }
 
-bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
-                    int64_t since_ns)
+/* With the lock held. */
+static bool want(struct refresher *r, unsigned kinds, enum metric_format format, int64_t since_ns)
 {
-    int64_t now = clock_mono(refresher->config.clock);
+    int64_t now = clock_mono(r->config.clock);
     bool ready = true;
 
-    pthread_mutex_lock(&refresher->lock);
-    refresher->formats |= FORMAT_BIT(format);
+    r->formats |= FORMAT_BIT(format);
     for (int kind = 0; kind < KINDS; kind++) {
         if (!(kinds & KIND_BIT(kind)))
             continue;
-        refresher->stats.kinds[kind].asked = true;
-        if ((!is_settled(refresher, kind, now) && refresher->kinds[kind].looked_at < since_ns) ||
-            !is_rendered(refresher, kind, FORMAT_BIT(format))) {
-            want_kind(&refresher->kinds[kind], since_ns);
+        r->stats.kinds[kind].asked = true;
+        if ((!is_settled(r, kind, now) && r->kinds[kind].looked_at < since_ns) ||
+            !is_rendered(r, kind, FORMAT_BIT(format))) {
+            want_kind(&r->kinds[kind], since_ns);
             ready = false;
         }
     }
     if (!ready)
-        pthread_cond_signal(&refresher->work);
+        pthread_cond_signal(&r->work);
+    return ready;
+}
+
+bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
+                    int64_t since_ns)
+{
+    bool ready;
+
+    pthread_mutex_lock(&refresher->lock);
+    ready = want(refresher, kinds, format, since_ns);
     pthread_mutex_unlock(&refresher->lock);
     return ready;
 }
@@ -127,15 +141,65 @@ static bool is_stale(const struct refresher *r, enum kind kind, int64_t now)
     return now - state->asked_at > (limit > rarely ? limit : rarely) && now >= state->fresh_until;
 }
 
+/* With the lock held, as the two that follow. */
+static void withdraw_stale(struct refresher *r)
+{
+    int64_t now = clock_mono(r->config.clock);
+
+    for (int kind = 0; kind < KINDS; kind++)
+        if (r->snapshot->editions[kind] && is_stale(r, kind, now))
+            replace_edition(r, kind, NULL);
+}
+
+static struct section *facts_of(const struct refresher *r, enum kind kind)
+{
+    const struct edition *edition = r->snapshot->editions[kind];
+
+    return edition && edition->section ? section_ref(edition->section) : NULL;
+}
+
+static struct section *facts_or_why(struct refresher *r, enum kind kind, struct err *err)
+{
+    struct section *section;
+
+    withdraw_stale(r);
+    section = facts_of(r, kind);
+    if (!section && r->kinds[kind].err.code)
+        *err = r->kinds[kind].err;
+    else if (!section)
+        err_set(err, ETIMEDOUT, "Slurm has not told its %s in time", kind_name(kind));
+    return section;
+}
+
+struct section *refresher_wait(struct refresher *refresher, enum kind kind, int64_t deadline_ns,
+                               const atomic_bool *cancelled, struct err *err)
+{
+    const struct clock *clock = refresher->config.clock;
+    int64_t since_ns = clock_mono(clock), now = since_ns;
+    struct section *section = NULL;
+
+    pthread_mutex_lock(&refresher->lock);
+    while (!want(refresher, KIND_BIT(kind), METRIC_TEXT, since_ns) && now < deadline_ns &&
+           !atomic_load(cancelled)) {
+        int64_t until_ns = now + patience_ns < deadline_ns ? now + patience_ns : deadline_ns;
+
+        clock_wait(clock, &refresher->looked, &refresher->lock, until_ns);
+        now = clock_mono(clock);
+    }
+    if (atomic_load(cancelled))
+        err_set(err, ECANCELED, "cancelled");
+    else
+        section = facts_or_why(refresher, kind, err);
+    pthread_mutex_unlock(&refresher->lock);
+    return section;
+}
+
 struct snapshot *refresher_snapshot(struct refresher *refresher)
 {
-    int64_t now = clock_mono(refresher->config.clock);
     struct snapshot *snapshot;
 
     pthread_mutex_lock(&refresher->lock);
-    for (int kind = 0; kind < KINDS; kind++)
-        if (refresher->snapshot->editions[kind] && is_stale(refresher, kind, now))
-            replace_edition(refresher, kind, NULL);
+    withdraw_stale(refresher);
     snapshot = snapshot_ref(refresher->snapshot);
     pthread_mutex_unlock(&refresher->lock);
     return snapshot;
@@ -216,8 +280,11 @@ static void note_failure(struct refresher *r, struct outcome *outcome)
     outcome->failures = ++state->failures;
     state->backoff_until =
         clock_mono(r->config.clock) + backoff_ns(&r->config.tuning, outcome->kind, state->failures);
+    state->err = outcome->err;
     count_error(&r->stats, outcome->kind, outcome->err.code);
     r->stats.kinds[outcome->kind].up = false;
+    if (MOMENTARY_KINDS & KIND_BIT(outcome->kind) && r->snapshot->editions[outcome->kind])
+        replace_edition(r, outcome->kind, NULL);
 }
 
 static void note_success(struct refresher *r, struct outcome *outcome)
@@ -239,6 +306,19 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     replace_edition(r, outcome->kind, edition_ref(outcome->edition));
 }
 
+static enum source_depth depth_of(const struct refresher *r, collector_set set)
+{
+    collector_set own = 0;
+
+    for (size_t i = 0; collectors[i]; i++)
+        if (r->config.source->class->kinds & KIND_BIT(collectors[i]->kind))
+            own |= set & (collector_set)1 << i;
+    if (collector_wants_details(own))
+        return SOURCE_DETAILS;
+    /* Traces stand beside what their jobs were allocated. */
+    return own || r->config.traces ? SOURCE_PLAIN : SOURCE_OWNERS;
+}
+
 static int read_section(struct refresher *r, const struct refresh_tuning *tuning,
                         const struct section *jobs, struct outcome *outcome, struct section **ret)
 {
@@ -248,7 +328,7 @@ static int read_section(struct refresher *r, const struct refresh_tuning *tuning
         *ret = r->config.traces(r->config.traces_ctx, jobs);
         return 0;
     }
-    source->skips_details = !collector_wants_details(tuning->publish.collectors);
+    source->depth = depth_of(r, tuning->publish.collectors);
     return source->class->read(source, outcome->kind, clock_mono(&clock_real) + tuning->timeout_ns,
                                ret, outcome->warning, &outcome->err);
 }
@@ -282,20 +362,13 @@ static void look(struct refresher *r, const struct refresh_tuning *tuning, unsig
     outcome->edition = edition_new(&tuning->publish, section, formats);
 }
 
-static struct section *current_jobs(const struct refresher *r)
-{
-    const struct edition *edition = r->snapshot->editions[KIND_JOBS];
-
-    return edition && edition->section ? section_ref(edition->section) : NULL;
-}
-
 /* With the lock held, which is let go while the source is asked. */
 static void refresh(struct refresher *r, struct outcome *outcome)
 {
     int64_t began = clock_mono(r->config.clock);
     struct refresh_tuning tuning = r->config.tuning;
     unsigned formats = r->formats;
-    struct section *jobs = outcome->kind == KIND_TRACES ? current_jobs(r) : NULL;
+    struct section *jobs = outcome->kind == KIND_TRACES ? facts_of(r, KIND_JOBS) : NULL;
     unsigned generation = r->generation;
 
     pthread_mutex_unlock(&r->lock);
@@ -490,6 +563,7 @@ static void *refresher_main(void *arg)
             pthread_cond_wait(&r->work, &r->lock);
             continue;
         }
+        pthread_cond_broadcast(&r->looked);
         pthread_mutex_unlock(&r->lock);
         r->config.changed(r->config.ctx);
         say_choice(r, &outcome.about);
@@ -513,6 +587,7 @@ static void release(struct refresher *r)
     counters_free(r->counters);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->work);
+    pthread_cond_destroy(&r->looked);
     free(r);
 }
 
@@ -524,6 +599,7 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->config = *config;
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->work, NULL);
+    clock_cond_init(&r->looked);
     r->snapshot = snapshot_new();
     r->inventory = inventory_new();
     r->starts = starts_new();

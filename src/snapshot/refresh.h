@@ -48,6 +48,12 @@ void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tu
 bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
                     int64_t since_ns);
 
+/* For other threads that may wait: a section of that kind as new as an asker would get it, by the
+ * deadline (monotonic, of the refresher's clock). NULL with a sentence, -ETIMEDOUT, -ECANCELED or
+ * the reason of the last failure: there is none. Needs publish_config.keeps_facts. Unref it. */
+struct section *refresher_wait(struct refresher *refresher, enum kind kind, int64_t deadline_ns,
+                               const atomic_bool *cancelled, struct err *err);
+
 /* The newest snapshot, without what has gone stale. Unref it. */
 struct snapshot *refresher_snapshot(struct refresher *refresher);
 

@@ -58,6 +58,14 @@ static int door_of(const struct auto_source *all, enum kind kind)
     return all->kinds[kind].door != NONE ? all->kinds[kind].door : all->door;
 }
 
+/* Before a door is asked, or asked whether it could be. */
+static void set_depth(const struct auto_source *all)
+{
+    for (int i = 0; i < DOORS; i++)
+        if (all->doors[i].source)
+            all->doors[i].source->depth = all->source.depth;
+}
+
 /* Whether there is any use in asking it. Looked at each time: Slurm may be installed meanwhile. */
 static bool is_open(struct auto_source *all, int door, enum kind kind)
 {
@@ -74,9 +82,7 @@ static int ask(struct auto_source *all, int door, enum kind kind, int64_t deadli
     struct source *source = all->doors[door].source;
     int code;
 
-    source->skips_details = all->source.skips_details;
     code = source->class->read(source, kind, deadline_ns, ret, ret_warning, err);
-
     if (code < 0)
         all->doors[door].err = *err;
     return code;
@@ -241,6 +247,7 @@ static int auto_read(struct source *source, enum kind kind, int64_t deadline_ns,
     bool was_on_trial;
     int door, code;
 
+    set_depth(all);
     if (all->door == NONE) {
         code = search(all, NONE, kind, deadline_ns, ret, ret_warning, err);
         return code < 0 && code != -ECANCELED ? no_door(all, code, err) : code;
@@ -292,6 +299,7 @@ static int auto_probe(const struct source *source, struct err *err)
 {
     const struct auto_source *all = (const struct auto_source *)source;
 
+    set_depth(all);
     for (int i = 0; i < DOORS; i++) {
         const struct source *door = all->doors[i].source;
 

@@ -21,19 +21,23 @@ struct cli {
     struct routes routes[KINDS];
     struct route partitions; /* the second question for the nodes; without words: not asked */
     struct route user;       /* … for the configuration */
+    struct route owners;     /* of jobs, at SOURCE_OWNERS; without words: as at other depths */
     size_t max_output;
     char **prefix; /* words of the command that runs all of them elsewhere; NULL: they run here */
     char *conf;    /* "SLURM_CONF=…"; NULL: their own */
     uint32_t far_user_id; /* as whom they run there; MODEL_UNKNOWN_U32: not asked yet */
 };
 
+void put_format_of(const char *const *fields, size_t n, const char *token, struct buf *to)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_printf(to, "%s%s:%s", i ? "," : "", fields[i], token);
+}
+
 void framed_put_format(const struct answer *answer, const char *const *fields, size_t n,
                        struct buf *to)
 {
-    const struct framed *framed = (const struct framed *)answer;
-
-    for (size_t i = 0; i < n; i++)
-        buf_printf(to, "%s%s:%s", i ? "," : "", fields[i], framed->frame.token);
+    put_format_of(fields, n, ((const struct framed *)answer)->frame.token, to);
 }
 
 int framed_feed(struct answer *answer, struct str piece, struct err *err)
@@ -211,6 +215,8 @@ static int read_kind(struct cli *cli, enum kind kind, int64_t deadline_ns, struc
     int64_t now_ns = clock_mono(cli->source.clock);
     int code;
 
+    if (kind == KIND_JOBS && cli->source.depth == SOURCE_OWNERS && cli->owners.words)
+        return read_by(cli, &cli->owners, kind, deadline_ns, ret, ret_warning, err);
     do {
         code =
             read_by(cli, routes_current(routes, now_ns), kind, deadline_ns, ret, ret_warning, err);
@@ -301,7 +307,8 @@ static int cli_probe(const struct source *source, struct err *err)
     if (cli->prefix && !spawn_exists(cli->prefix[0]))
         return err_set(err, ENOENT, "%s, with which --slurm.prefix begins, is not to be found",
                        cli->prefix[0]);
-    for (int kind = KIND_NODES; kind <= KIND_JOBS && !cli->prefix; kind++) {
+    for (int kind = source->depth == SOURCE_OWNERS ? KIND_JOBS : KIND_NODES;
+         kind <= KIND_JOBS && !cli->prefix; kind++) {
         const char *command = cli->routes[kind].ways[0].words[0];
 
         if (!spawn_exists(command))
@@ -321,6 +328,7 @@ static void cli_close(struct source *source)
         routes_close(&cli->routes[kind]);
     route_close(&cli->partitions);
     route_close(&cli->user);
+    route_close(&cli->owners);
     free(cli->prefix);
     free(cli->conf);
     free(cli);
@@ -366,6 +374,8 @@ static int open_as(const struct source_class *class, const struct source_setting
     cli->user = route_of_user(settings);
     if (!settings->commands[KIND_NODES].n)
         cli->partitions = route_of_partitions(settings);
+    if (!settings->commands[KIND_JOBS].n)
+        cli->owners = route_of_owners(settings);
     if (prefix_parse(settings->prefix, &cli->prefix, err) < 0) {
         cli_close(&cli->source);
         return -EINVAL;

@@ -16,6 +16,7 @@ struct framed {
 };
 
 /* "JobID:TOKEN,ArrayJobID:TOKEN,…" */
+void put_format_of(const char *const *fields, size_t n, const char *token, struct buf *to);
 void framed_put_format(const struct answer *answer, const char *const *fields, size_t n,
                        struct buf *to);
 int framed_feed(struct answer *answer, struct str piece, struct err *err);
@@ -35,8 +36,9 @@ int lined_feed(struct answer *answer, struct str piece, struct err *err);
 int lined_end(struct answer *answer, const size_t *n_read, struct err *err);
 void lined_free(struct answer *answer);
 
-extern const struct answer_class answer_squeue;       /* KIND_JOBS */
-extern const struct answer_class answer_sinfo;        /* KIND_NODES */
+extern const struct answer_class answer_squeue; /* KIND_JOBS */
+extern const struct answer_class answer_owners; /* … their numbers, users and accounts only */
+extern const struct answer_class answer_sinfo;  /* KIND_NODES */
 extern const struct answer_class answer_sinfo_older;  /* … of a release without StateComplete */
 extern const struct answer_class answer_reservations; /* KIND_RESERVATIONS */
 extern const struct answer_class answer_licenses;     /* KIND_LICENSES */
@@ -44,6 +46,16 @@ extern const struct answer_class answer_sdiag;        /* KIND_DIAG */
 extern const struct answer_class answer_sshare;       /* KIND_SHARES */
 extern const struct answer_class answer_associations; /* KIND_ASSOCIATIONS */
 extern const struct answer_class answer_config;       /* KIND_CONFIG */
+
+/* An answer of answer_owners begins with this. */
+struct owned {
+    struct lined lined;
+    char token[FRAME_TOKEN + 1];
+};
+
+/* Whose a job is in a line of words, "ID ACCOUNT USER" or, of a job without account, "ID USER":
+ * what prometheus-cluster-exporter asks squeue for (-o "%A %a %u"). False: it is no such line. */
+bool owner_line_read(struct answer *answer, struct str line, struct job *ret);
 
 /* A second question to the section of nodes, from whatever answer: what scontrol tells of its
  * partitions. */

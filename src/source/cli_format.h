@@ -36,6 +36,13 @@
     FIELD(RESTART_COUNT, "RestartCnt")                                                             \
     FIELD(NAME, "Name")
 
+/* Of squeue too, where nothing more is wanted than whose each job is. None is a user's own text. */
+#define OWNERS_FIELDS(FIELD)                                                                       \
+    FIELD(JOB_ID, "JobID")                                                                         \
+    FIELD(ACCOUNT, "Account")                                                                      \
+    FIELD(USER_NAME, "UserName")                                                                   \
+    FIELD(USER_ID, "UserID")
+
 /* Of sinfo -N, which tells a node once for every partition that has it. */
 #define SINFO_FIELDS(FIELD)                                                                        \
     FIELD(NODE, "NodeList")                                                                        \
@@ -74,19 +81,23 @@
     FIELD(LEVEL, "LevelFS")
 
 #define SQUEUE_FIELD_ENUM(name, text) SQUEUE_##name,
+#define OWNERS_FIELD_ENUM(name, text) OWNERS_##name,
 #define SINFO_FIELD_ENUM(name, text)  SINFO_##name,
 #define SSHARE_FIELD_ENUM(name, text) SSHARE_##name,
 #define FIELD_TEXT(name, text)        text,
 
 enum squeue_field { SQUEUE_FIELDS(SQUEUE_FIELD_ENUM) SQUEUE_N_FIELDS };
+enum owners_field { OWNERS_FIELDS(OWNERS_FIELD_ENUM) OWNERS_N_FIELDS };
 enum sinfo_field { SINFO_FIELDS(SINFO_FIELD_ENUM) SINFO_N_FIELDS };
 enum sshare_field { SSHARE_FIELDS(SSHARE_FIELD_ENUM) SSHARE_N_FIELDS };
 
 static const char *const squeue_fields[SQUEUE_N_FIELDS] = { SQUEUE_FIELDS(FIELD_TEXT) };
+static const char *const owners_fields[OWNERS_N_FIELDS] = { OWNERS_FIELDS(FIELD_TEXT) };
 static const char *const sinfo_fields[SINFO_N_FIELDS] = { SINFO_FIELDS(FIELD_TEXT) };
 static const char *const sshare_fields[SSHARE_N_FIELDS] = { SSHARE_FIELDS(FIELD_TEXT) };
 
 #undef SQUEUE_FIELD_ENUM
+#undef OWNERS_FIELD_ENUM
 #undef SINFO_FIELD_ENUM
 #undef SSHARE_FIELD_ENUM
 #undef FIELD_TEXT

@@ -105,6 +105,14 @@ static const struct question user_question = {
     .answer = &answer_config_user,
 };
 
+/* As that of all about jobs, for less of each. */
+static const struct question owners_question = {
+    .command = "squeue",
+    .flags = { "--noheader", "--all", "--local", "--states=all", "--array" },
+    .format_variable = "SQUEUE_FORMAT2=",
+    .answer = &answer_owners,
+};
+
 static char **one_word(struct str directory, const char *command)
 {
     size_t room = directory.n + strlen(command) + 2;
@@ -211,6 +219,11 @@ struct route route_of_partitions(const struct source_settings *settings)
 struct route route_of_user(const struct source_settings *settings)
 {
     return make_route(settings, &user_question);
+}
+
+struct route route_of_owners(const struct source_settings *settings)
+{
+    return make_route(settings, &owners_question);
 }
 
 void route_close(struct route *route)

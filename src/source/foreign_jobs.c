@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs from a command of the site's own: the lines that prometheus-slurm-exporter asks squeue(1)
- * for (FOREIGN_SQUEUE), or squeue --json. */
+ * for (FOREIGN_SQUEUE), those of prometheus-cluster-exporter (owner_line_read), or squeue --json.
+ */
 #include "model/hostlist.h"
 #include "model/units.h"
 #include "source/cli.h"
@@ -129,7 +130,9 @@ static void read_line(void *ctx, struct str line)
     line = str_trim(line);
     if (!line.n)
         return;
-    if (json_line_read(&all->form, line, fields) && read_job(&all->lined.answer, fields, &job))
+    if (line.p[0] == '{'
+            ? json_line_read(&all->form, line, fields) && read_job(&all->lined.answer, fields, &job)
+            : owner_line_read(&all->lined.answer, line, &job))
         add_job(all, &job);
     else
         answer_leave_out(&all->lined.answer, line);

@@ -3,16 +3,21 @@
 
 #include <sys/random.h>
 
-void frame_init(struct frame *frame, size_t n_fields,
-                void (*record)(void *ctx, const struct str *fields), void *ctx)
+void frame_make_token(char token[FRAME_TOKEN + 1])
 {
     uint64_t random;
 
-    *frame = (struct frame){ .n_fields = n_fields, .record = record, .ctx = ctx };
     /* getrandom gives 8 bytes whole. */
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
         abort();
-    snprintf(frame->token, sizeof(frame->token), "@%016llx@", (unsigned long long)random);
+    snprintf(token, FRAME_TOKEN + 1, "@%016llx@", (unsigned long long)random);
+}
+
+void frame_init(struct frame *frame, size_t n_fields,
+                void (*record)(void *ctx, const struct str *fields), void *ctx)
+{
+    *frame = (struct frame){ .n_fields = n_fields, .record = record, .ctx = ctx };
+    frame_make_token(frame->token);
     /* A beginning is at most a record, and a piece is added to it before it is looked at. */
     buf_init(&frame->rest, FRAME_RECORD_MAX + FRAME_PIECE_MAX);
 }

@@ -27,6 +27,8 @@ struct frame {
     size_t records_skipped;
 };
 
+void frame_make_token(char token[FRAME_TOKEN + 1]);
+
 /* Makes the token. */
 void frame_init(struct frame *frame, size_t n_fields,
                 void (*record)(void *ctx, const struct str *fields), void *ctx);

@@ -387,7 +387,7 @@ static const struct changes *changes_of(const struct rest *rest)
 
 static bool wants_details(const struct rest *rest)
 {
-    return rest->has_gpus && !rest->source.skips_details;
+    return rest->has_gpus && rest->source.depth == SOURCE_DETAILS;
 }
 
 static bool may_ask_for_changes(const struct rest *rest)

@@ -42,6 +42,13 @@ struct source_about {
     int64_t token_expires;       /* UTC seconds; 0: it has no token, or one without an end */
 };
 
+/* How much anybody wants to know; a door tells more if that costs it nothing. */
+enum source_depth {
+    SOURCE_DETAILS, /* all, also which GPUs a job holds */
+    SOURCE_PLAIN,   /* not what costs some doors more to ask */
+    SOURCE_OWNERS,  /* of jobs: their numbers, users and accounts */
+};
+
 /* What every source begins with. */
 struct source {
     const struct source_class *class;
@@ -49,8 +56,8 @@ struct source {
         *clock;            /* what time it is for Slurm: the simulation's clock, times in text */
     atomic_bool cancelled; /* see source_cancel */
     bool simulated;        /* everything made from it must say so */
-    bool skips_details;    /* to be set before a read: nobody wants to know which GPUs a job holds,
-                            * which costs some doors more to ask */
+    /* To be set before a read. Another thread may probe meanwhile. */
+    _Atomic enum source_depth depth;
 };
 
 /* Texts need to last only while the source is opened. */

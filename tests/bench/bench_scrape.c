@@ -118,17 +118,17 @@ static struct engine *make_engine(struct metrics *metrics, struct log *log)
     };
     struct err err;
 
-    if (source_open(&settings, &clock_real, &engine->source, &err) < 0)
+    if (source_open(&settings, &clock_real, &engine->feeds[FEED_SLURM].source, &err) < 0)
         bench_give_up("%s", err.text);
     for (size_t i = 0; collectors[i]; i++)
-        if (engine->source->class->kinds & KIND_BIT(collectors[i]->kind))
+        if (engine->feeds[FEED_SLURM].source->class->kinds & KIND_BIT(collectors[i]->kind))
             engine->collectors |= (collector_set)1 << i;
     for (int kind = 0; kind < KINDS; kind++)
         config.tuning.poll_limit_ns[kind] = 3600 * NS_PER_SEC;
     config.tuning.publish.collectors = engine->collectors;
-    config.source = engine->source;
+    config.source = engine->feeds[FEED_SLURM].source;
     engine->patience_ns = 60 * NS_PER_SEC;
-    if (refresher_start(&config, &engine->refresher, &err) < 0)
+    if (refresher_start(&config, &engine->feeds[FEED_SLURM].refresher, &err) < 0)
         bench_give_up("%s", err.text);
     return engine;
 }

@@ -85,15 +85,22 @@ static const struct {
     { KIND_ASSOCIATIONS, &answer_json_associations },
     { KIND_ASSOCIATIONS, &answer_json_qos },
     { KIND_CONFIG, &answer_json_config },
+    { KIND_JOBS, &answer_owners },
 };
+
+static const char *token_of(const struct answer *answer)
+{
+    if (answer->class->feed == framed_feed)
+        return ((const struct framed *)answer)->frame.token;
+    return answer->class == &answer_owners ? ((const struct owned *)answer)->token : "~";
+}
 
 /* Feeds the answer in pieces of random size, or at once with seed 0. */
 static struct outcome read_answer(size_t which, struct str text, uint64_t seed)
 {
     struct section *section = section_new(answers[which].kind);
     struct answer *answer = answer_new(answers[which].class, section);
-    const char *token =
-        answers[which].class->feed == framed_feed ? ((struct framed *)answer)->frame.token : "~";
+    const char *token = token_of(answer);
     struct outcome outcome = { 0 };
     struct buf bytes;
     struct err err;

@@ -16,6 +16,14 @@ static void print_families(const struct family *families, size_t n)
     }
 }
 
+static void print_origin(enum kind kind)
+{
+    if (kind == KIND_LUSTRE)
+        puts("Made of what a Prometheus says of Lustre: only with `--prometheus.url`.");
+    else
+        printf("Made of Slurm's %s.\n", kind_name(kind));
+}
+
 static void print_exporter(void)
 {
     puts(
@@ -24,8 +32,8 @@ static void print_exporter(void)
         "prometheus-slurm-exporter where it has one, also where they break the conventions: some\n"
         "gauges are called `_total`.");
     for (size_t i = 0; collectors[i]; i++) {
-        printf("\n### %s\n\nGives %s. Made of Slurm's %s.\n", collectors[i]->name,
-               collectors[i]->help, kind_name(collectors[i]->kind));
+        printf("\n### %s\n\nGives %s. ", collectors[i]->name, collectors[i]->help);
+        print_origin(collectors[i]->kind);
         print_families(collectors[i]->families, collectors[i]->n_families);
     }
     puts("\n### The exporter itself\n\nAlways there.");

@@ -5,6 +5,7 @@
 With SONDE_UPDATE_GOLDEN=1 the files are rewritten instead: ./check golden --update.
 """
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import tempfile
 import unittest
 
 import sonde
+from lustre import Lustre, StandIn, vector
 from sonde import BUILD, ROOT, SONDE, Exporter, FakeCommands
 
 UPDATE = os.environ.get("SONDE_UPDATE_GOLDEN") == "1"
@@ -31,9 +33,12 @@ def compare(test, path, actual):
             expected.splitlines(True), actual.splitlines(True), str(path.relative_to(ROOT)), "now")))
 
 
+OF_LUSTRE = {"lustre", "lustre_jobs"}  # what no Slurm tells
+
+
 def collector_names():
     table = (ROOT / "src/collector/table.inc").read_text()
-    return re.findall(r"^ROW\((\w+)\)", table, re.M)
+    return [name for name in re.findall(r"^ROW\((\w+)\)", table, re.M) if name not in OF_LUSTRE]
 
 
 def self_names():
@@ -88,13 +93,30 @@ class Recorded(unittest.TestCase):
         self.assertEqual(set(skipped.values()), {"0"}, skipped)
 
     def test_no_golden_file_is_left_over(self):
-        for path in HERE.glob("*/*.prom"):
+        for path in HERE.glob("slurm-*/*.prom"):
             self.assertIn(path.stem, collector_names(), path)
 
 
 for recording in sorted(HERE.glob("slurm-*")):
     setattr(Recorded, f"test_{recording.name.replace('-', '_')}",
             lambda self, directory=recording: self.check_recording(directory))
+
+
+class OfLustre(unittest.TestCase):
+    """What a Prometheus says, and a squeue in the format of prometheus-cluster-exporter."""
+
+    def test_lustre(self):
+        directory = HERE / "lustre"
+        prometheus = self.enterContext(StandIn())
+        for word, rows in json.loads((directory / "answers.json").read_text()).items():
+            prometheus.put(word, dict(vector([]), data={"resultType": "vector", "result": rows}))
+        commands = self.enterContext(FakeCommands(squeue=f"cat {directory}/squeue.txt"))
+        lustre = self.enterContext(Lustre(f"--prometheus.url={prometheus.url}", path=commands.path))
+        for name in OF_LUSTRE:
+            answer = lustre.get(f"/metrics?collect[]={name}")
+            self.assertEqual(answer.value("cluster_exporter_scrape_ok"), 1)
+            shown = re.sub(r"(?m)^(cluster_exporter_stage_execution_seconds\S+) .*$", r"\1 0", answer.text)
+            compare(self, directory / f"{name}.prom", lasting(shown, self_names()))
 
 
 def numbers(text):

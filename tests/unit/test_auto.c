@@ -19,6 +19,7 @@ static struct {
     unsigned lacks;        /* KIND_BITs that it cannot tell */
     int64_t takes_ns;      /* before it answers, on the test's clock: real time */
     unsigned reads;        /* so far */
+    bool needs_owners;     /* only at that depth is it there */
     int64_t last_patience; /* what the last read was given, ns */
     bool is_open;
     struct source *source;
@@ -55,7 +56,9 @@ static int stand_in_probe(const struct source *source, struct err *err)
 {
     int door = ((const struct stand_in *)source)->door;
 
-    return script[door].is_missing ? err_set(err, ENOENT, "door %d is not there", door) : 0;
+    return script[door].is_missing || (script[door].needs_owners && source->depth != SOURCE_OWNERS)
+               ? err_set(err, ENOENT, "door %d is not there", door)
+               : 0;
 }
 
 static void stand_in_tell(const struct source *source, struct source_about *about)
@@ -167,11 +170,32 @@ static void what_nobody_wants_is_skipped_by_the_door_too(void **state)
     struct err err;
 
     (void)state;
-    for (int skips = 1; skips >= 0; skips--) {
-        source->skips_details = skips;
+    for (int depth = SOURCE_OWNERS; depth >= SOURCE_DETAILS; depth--) {
+        source->depth = depth;
         assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
-        assert_int_equal(script[LIBSLURM].source->skips_details, skips);
+        assert_int_equal(script[LIBSLURM].source->depth, depth);
     }
+    source_close(source);
+}
+
+static void a_door_is_probed_for_what_is_wanted_of_it(void **state)
+{
+    struct source *source = open_auto(with_url);
+    struct err err;
+
+    (void)state;
+    for (int door = LIBSLURM; door < JSON; door++)
+        script[door].is_missing = true;
+    script[JSON].needs_owners = script[CLI].needs_owners = true;
+    assert_int_equal(source->class->probe(source, &err), -ENOENT);
+    source->depth = SOURCE_OWNERS;
+    assert_int_equal(source->class->probe(source, &err), 0);
+    source_close(source);
+
+    source = open_auto(with_url);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), -ENOENT);
+    source->depth = SOURCE_OWNERS;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     source_close(source);
 }
 
@@ -556,6 +580,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_door_that_answers_is_taken_and_the_reason_said, set_up),
         cmocka_unit_test_setup(what_nobody_wants_is_skipped_by_the_door_too, set_up),
+        cmocka_unit_test_setup(a_door_is_probed_for_what_is_wanted_of_it, set_up),
         cmocka_unit_test_setup(doors_that_are_shut_or_missing_are_passed_and_named, set_up),
         cmocka_unit_test_setup(rest_needs_a_url_and_a_prefix_needs_commands, set_up),
         cmocka_unit_test_setup(when_no_door_opens_the_error_names_each, set_up),

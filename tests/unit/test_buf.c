@@ -149,6 +149,17 @@ static void html_is_escaped_for_text_and_attributes(void **state)
     buf_free(&buf);
 }
 
+static void a_url_gets_nothing_that_means_something_in_it(void **state)
+{
+    struct buf buf;
+
+    (void)state;
+    buf_init(&buf, 1000);
+    buf_url(&buf, STR("aZ09-._~ +&=%/?#\n\0\xc3\xbf"));
+    assert_str(buf_str(&buf), "aZ09-._~%20%2B%26%3D%25%2F%3F%23%0A%00%C3%BF");
+    buf_free(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +170,7 @@ int main(void)
         cmocka_unit_test(room_is_filled_by_the_caller),
         cmocka_unit_test(json_is_escaped_whatever_the_bytes),
         cmocka_unit_test(html_is_escaped_for_text_and_attributes),
+        cmocka_unit_test(a_url_gets_nothing_that_means_something_in_it),
     };
 
     return RUN_TESTS(tests);

@@ -1119,7 +1119,7 @@ static void fake_open(struct fake *fake, const char *scontrol, const char *sshar
 
 static void fake_close(struct fake *fake)
 {
-    static const char *const names[] = { "scontrol", "sshare" };
+    static const char *const names[] = { "scontrol", "sshare", "squeue" };
     char path[64];
 
     source_close(fake->source);
@@ -1345,6 +1345,251 @@ static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
     }
 }
 
+/* What answer_owners makes of a text in which ~ stands for the token, in pieces of that size. NULL
+ * with the sentence in *err if it is refused. */
+static struct section *read_owners(const char *text, size_t piece, struct err *err)
+{
+    struct section *section = section_new(KIND_JOBS);
+    struct answer *answer = answer_new(&answer_owners, section);
+    struct buf bytes;
+    int code = 0;
+
+    buf_init(&bytes, 1 << 16);
+    for (; *text; text++) {
+        if (*text == '~')
+            buf_text(&bytes, ((struct owned *)answer)->token);
+        else
+            buf_byte(&bytes, *text);
+    }
+    for (struct str rest = buf_str(&bytes); rest.n && code == 0; rest = str_skip(rest, piece))
+        code = answer_owners.feed(answer, str_head(rest, piece), err);
+    if (code == 0)
+        code = answer_owners.end(answer, err);
+    answer_free(answer);
+    buf_free(&bytes);
+    return code == 0 ? section : section_unref(section);
+}
+
+struct owned_expected {
+    uint32_t id;
+    const char *account, *user;
+    uint32_t user_id;
+};
+
+static void assert_owners(const char *text, uint64_t skipped, const struct owned_expected *expected,
+                          size_t n)
+{
+    static const size_t pieces[] = { 1, 7, 65536 };
+
+    for (size_t k = 0; k < COUNT(pieces); k++) {
+        struct err err = { 0 };
+        struct section *section = read_owners(text, pieces[k], &err);
+
+        if (!section)
+            fail_msg("%s", err.text);
+        assert_int_equal(section->jobs.n, n);
+        assert_int_equal(section->skipped, skipped);
+        for (size_t i = 0; i < n; i++) {
+            const struct job *job = &section->jobs.job[i];
+
+            assert_int_equal(job->id, expected[i].id);
+            assert_int_equal(job->user_id, expected[i].user_id);
+            assert_str(section_text(section, job->account), expected[i].account);
+            assert_str(section_text(section, job->user), expected[i].user);
+        }
+        section_unref(section);
+    }
+}
+
+static void owners_come_in_fields_that_end_with_the_token(void **state)
+{
+    static const struct owned_expected expected[] = {
+        { 7, "physics", "alice", 1000 },
+        { 4294967294, "", "2001", 2001 },
+        { 8, "a b", "dom\\jo doe", 3 },
+    };
+
+    (void)state;
+    assert_owners("7~physics~alice~1000~\n4294967294~(null)~nobody~2001~\n"
+                  "8~a b~dom\\jo doe~3~\n",
+                  0, expected, COUNT(expected));
+}
+
+static void of_a_job_whose_owner_is_wanted_nothing_else_is_known(void **state)
+{
+    struct err err = { 0 };
+    struct section *section = read_owners("7~physics~alice~1000~\n", 100, &err);
+    const struct job *job = &section->jobs.job[0];
+
+    (void)state;
+    assert_int_equal(job->tasks, 1);
+    assert_int_equal(job->array_job_id, 0);
+    assert_int_equal(job->array_task_id, MODEL_UNKNOWN_U32);
+    assert_int_equal(job->cpus, MODEL_UNKNOWN_U32);
+    assert_int_equal(job->node_count, MODEL_UNKNOWN_U32);
+    assert_int_equal(job->memory_bytes, UNKNOWN);
+    assert_int_equal(job->time_limit_minutes, MODEL_UNKNOWN_U32);
+    assert_int_equal(job->priority, UNKNOWN);
+    assert_int_equal(job->start_time, 0);
+    assert_int_equal(job->state.base, JOB_STATE_NONE.base);
+    assert_int_equal(job->partition, 0);
+    assert_true(section->jobs.lacks_features);
+    assert_true(section->jobs.lacks_qos);
+    section_unref(section);
+}
+
+static void records_of_owners_that_are_none_are_left_out(void **state)
+{
+    static const struct owned_expected expected[] = { { 7, "physics", "alice", 1000 } };
+
+    (void)state;
+    assert_owners("Welcome to the cluster\n1 2 3\n\n7~physics~alice~1000~\n8 physics bob\n"
+                  "9~physics~bob~\n10~physics~bob~1~more\n11~physics~bob~1~more~\n"
+                  "0~physics~bob~1~\nx~physics~bob~1~\n12~phy\nsics~bob~1~\n",
+                  10, expected, COUNT(expected));
+}
+
+static void without_any_token_owners_come_in_words(void **state)
+{
+    static const struct owned_expected expected[] = {
+        { 7, "physics", "alice", MODEL_UNKNOWN_U32 },
+        { 8, "", "bob", MODEL_UNKNOWN_U32 },
+        { 9, "", "carol", MODEL_UNKNOWN_U32 },
+        { 10, "maths", "dave", MODEL_UNKNOWN_U32 },
+    };
+
+    (void)state;
+    assert_owners("JOBID ACCOUNT USER\n7 physics alice\n8 bob\n  9\t(null)  carol \r\n\n11\n"
+                  "12_[1-3] physics alice\n13 physics alice more\n10 maths dave",
+                  4, expected, COUNT(expected));
+}
+
+static void no_jobs_are_no_error(void **state)
+{
+    (void)state;
+    assert_owners("", 0, NULL, 0);
+    assert_owners("\n", 0, NULL, 0);
+}
+
+static void owners_that_cannot_be_read_or_are_cut_off_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *because;
+    } cases[] = {
+        { "slurm_load_jobs error\n", "none of its lines can be read" },
+        { "7~physics~alice~1000~\n8~physics~al", "in the middle of a line" },
+        { "7~physics~alice~1000~\n8", "in the middle of a line" },
+        { "7~physics~al", "in the middle of a line" },
+        { "7~physics~\n", "none of its lines can be read" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct err err = { 0 };
+
+        assert_null(read_owners(cases[i].text, 5, &err));
+        assert_int_equal(err.code, EBADMSG);
+        assert_contains(err.text, cases[i].because);
+        assert_null(strchr(err.text, '@')); /* the token makes another sentence of it each time */
+    }
+}
+
+/* Answers no question but that for the owners. */
+static const char owners_squeue[] =
+    "[ \"$*\" = '--noheader --all --local --states=all --array' ] || exit 1\n"
+    "t=${SQUEUE_FORMAT2#*:}; t=${t%%,*}\n"
+    "[ \"$SQUEUE_FORMAT2\" = \"JobID:$t,Account:$t,UserName:$t,UserID:$t\" ] || exit 2\n"
+    "echo \"7${t}physics${t}alice${t}1000$t\"";
+
+static void where_only_owners_are_wanted_squeue_is_asked_for_no_more(void **state)
+{
+    char warning[SOURCE_WARNING] = "";
+    struct section *section;
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    fake_open(&fake, ":", ":");
+    put_script(&fake, "squeue", owners_squeue);
+    assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), -EREMOTEIO);
+    fake.source->depth = SOURCE_OWNERS;
+    if (fake_read(&fake, KIND_JOBS, &section, warning, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(section->jobs.n, 1);
+    assert_int_equal(section->jobs.job[0].id, 7);
+    section_unref(section);
+    put_script(&fake, "squeue", "echo 7 physics alice; echo 8 bob");
+    assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), 0);
+    assert_int_equal(section->jobs.n, 2);
+    section_unref(section);
+    put_script(&fake, "squeue", ":");
+    assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), 0);
+    assert_int_equal(section->jobs.n, 0);
+    section_unref(section);
+    fake_close(&fake);
+}
+
+static void where_only_owners_are_wanted_no_json_is_asked_for(void **state)
+{
+    struct source_settings settings = { .spec = STR("json"), .max_output = 1 << 20 };
+    char warning[SOURCE_WARNING] = "";
+    struct section *section;
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    fake_open(&fake, ":", ":");
+    put_script(&fake, "squeue", owners_squeue);
+    source_close(fake.source);
+    settings.bin_path = str_of(fake.directory);
+    assert_int_equal(source_open(&settings, &clock_real, &fake.source, &err), 0);
+    fake.source->depth = SOURCE_OWNERS;
+    if (fake_read(&fake, KIND_JOBS, &section, warning, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(section->jobs.n, 1);
+    section_unref(section);
+    fake_close(&fake);
+}
+
+static void a_command_of_the_sites_own_is_asked_at_every_depth(void **state)
+{
+    struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
+    char warning[SOURCE_WARNING] = "";
+    struct section *section;
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    settings.commands[KIND_JOBS] = STR("echo 7 physics alice");
+    assert_int_equal(source_open(&settings, &clock_real, &source, &err), 0);
+    for (int depth = SOURCE_DETAILS; depth <= SOURCE_OWNERS; depth++) {
+        source->depth = depth;
+        assert_int_equal(source->class->read(source, KIND_JOBS,
+                                             clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                                             warning, &err),
+                         0);
+        assert_int_equal(section->jobs.n, 1);
+        assert_str(section_text(section, section->jobs.job[0].account), "physics");
+        section_unref(section);
+    }
+    source_close(source);
+}
+
+static void where_only_owners_are_wanted_squeue_is_enough(void **state)
+{
+    struct fake fake;
+    struct err err;
+
+    (void)state;
+    fake_open(&fake, ":", ":");
+    put_script(&fake, "squeue", ":");
+    assert_int_equal(fake.source->class->probe(fake.source, &err), -ENOENT);
+    assert_contains(err.text, "sinfo is not to be found");
+    fake.source->depth = SOURCE_OWNERS;
+    assert_int_equal(fake.source->class->probe(fake.source, &err), 0);
+    fake_close(&fake);
+}
+
 static void rpcs_of_users_whom_no_directory_knows_are_kept_apart(void **state)
 {
     struct section *section =
@@ -1372,6 +1617,16 @@ int main(void)
         cmocka_unit_test(a_release_without_complete_states_is_passed_over),
         cmocka_unit_test(a_release_is_asked_for_the_words_that_it_knows),
         cmocka_unit_test(a_user_whom_no_directory_knows_is_told_by_his_number),
+        cmocka_unit_test(owners_come_in_fields_that_end_with_the_token),
+        cmocka_unit_test(of_a_job_whose_owner_is_wanted_nothing_else_is_known),
+        cmocka_unit_test(records_of_owners_that_are_none_are_left_out),
+        cmocka_unit_test(without_any_token_owners_come_in_words),
+        cmocka_unit_test(no_jobs_are_no_error),
+        cmocka_unit_test(owners_that_cannot_be_read_or_are_cut_off_are_refused),
+        cmocka_unit_test(where_only_owners_are_wanted_squeue_is_asked_for_no_more),
+        cmocka_unit_test(where_only_owners_are_wanted_no_json_is_asked_for),
+        cmocka_unit_test(a_command_of_the_sites_own_is_asked_at_every_depth),
+        cmocka_unit_test(where_only_owners_are_wanted_squeue_is_enough),
         cmocka_unit_test(rpcs_of_users_whom_no_directory_knows_are_kept_apart),
         cmocka_unit_test(each_number_of_sdiag_has_its_place),
         cmocka_unit_test(the_lists_of_sdiag_are_read_row_by_row),

@@ -139,6 +139,34 @@ static void a_line_of_the_peer_is_read_field_by_field(void **state)
     section_unref(section);
 }
 
+static void a_line_of_three_words_is_a_job_and_whose_it_is(void **state)
+{
+    struct section *section = jobs_of("7 physics alice\n8 bob\nJOBID ACCOUNT USER\n9\n\n"
+                                      "10 physics alice and more\n{\"id\": 11, \"u\": \"eve\"}\n"
+                                      "12  (null)\tcarol");
+    static const struct {
+        uint32_t id;
+        const char *account, *user;
+    } expected[] = {
+        { 7, "physics", "alice" }, { 8, "", "bob" }, { 11, "", "eve" }, { 12, "", "carol" }
+    };
+
+    (void)state;
+    assert_int_equal(section->jobs.n, COUNT(expected));
+    assert_int_equal(section->skipped, 3);
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        const struct job *job = &section->jobs.job[i];
+
+        assert_int_equal(job->id, expected[i].id);
+        assert_symbol(section, job->account, expected[i].account);
+        assert_symbol(section, job->user, expected[i].user);
+        assert_int_equal(job->state.base, JOB_STATE_NONE.base);
+        assert_int_equal(job->cpus, MODEL_UNKNOWN_U32);
+        assert_int_equal(job->tasks, 1);
+    }
+    section_unref(section);
+}
+
 /* A line with other values in some fields; NULL: the usual ones. */
 struct line {
     const char *id, *end_time, *state, *partition, *cpus, *memory, *array, *nodes;
@@ -1576,6 +1604,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_of_the_peer_is_read_field_by_field),
+        cmocka_unit_test(a_line_of_three_words_is_a_job_and_whose_it_is),
         cmocka_unit_test(memory_is_in_slurms_units_and_no_suffix_loses_a_job),
         cmocka_unit_test(a_time_that_is_no_time_is_unknown_and_the_job_stays),
         cmocka_unit_test(what_squeue_prints_for_nodes_is_a_reason_or_nodes),

@@ -462,11 +462,16 @@ static void details_are_skipped_when_no_collector_is_made_of_them(void **state)
     struct fixture *f = *state;
 
     refresh_jobs(f);
-    assert_false(f->scripted.source.skips_details);
-    f->tuning.publish.collectors = ~((collector_set)1 << collector_find(STR("job_gpus")));
+    assert_int_equal(f->scripted.source.depth, SOURCE_DETAILS);
+    f->tuning.publish.collectors = ~((collector_set)1 << collector_find(STR("job_gpus")) |
+                                     (collector_set)1 << collector_find(STR("lustre_jobs")));
     refresher_tune(f->refresher, &f->tuning);
     refresh_jobs(f);
-    assert_true(f->scripted.source.skips_details);
+    assert_int_equal(f->scripted.source.depth, SOURCE_PLAIN);
+    f->tuning.publish.collectors = 0;
+    refresher_tune(f->refresher, &f->tuning);
+    refresh_jobs(f);
+    assert_int_equal(f->scripted.source.depth, SOURCE_OWNERS);
 }
 
 /* An exporter that starts before slurmctld must not be without its costly kinds for hours. */
@@ -667,6 +672,99 @@ static void records_that_are_left_out_of_what_is_said_again_are_no_news(void **s
     assert_int_equal(stats_of(f).kinds[KIND_JOBS].skipped, 10);
 }
 
+static void what_is_of_a_moment_is_withdrawn_when_a_later_look_fails(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot *snapshot;
+
+    for (int fails = 0; fails < 2; fails++) {
+        script(f, fails ? ECONNREFUSED : 0, NULL);
+        assert_false(want(f, KIND_BIT(KIND_LUSTRE), METRIC_TEXT));
+        wait_for_changes(f, (unsigned)fails + 1);
+        snapshot = refresher_snapshot(f->refresher);
+        assert_int_equal(snapshot->editions[KIND_LUSTRE] != NULL, !fails);
+        snapshot_unref(snapshot);
+        manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    }
+}
+
+static const atomic_bool never = false;
+
+static struct section *wait_for_jobs(struct fixture *f, const atomic_bool *cancelled,
+                                     struct err *err)
+{
+    return refresher_wait(f->refresher, KIND_JOBS, clock_mono(&f->clock.clock) + 5 * NS_PER_SEC,
+                          cancelled, err);
+}
+
+static void keep_facts(struct fixture *f)
+{
+    f->tuning.publish.keeps_facts = true;
+    refresher_tune(f->refresher, &f->tuning);
+}
+
+static void a_thread_that_waits_gets_the_section_that_it_had_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    struct section *first, *second;
+    struct err err;
+
+    keep_facts(f);
+    first = wait_for_jobs(f, &never, &err);
+    assert_non_null(first);
+    second = wait_for_jobs(f, &never, &err);
+    assert_ptr_equal(second, first); /* within the poll limit */
+    assert_int_equal(f->scripted.reads, 1);
+    section_unref(first);
+    section_unref(second);
+}
+
+static void a_thread_that_waits_in_vain_is_told_why(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+
+    keep_facts(f);
+    script(f, EACCES, NULL);
+    assert_null(wait_for_jobs(f, &never, &err));
+    assert_int_equal(err.code, EACCES);
+    assert_string_equal(err.text, "scripted failure");
+}
+
+static void *advance_the_clock(void *arg)
+{
+    struct fixture *f = arg;
+
+    wait_for_reads(f, 1);
+    manual_clock_advance(&f->clock, 6 * NS_PER_SEC);
+    return NULL;
+}
+
+static void a_thread_waits_no_longer_than_its_deadline(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t other;
+    struct err err;
+
+    keep_facts(f);
+    f->scripted.permitted = 0;
+    assert_int_equal(pthread_create(&other, NULL, advance_the_clock, f), 0);
+    assert_null(wait_for_jobs(f, &never, &err));
+    assert_int_equal(err.code, ETIMEDOUT);
+    pthread_join(other, NULL);
+}
+
+static void a_thread_that_is_cancelled_waits_no_longer(void **state)
+{
+    static const atomic_bool always = true;
+    struct fixture *f = *state;
+    struct err err;
+
+    f->scripted.permitted = 0;
+    assert_null(wait_for_jobs(f, &always, &err));
+    assert_int_equal(err.code, ECANCELED);
+}
+
 static void *take_snapshots(void *arg)
 {
     struct fixture *f = arg;
@@ -748,6 +846,11 @@ int main(void)
         CASE(what_stays_the_same_is_logged_once_an_hour),
         CASE(an_outage_of_all_kinds_is_one_line_and_its_end_another),
         CASE(records_that_are_left_out_of_what_is_said_again_are_no_news),
+        CASE(what_is_of_a_moment_is_withdrawn_when_a_later_look_fails),
+        CASE(a_thread_that_waits_gets_the_section_that_it_had_asked_for),
+        CASE(a_thread_that_waits_in_vain_is_told_why),
+        CASE(a_thread_waits_no_longer_than_its_deadline),
+        CASE(a_thread_that_is_cancelled_waits_no_longer),
         CASE(readers_never_meet_a_half_made_snapshot),
         CASE(stopping_ends_a_look_that_hangs),
     };

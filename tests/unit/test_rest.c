@@ -843,11 +843,11 @@ static void the_gpus_of_jobs_are_asked_for_where_there_are_any(void **state)
     forget_seen(fixture);
     assert_look(fixture, KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
-    fixture->source->skips_details = true;
+    fixture->source->depth = SOURCE_PLAIN;
     assert_look(fixture, KIND_JOBS);
     assert_look(fixture, KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
-    fixture->source->skips_details = false;
+    fixture->source->depth = SOURCE_DETAILS;
     assert_look(fixture, KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
     assert_seen(fixture, "GET /slurm/v0.0.42/" DETAILED "&update_time=1794796000 - -\n"

@@ -109,9 +109,9 @@ static void threads_may_share_a_section(void **state)
 
 static void every_kind_has_a_name(void **state)
 {
-    static const char *const names[] = { "nodes",        "jobs",   "reservations",
-                                         "licenses",     "diag",   "shares",
-                                         "associations", "config", "traces" };
+    static const char *const names[] = { "nodes",  "jobs",   "reservations", "licenses",
+                                         "diag",   "shares", "associations", "config",
+                                         "traces", "lustre" };
 
     (void)state;
     assert_int_equal(COUNT(names), KINDS);

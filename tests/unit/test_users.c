@@ -46,6 +46,15 @@ static bool find_group(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
     return enter(ctx, name, "g", gid);
 }
 
+/* Everybody is in the group of his hundred; of those from 9000 on, it has no name. */
+static bool find_own_group(void *ctx, uid_t uid, gid_t *ret)
+{
+    char name[USERS_NAME_MAX];
+
+    *ret = uid < 9000 ? uid / 100 * 100 : uid - 9000;
+    return enter(ctx, name, "u", uid);
+}
+
 static void set_shut(struct directory *directory, bool is_shut)
 {
     pthread_mutex_lock(&directory->lock);
@@ -82,7 +91,7 @@ struct fixture {
 static int setup(void **state)
 {
     struct fixture *fixture = heap_alloc(sizeof(*fixture));
-    struct users_lookup lookup = { find_user, find_group, &fixture->directory };
+    struct users_lookup lookup = { find_user, find_group, find_own_group, &fixture->directory };
 
     pthread_mutex_init(&fixture->directory.lock, NULL);
     pthread_cond_init(&fixture->directory.changed, NULL);
@@ -140,6 +149,106 @@ static void users_and_groups_of_one_number_are_two_things(void **state)
     assert_user(fixture, 2000, true, "u2000");
     assert_true(users_group(fixture->users, 2000, fixture->name));
     assert_string_equal(fixture->name, "g2000");
+}
+
+static void assert_own_group(struct fixture *fixture, uid_t uid, bool is_known, const char *name)
+{
+    assert_int_equal(users_own_group(fixture->users, uid, fixture->name), is_known);
+    assert_string_equal(fixture->name, name);
+}
+
+static void a_users_own_group_is_nothing_first_and_then_its_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_shut(&fixture->directory, true);
+    assert_own_group(fixture, 1234, false, "");
+    assert_user(fixture, 1234, false, "1234");
+    set_shut(&fixture->directory, false);
+    settle(fixture);
+    assert_own_group(fixture, 1234, true, "g1200");
+    assert_user(fixture, 1234, true, "u1234");
+    assert_false(users_group(fixture->users, 1234, fixture->name));
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 4);
+}
+
+static void the_own_group_of_an_unknown_user_is_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_own_group(fixture, 7, false, "");
+    settle(fixture);
+    assert_own_group(fixture, 7, false, "");
+    manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
+    assert_own_group(fixture, 7, false, "");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 2);
+}
+
+static void a_group_without_a_name_is_its_number_for_a_minute(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_own_group(fixture, 9007, false, "");
+    settle(fixture);
+    assert_own_group(fixture, 9007, true, "7");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 2);
+    manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
+    assert_own_group(fixture, 9007, true, "7");
+    settle(fixture);
+    assert_int_equal(count_lookups(&fixture->directory), 4);
+    assert_own_group(fixture, 9007, true, "7");
+}
+
+/* One user whose group is told and can lose or change its name. */
+struct changing {
+    gid_t group;
+    const char *name; /* NULL: it has none */
+};
+
+static bool find_changing_name(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
+{
+    const struct changing *changing = ctx;
+
+    (void)gid;
+    if (changing->name)
+        snprintf(name, USERS_NAME_MAX, "%s", changing->name);
+    return changing->name;
+}
+
+static bool find_changing_group(void *ctx, uid_t uid, gid_t *ret)
+{
+    (void)uid;
+    *ret = ((const struct changing *)ctx)->group;
+    return true;
+}
+
+static void the_name_of_an_own_group_replaces_its_number_and_never_the_other_way(void **state)
+{
+    static const struct {
+        struct changing now;
+        const char *told;
+    } steps[] = {
+        { { 70, NULL }, "70" },     { { 80, NULL }, "80" },         { { 80, "eighty" }, "eighty" },
+        { { 80, NULL }, "eighty" }, { { 90, "ninety" }, "ninety" },
+    };
+    struct fixture *fixture = *state;
+    struct changing changing = { 0 };
+    const struct users_lookup lookup = { find_changing_name, find_changing_name,
+                                         find_changing_group, &changing };
+    struct users *users = users_new(&lookup, &fixture->clock.clock);
+
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        changing = steps[i].now;
+        manual_clock_advance(&fixture->clock, hour_ns);
+        users_own_group(users, 1000, fixture->name);
+        assert_true(users_settle(users, INT64_MAX));
+        assert_true(users_own_group(users, 1000, fixture->name));
+        assert_string_equal(fixture->name, steps[i].told);
+    }
+    users_free(users);
 }
 
 static void an_unknown_number_is_asked_for_again_after_a_minute(void **state)
@@ -220,7 +329,7 @@ static void nobody_waits_for_a_directory_that_hangs(void **state)
 static void settling_ends_at_the_deadline(void **state)
 {
     struct fixture *fixture = *state;
-    struct users_lookup lookup = { find_user, find_group, &fixture->directory };
+    struct users_lookup lookup = { find_user, find_group, find_own_group, &fixture->directory };
     struct users *users = users_new(&lookup, &clock_real);
 
     set_shut(&fixture->directory, true);
@@ -299,7 +408,7 @@ static bool find_empty(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
 
 static void names_are_cut_and_empty_ones_are_none(void **state)
 {
-    const struct users_lookup lookup = { find_endless, find_empty, NULL };
+    const struct users_lookup lookup = { find_endless, find_empty, NULL, NULL };
     struct users *users = users_new(&lookup, &clock_real);
     char name[USERS_NAME_MAX];
 
@@ -342,6 +451,7 @@ static void *ask_many(void *arg)
         for (uid_t id = 1000; id < 1200; id++) {
             users_user(fixture->users, id, name);
             users_group(fixture->users, id, name);
+            users_own_group(fixture->users, id, name);
         }
     return NULL;
 }
@@ -371,6 +481,8 @@ static void the_system_knows_root(void **state)
     users_group(users, 0, name);
     users_user(users, 4294000000u, name);
     users_group(users, 4294000000u, name);
+    users_own_group(users, 0, name);
+    users_own_group(users, 4294000000u, name);
     assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
     assert_true(users_user(users, 0, name));
     assert_string_equal(name, "root");
@@ -379,6 +491,10 @@ static void the_system_knows_root(void **state)
     assert_false(users_user(users, 4294000000u, name));
     assert_string_equal(name, "4294000000");
     assert_false(users_group(users, 4294000000u, name));
+    assert_true(users_own_group(users, 0, name));
+    assert_string_equal(name, "root");
+    assert_false(users_own_group(users, 4294000000u, name));
+    assert_string_equal(name, "");
     users_free(users);
 }
 
@@ -389,6 +505,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_number_is_digits_first_and_a_name_once_the_directory_answered),
         TEST(users_and_groups_of_one_number_are_two_things),
+        TEST(a_users_own_group_is_nothing_first_and_then_its_name),
+        TEST(the_own_group_of_an_unknown_user_is_nothing),
+        TEST(a_group_without_a_name_is_its_number_for_a_minute),
+        TEST(the_name_of_an_own_group_replaces_its_number_and_never_the_other_way),
         TEST(an_unknown_number_is_asked_for_again_after_a_minute),
         TEST(a_name_is_asked_for_again_after_an_hour_and_given_meanwhile),
         TEST(a_known_name_outlives_a_directory_that_is_away),

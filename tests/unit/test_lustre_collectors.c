@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the collectors lustre and lustre_jobs say of sections made by hand, sample by sample. */
+#include "collected.h"
+
+#include "base/num.h"
+#include "metric/convert.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { CEILING = 1000, ROOM = 4 * CEILING };
+
+static const struct {
+    const char *collector, *families[11];
+} tables[] = {
+    { "lustre",
+      { "cluster_exporter_stage_execution_seconds", "cluster_job_read_throughput_bytes",
+        "cluster_job_write_throughput_bytes", "cluster_proc_read_throughput_bytes",
+        "cluster_proc_write_throughput_bytes", "cluster_job_metadata_operations",
+        "cluster_proc_metadata_operations", "sonde_lustre_unattributed_ids",
+        "sonde_lustre_unattributed_throughput_bytes" } },
+    { "lustre_jobs",
+      { "sonde_job_lustre_read_bytes_per_second", "sonde_job_lustre_write_bytes_per_second",
+        "sonde_job_lustre_reads_per_second", "sonde_job_lustre_writes_per_second",
+        "sonde_job_lustre_operations_per_second", "sonde_job_lustre_opens_per_second",
+        "sonde_job_lustre_closes_per_second", "sonde_job_lustre_read_mean_bytes",
+        "sonde_job_lustre_write_mean_bytes", "sonde_job_lustre_small_io_ratio" } },
+};
+
+static struct section *section;
+static struct lustre_id ids[ROOM];
+static struct lustre_metadata metadata[ROOM];
+
+static int set_up(void **state)
+{
+    (void)state;
+    section = section_new(KIND_LUSTRE);
+    section->lustre.id = ids;
+    section->lustre.metadata = metadata;
+    section->lustre.has_details = true;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    section = section_unref(section);
+    return 0;
+}
+
+static symbol put(const char *text)
+{
+    return symbols_put(&section->symbols, str_of(text));
+}
+
+static struct lustre_id *add_id(enum lustre_who who, double read, double write)
+{
+    struct lustre_id *id = &ids[section->lustre.n++];
+
+    assert_true(section->lustre.n <= ROOM);
+    *id = (struct lustre_id){ .who = who };
+    for (size_t i = 0; i < LUSTRE_RATES; i++)
+        id->per_second[i] = NAN;
+    id->per_second[LUSTRE_READ_BYTES] = read;
+    id->per_second[LUSTRE_WRITE_BYTES] = write;
+    return id;
+}
+
+static struct lustre_id *add_job(uint32_t job_id, const char *account, const char *user,
+                                 double read, double write)
+{
+    struct lustre_id *id = add_id(LUSTRE_JOB, read, write);
+
+    id->job_id = job_id;
+    id->account = put(account);
+    id->user = put(user);
+    return id;
+}
+
+static struct lustre_id *add_process(const char *name, const char *group, const char *user,
+                                     double read, double write)
+{
+    struct lustre_id *id = add_id(LUSTRE_PROCESS, read, write);
+
+    id->process = put(name);
+    id->group = put(group);
+    id->user = put(user);
+    return id;
+}
+
+static void add_metadata(const struct lustre_id *id, const char *target, double per_second)
+{
+    assert_true(section->lustre.n_metadata < ROOM);
+    metadata[section->lustre.n_metadata++] =
+        (struct lustre_metadata){ (uint32_t)(id - ids), put(target), per_second };
+}
+
+static void check(const char *family, const char *expected)
+{
+    bool is_of_jobs = str_starts(str_of(family), STR("sonde_job_"));
+
+    check_family(is_of_jobs ? "lustre_jobs" : "lustre", section, family, expected);
+}
+
+static void check_collected(const char *collector, size_t samples, size_t folded)
+{
+    struct collected collected = collect_from(collector, section);
+
+    assert_int_equal(collected.samples, samples);
+    assert_int_equal(collected.folded, folded);
+    assert_int_equal(collected.duplicates, 0);
+    buf_free(&collected.text);
+}
+
+/* The value of the series, or NAN. */
+static double value_of(const char *collector, const char *series)
+{
+    struct collected collected = collect_from(collector, section);
+    double value = NAN;
+
+    for (struct str rest = buf_str(&collected.text); rest.n;) {
+        struct str line = str_cut(&rest, '\n');
+
+        if (str_starts(line, str_of(series)))
+            assert_true(num_get_double(str_skip(line, strlen(series) + 1), &value));
+    }
+    buf_free(&collected.text);
+    return value;
+}
+
+static void each_family_of_the_tables_is_the_one_that_is_tested(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        const struct collector *collector = collectors[collector_find(str_of(tables[i].collector))];
+
+        for (size_t k = 0; k < collector->n_families; k++) {
+            assert_string_equal(collector->families[k].name, tables[i].families[k]);
+            assert_int_equal(collector->families[k].type, METRIC_GAUGE);
+        }
+        assert_null(tables[i].families[collector->n_families]);
+        assert_int_equal(collector->is_of_details, i == 1);
+    }
+}
+
+static void a_quiet_filesystem_is_an_answer(void **state)
+{
+    (void)state;
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2, 0);
+    check_collected("lustre_jobs", 0, 0);
+    check("sonde_lustre_unattributed_ids",
+          "sonde_lustre_unattributed_ids{reason=\"unknown_job\"} 0\n"
+          "sonde_lustre_unattributed_ids{reason=\"unknown_user\"} 0\n"
+          "sonde_lustre_unattributed_ids{reason=\"unreadable\"} 0\n");
+    check("sonde_lustre_unattributed_throughput_bytes",
+          "sonde_lustre_unattributed_throughput_bytes{direction=\"read\"} 0\n"
+          "sonde_lustre_unattributed_throughput_bytes{direction=\"write\"} 0\n");
+}
+
+static void the_stages_have_the_names_that_they_always_had(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LUSTRE_STAGES; i++)
+        section->lustre.stage_seconds[i] = 0.5 + (double)i;
+    check("cluster_exporter_stage_execution_seconds",
+          "cluster_exporter_stage_execution_seconds{name=\"retrieve_running_jobs\"} 0.5\n"
+          "cluster_exporter_stage_execution_seconds{name=\"retrieve_user_name_info\"} 1.5\n"
+          "cluster_exporter_stage_execution_seconds{name=\"retrieve_group_name_info\"} 2.5\n"
+          "cluster_exporter_stage_execution_seconds{name=\"build_metadata_metrics\"} 3.5\n"
+          "cluster_exporter_stage_execution_seconds{name=\"build_read_throughput_metrics\"} 4.5\n"
+          "cluster_exporter_stage_execution_seconds{name=\"build_write_throughput_metrics\"} "
+          "5.5\n");
+}
+
+static void jobs_of_one_account_and_user_are_added_up_in_the_order_met(void **state)
+{
+    (void)state;
+    add_job(1, "physics", "zoe", 100, 1);
+    add_job(2, "physics", "ann", 1000, NAN);
+    add_job(3, "physics", "zoe", 20.5, 2);
+    add_job(4, "chemistry", "zoe", 3, NAN);
+    add_job(5, "physics", "zoe", NAN, 4);
+    add_process("physics", "", "zoe", 7, 7);
+    check("cluster_job_read_throughput_bytes",
+          "cluster_job_read_throughput_bytes{account=\"physics\",user=\"zoe\"} 120.5\n"
+          "cluster_job_read_throughput_bytes{account=\"physics\",user=\"ann\"} 1000\n"
+          "cluster_job_read_throughput_bytes{account=\"chemistry\",user=\"zoe\"} 3\n");
+    check("cluster_job_write_throughput_bytes",
+          "cluster_job_write_throughput_bytes{account=\"physics\",user=\"zoe\"} 7\n");
+}
+
+static void what_nobody_told_of_a_pair_is_absent_and_not_zero(void **state)
+{
+    (void)state;
+    add_job(1, "physics", "ann", NAN, NAN);
+    add_job(2, "physics", "bob", NAN, 8);
+    add_process("rsync", "staff", "ann", NAN, NAN);
+    check("cluster_job_read_throughput_bytes", "");
+    check("cluster_job_write_throughput_bytes",
+          "cluster_job_write_throughput_bytes{account=\"physics\",user=\"bob\"} 8\n");
+    check("cluster_proc_read_throughput_bytes", "");
+    check("cluster_proc_write_throughput_bytes", "");
+    check("cluster_job_metadata_operations", "");
+    check("sonde_job_lustre_read_bytes_per_second", "");
+    check("sonde_job_lustre_write_bytes_per_second",
+          "sonde_job_lustre_write_bytes_per_second{job_id=\"2\"} 8\n");
+}
+
+static void processes_are_added_up_by_name_group_and_user(void **state)
+{
+    (void)state;
+    add_process("rsync", "staff", "ann", 1, 10);
+    add_process("rsync", "guests", "ann", 2, NAN);
+    add_process("rsync", "staff", "1234", 4, NAN);
+    add_process("rsync", "staff", "ann", 8, 80);
+    add_process("cp", "staff", "ann", NAN, 5);
+    add_process("", "", "", 16, NAN);
+    check("cluster_proc_read_throughput_bytes",
+          "cluster_proc_read_throughput_bytes{proc_name=\"rsync\",group_name=\"staff\","
+          "user_name=\"ann\"} 9\n"
+          "cluster_proc_read_throughput_bytes{proc_name=\"rsync\",group_name=\"guests\","
+          "user_name=\"ann\"} 2\n"
+          "cluster_proc_read_throughput_bytes{proc_name=\"rsync\",group_name=\"staff\","
+          "user_name=\"1234\"} 4\n"
+          "cluster_proc_read_throughput_bytes{proc_name=\"\",group_name=\"\",user_name=\"\"} 16\n");
+    check("cluster_proc_write_throughput_bytes",
+          "cluster_proc_write_throughput_bytes{proc_name=\"rsync\",group_name=\"staff\","
+          "user_name=\"ann\"} 90\n"
+          "cluster_proc_write_throughput_bytes{proc_name=\"cp\",group_name=\"staff\","
+          "user_name=\"ann\"} 5\n");
+}
+
+static void metadata_operations_are_added_up_by_target(void **state)
+{
+    struct lustre_id *job = add_job(1, "physics", "ann", NAN, NAN);
+    struct lustre_id *other = add_job(2, "physics", "ann", NAN, NAN);
+    struct lustre_id *process = add_process("find", "staff", "bob", NAN, NAN);
+    struct lustre_id *nobody = add_id(LUSTRE_NOBODY, NAN, NAN);
+
+    (void)state;
+    add_metadata(job, "scratch-MDT0000", 3);
+    add_metadata(process, "scratch-MDT0000", 50);
+    add_metadata(job, "scratch-MDT0001", 4);
+    add_metadata(other, "scratch-MDT0000", 5);
+    add_metadata(process, "scratch-MDT0000", 25);
+    add_metadata(nobody, "scratch-MDT0000", 999);
+    check("cluster_job_metadata_operations",
+          "cluster_job_metadata_operations{account=\"physics\",user=\"ann\","
+          "target=\"scratch-MDT0000\"} 8\n"
+          "cluster_job_metadata_operations{account=\"physics\",user=\"ann\","
+          "target=\"scratch-MDT0001\"} 4\n");
+    check("cluster_proc_metadata_operations",
+          "cluster_proc_metadata_operations{proc_name=\"find\",group_name=\"staff\","
+          "user_name=\"bob\",target=\"scratch-MDT0000\"} 75\n");
+}
+
+static void what_counts_for_nobody_is_told_apart(void **state)
+{
+    (void)state;
+    section->lustre.unknown_jobs = 3;
+    section->lustre.unknown_users = 2;
+    section->lustre.unreadable = 1;
+    add_id(LUSTRE_NOBODY, 100, NAN);
+    add_id(LUSTRE_NOBODY, 20, 7);
+    add_job(1, "physics", "ann", 5000, 5000);
+    check("sonde_lustre_unattributed_ids",
+          "sonde_lustre_unattributed_ids{reason=\"unknown_job\"} 3\n"
+          "sonde_lustre_unattributed_ids{reason=\"unknown_user\"} 2\n"
+          "sonde_lustre_unattributed_ids{reason=\"unreadable\"} 1\n");
+    check("sonde_lustre_unattributed_throughput_bytes",
+          "sonde_lustre_unattributed_throughput_bytes{direction=\"read\"} 120\n"
+          "sonde_lustre_unattributed_throughput_bytes{direction=\"write\"} 7\n");
+    check("cluster_job_read_throughput_bytes",
+          "cluster_job_read_throughput_bytes{account=\"physics\",user=\"ann\"} 5000\n");
+    check("sonde_job_lustre_read_bytes_per_second",
+          "sonde_job_lustre_read_bytes_per_second{job_id=\"1\"} 5000\n");
+}
+
+static void names_are_only_ever_values(void **state)
+{
+    (void)state;
+    add_process("a\"} 1\nforged{x=\"", "g\\", "u\nv", 1, NAN);
+    add_process("\xff", "", "", 2, NAN);
+    add_process("other", "", "", 4, NAN);
+    add_job(1, "", "", 3, NAN);
+    check("cluster_proc_read_throughput_bytes",
+          "cluster_proc_read_throughput_bytes{proc_name=\"a\\\"} 1\\nforged{x=\\\"\","
+          "group_name=\"g\\\\\",user_name=\"u\\nv\"} 1\n"
+          "cluster_proc_read_throughput_bytes{proc_name=\"\xef\xbf\xbd\",group_name=\"\","
+          "user_name=\"\"} 2\n"
+          "cluster_proc_read_throughput_bytes{proc_name=\"other\",group_name=\"\","
+          "user_name=\"\"} 4\n");
+    check("cluster_job_read_throughput_bytes",
+          "cluster_job_read_throughput_bytes{account=\"\",user=\"\"} 3\n");
+}
+
+/* Numbers that are all different, in no order. */
+static double scattered(size_t i, size_t n)
+{
+    return (double)(i * 2741 % n + 1);
+}
+
+static void add_processes(size_t n, double (*amount)(size_t i, size_t n))
+{
+    char name[32];
+
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "p%04.0f", amount(i, n));
+        add_process(name, "staff", "ann", amount(i, n), NAN);
+    }
+}
+
+static void check_process(unsigned number, bool is_shown)
+{
+    char series[200];
+
+    snprintf(series, sizeof(series),
+             "cluster_proc_read_throughput_bytes{proc_name=\"p%04u\",group_name=\"staff\","
+             "user_name=\"ann\"}",
+             number);
+    if (is_shown)
+        assert_true(value_of("lustre", series) == number);
+    else
+        assert_true(isnan(value_of("lustre", series)));
+}
+
+static double other_processes(void)
+{
+    return value_of("lustre", "cluster_proc_read_throughput_bytes{proc_name=\"other\","
+                              "group_name=\"\",user_name=\"\"}");
+}
+
+static void the_ceiling_itself_is_not_crossed(void **state)
+{
+    (void)state;
+    add_processes(CEILING, scattered);
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + CEILING, 0);
+    assert_true(isnan(other_processes()));
+}
+
+static double ascending(size_t i, size_t n)
+{
+    (void)n;
+    return (double)(i + 1);
+}
+
+static double descending(size_t i, size_t n)
+{
+    return (double)(n - i);
+}
+
+/* n processes that move 1 to n bytes. */
+static void check_largest(size_t n, double (*amount)(size_t i, size_t n))
+{
+    size_t rest = n - CEILING;
+
+    set_up(NULL);
+    add_processes(n, amount);
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + CEILING + 1, rest);
+    assert_true(other_processes() == (double)(rest * (rest + 1) / 2));
+    check_process(1, false);
+    check_process((unsigned)rest, false);
+    check_process((unsigned)rest + 1, true);
+    check_process((unsigned)n, true);
+    tear_down(NULL);
+}
+
+static void past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_up(void **state)
+{
+    static double (*const orders[])(size_t, size_t) = { scattered, ascending, descending };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        check_largest(CEILING + 1, orders[i]);
+        check_largest(2 * CEILING, orders[i]);
+        check_largest(ROOM, orders[i]);
+    }
+}
+
+static void of_equally_large_processes_the_first_by_name_are_shown(void **state)
+{
+    char name[32];
+
+    (void)state;
+    for (size_t i = 0; i < ROOM; i++) {
+        snprintf(name, sizeof(name), "p%04.0f", scattered(i, ROOM));
+        add_process(name, "staff", "ann", 1, NAN);
+    }
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + CEILING + 1, ROOM - CEILING);
+    assert_true(other_processes() == ROOM - CEILING);
+    assert_true(value_of("lustre", "cluster_proc_read_throughput_bytes{proc_name=\"p1000\","
+                                   "group_name=\"staff\",user_name=\"ann\"}") == 1);
+    assert_true(isnan(value_of("lustre", "cluster_proc_read_throughput_bytes{proc_name=\"p1001\","
+                                         "group_name=\"staff\",user_name=\"ann\"}")));
+}
+
+static void a_process_called_other_is_part_of_the_rest(void **state)
+{
+    (void)state;
+    add_process("other", "", "", 1e6, NAN);
+    add_process("other", "staff", "ann", 2e6, NAN);
+    add_processes(CEILING - 1, scattered);
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + CEILING, 1);
+    assert_true(other_processes() == 1e6 + 1);
+    assert_true(value_of("lustre", "cluster_proc_read_throughput_bytes{proc_name=\"other\","
+                                   "group_name=\"staff\",user_name=\"ann\"}") == 2e6);
+}
+
+static void the_ceiling_is_that_of_each_family(void **state)
+{
+    (void)state;
+    add_processes(CEILING + 1, scattered);
+    add_process("writer", "staff", "ann", NAN, 1);
+    check("cluster_proc_write_throughput_bytes",
+          "cluster_proc_write_throughput_bytes{proc_name=\"writer\",group_name=\"staff\","
+          "user_name=\"ann\"} 1\n");
+}
+
+static void the_rest_of_metadata_operations_is_told_by_target(void **state)
+{
+    size_t n = CEILING + 5;
+    char name[32];
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "p%04zu", i);
+        add_metadata(add_process(name, "staff", "ann", NAN, NAN), "scratch-MDT0000",
+                     (double)(i + 10));
+    }
+    add_metadata(&ids[0], "scratch-MDT0001", 1);
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + CEILING + 2, 6);
+    assert_true(value_of("lustre", "cluster_proc_metadata_operations{proc_name=\"other\","
+                                   "group_name=\"\",user_name=\"\",target=\"scratch-MDT0000\"}") ==
+                10 + 11 + 12 + 13 + 14);
+    assert_true(value_of("lustre",
+                         "cluster_proc_metadata_operations{proc_name=\"other\","
+                         "group_name=\"\",user_name=\"\",target=\"scratch-MDT0001\"}") == 1);
+}
+
+static void accounts_and_users_have_no_ceiling(void **state)
+{
+    char user[32];
+
+    (void)state;
+    for (uint32_t i = 0; i < ROOM; i++) {
+        snprintf(user, sizeof(user), "u%u", i);
+        add_job(i, "physics", user, 1, 1);
+    }
+    check_collected("lustre", LUSTRE_STAGES + 3 + 2 + 2 * ROOM, 0);
+}
+
+static void a_job_tells_what_it_does_in_each_second(void **state)
+{
+    struct lustre_id *job = add_job(4711, "physics", "ann", 1 << 20, 3 << 20);
+
+    (void)state;
+    job->per_second[LUSTRE_READS] = 16;
+    job->per_second[LUSTRE_WRITES] = 4;
+    job->per_second[LUSTRE_SMALL_READS] = 5;
+    job->per_second[LUSTRE_OPERATIONS] = 9.5;
+    job->per_second[LUSTRE_OPENS] = 2;
+    job->per_second[LUSTRE_CLOSES] = 1.5;
+    add_process("rsync", "staff", "ann", 1, 1)->per_second[LUSTRE_READS] = 1;
+    check("sonde_job_lustre_read_bytes_per_second",
+          "sonde_job_lustre_read_bytes_per_second{job_id=\"4711\"} 1048576\n");
+    check("sonde_job_lustre_write_bytes_per_second",
+          "sonde_job_lustre_write_bytes_per_second{job_id=\"4711\"} 3145728\n");
+    check("sonde_job_lustre_reads_per_second",
+          "sonde_job_lustre_reads_per_second{job_id=\"4711\"} 16\n");
+    check("sonde_job_lustre_writes_per_second",
+          "sonde_job_lustre_writes_per_second{job_id=\"4711\"} 4\n");
+    check("sonde_job_lustre_operations_per_second",
+          "sonde_job_lustre_operations_per_second{job_id=\"4711\"} 9.5\n");
+    check("sonde_job_lustre_opens_per_second",
+          "sonde_job_lustre_opens_per_second{job_id=\"4711\"} 2\n");
+    check("sonde_job_lustre_closes_per_second",
+          "sonde_job_lustre_closes_per_second{job_id=\"4711\"} 1.5\n");
+    check("sonde_job_lustre_read_mean_bytes",
+          "sonde_job_lustre_read_mean_bytes{job_id=\"4711\"} 65536\n");
+    check("sonde_job_lustre_write_mean_bytes",
+          "sonde_job_lustre_write_mean_bytes{job_id=\"4711\"} 786432\n");
+    check("sonde_job_lustre_small_io_ratio",
+          "sonde_job_lustre_small_io_ratio{job_id=\"4711\"} 0.25\n");
+}
+
+static void without_reads_and_writes_there_are_no_means_and_no_ratio(void **state)
+{
+    struct lustre_id *silent = add_job(1, "physics", "ann", 100, 100);
+    struct lustre_id *idle = add_job(2, "physics", "ann", 100, 100);
+    struct lustre_id *sizeless = add_job(3, "physics", "ann", NAN, 100);
+
+    (void)state;
+    silent->per_second[LUSTRE_OPENS] = 1;
+    idle->per_second[LUSTRE_READS] = idle->per_second[LUSTRE_WRITES] = 0;
+    sizeless->per_second[LUSTRE_READS] = 10;
+    check("sonde_job_lustre_read_mean_bytes", "");
+    check("sonde_job_lustre_write_mean_bytes", "");
+    check("sonde_job_lustre_small_io_ratio", "sonde_job_lustre_small_io_ratio{job_id=\"3\"} 0\n");
+}
+
+static void more_small_reads_than_reads_are_all_of_them(void **state)
+{
+    struct lustre_id *job = add_job(1, "physics", "ann", NAN, NAN);
+
+    (void)state;
+    job->per_second[LUSTRE_READS] = 10;
+    job->per_second[LUSTRE_SMALL_READS] = 12;
+    check("sonde_job_lustre_small_io_ratio", "sonde_job_lustre_small_io_ratio{job_id=\"1\"} 1\n");
+}
+
+static void nothing_is_told_of_jobs_where_details_were_not_asked_for(void **state)
+{
+    (void)state;
+    add_job(1, "physics", "ann", 100, 100);
+    section->lustre.has_details = false;
+    check_collected("lustre_jobs", 0, 0);
+    check("cluster_job_read_throughput_bytes",
+          "cluster_job_read_throughput_bytes{account=\"physics\",user=\"ann\"} 100\n");
+}
+
+static void past_the_ceiling_the_jobs_that_move_most_are_shown_and_the_rest_added_up(void **state)
+{
+    static const struct {
+        const char *series;
+        double value; /* NAN: there is none */
+    } expected[] = {
+        { "sonde_job_lustre_read_bytes_per_second{job_id=\"1\"}", 100 },
+        { "sonde_job_lustre_read_bytes_per_second{job_id=\"999\"}", 100 },
+        { "sonde_job_lustre_read_bytes_per_second{job_id=\"1000\"}", NAN },
+        { "sonde_job_lustre_write_bytes_per_second{job_id=\"5001\"}", 100 },
+        { "sonde_job_lustre_read_bytes_per_second{job_id=\"other\"}", 130 },
+        { "sonde_job_lustre_write_bytes_per_second{job_id=\"other\"}", NAN },
+        { "sonde_job_lustre_reads_per_second{job_id=\"other\"}", 3 },
+        { "sonde_job_lustre_operations_per_second{job_id=\"5001\"}", 4 },
+        { "sonde_job_lustre_operations_per_second{job_id=\"other\"}", 1e6 },
+        { "sonde_job_lustre_read_mean_bytes{job_id=\"other\"}", NAN },
+        { "sonde_job_lustre_small_io_ratio{job_id=\"other\"}", NAN },
+    };
+    struct lustre_id *small;
+
+    (void)state;
+    for (uint32_t i = CEILING; i > 0; i--)
+        add_job(i, "physics", "ann", 100, NAN)->per_second[LUSTRE_READS] = 1;
+    small = add_job(5000, "physics", "ann", 30, NAN);
+    small->per_second[LUSTRE_READS] = 2;
+    small->per_second[LUSTRE_OPERATIONS] = 1e6;
+    add_job(5001, "physics", "ann", NAN, 100)->per_second[LUSTRE_OPERATIONS] = 4;
+
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        double value = value_of("lustre_jobs", expected[i].series);
+
+        if (isnan(expected[i].value) ? !isnan(value) : value != expected[i].value)
+            fail_msg("%s is %g and not %g", expected[i].series, value, expected[i].value);
+    }
+    /* 999 with bytes, reads, a mean and a ratio, 5001 with two rates, three sums */
+    check_collected("lustre_jobs", 4 * 999 + 2 + 3, 2 + 2 + 1);
+}
+
+static struct buf render(const struct collector *collector, enum metric_format format)
+{
+    struct metric_writer writer;
+    struct buf out;
+
+    buf_init(&out, 1 << 20);
+    metric_writer_init(&writer, &out, format, STR("simulated=\"true\""), collector->families,
+                       collector->n_families);
+    collector->collect(section, &writer);
+    assert_true(writer.samples > 0);
+    metric_writer_free(&writer);
+    return out;
+}
+
+static void both_formats_tell_the_same(void **state)
+{
+    struct lustre_id *job = add_job(1, "a\"b", "ann\n", 1.25, 1e300);
+    struct lustre_id *process = add_process("a b:c", "", "0", 3, NAN);
+
+    (void)state;
+    for (size_t i = 0; i < LUSTRE_RATES; i++)
+        job->per_second[i] = 0.1 * (double)(i + 1);
+    add_metadata(job, "scratch-MDT0000", 1);
+    add_metadata(process, "scratch-MDT0000", 1);
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        const struct collector *collector = collectors[collector_find(str_of(tables[i].collector))];
+        struct buf text = render(collector, METRIC_TEXT);
+        struct buf open = render(collector, METRIC_OPENMETRICS);
+        struct buf made;
+
+        buf_init(&made, 1 << 20);
+        metric_convert(collector->families, collector->n_families, buf_str(&text), METRIC_TEXT,
+                       METRIC_OPENMETRICS, &made);
+        assert_true(str_eq(buf_str(&made), buf_str(&open)));
+        buf_reset(&made);
+        metric_convert(collector->families, collector->n_families, buf_str(&open),
+                       METRIC_OPENMETRICS, METRIC_TEXT, &made);
+        assert_true(str_eq(buf_str(&made), buf_str(&text)));
+        buf_free(&made);
+        buf_free(&open);
+        buf_free(&text);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_family_of_the_tables_is_the_one_that_is_tested),
+        TEST(a_quiet_filesystem_is_an_answer),
+        TEST(the_stages_have_the_names_that_they_always_had),
+        TEST(jobs_of_one_account_and_user_are_added_up_in_the_order_met),
+        TEST(what_nobody_told_of_a_pair_is_absent_and_not_zero),
+        TEST(processes_are_added_up_by_name_group_and_user),
+        TEST(metadata_operations_are_added_up_by_target),
+        TEST(what_counts_for_nobody_is_told_apart),
+        TEST(names_are_only_ever_values),
+        TEST(the_ceiling_itself_is_not_crossed),
+        cmocka_unit_test(past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_up),
+        TEST(of_equally_large_processes_the_first_by_name_are_shown),
+        TEST(a_process_called_other_is_part_of_the_rest),
+        TEST(the_ceiling_is_that_of_each_family),
+        TEST(the_rest_of_metadata_operations_is_told_by_target),
+        TEST(accounts_and_users_have_no_ceiling),
+        TEST(a_job_tells_what_it_does_in_each_second),
+        TEST(without_reads_and_writes_there_are_no_means_and_no_ratio),
+        TEST(more_small_reads_than_reads_are_all_of_them),
+        TEST(nothing_is_told_of_jobs_where_details_were_not_asked_for),
+        TEST(past_the_ceiling_the_jobs_that_move_most_are_shown_and_the_rest_added_up),
+        TEST(both_formats_tell_the_same),
+    };
+
+    return RUN_TESTS(tests);
+}

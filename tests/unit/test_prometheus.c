@@ -1,0 +1,1057 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A Prometheus in this process that says what the test has put up, and whose faults can be chosen.
+ */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "certificates.h"
+#include "source/prometheus.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <math.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#define JSON "application/json"
+#define VECTOR(elements)                                                                           \
+    "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[" elements "]}}"
+#define ELEMENT(labels, value) "{\"metric\":{" labels "},\"value\":[1700000000.5,\"" value "\"]}"
+
+enum manner {
+    AT_ONCE,
+    BYTE_BY_BYTE,
+    SLOWLY, /* a byte now and then, without end */
+    CUT,    /* half of it, then the connection closes */
+    NEVER,
+};
+
+struct fixture {
+    struct MHD_Daemon *daemon;
+    unsigned short port;
+    struct certificate *certificate; /* NULL: no TLS */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    unsigned status;
+    const char *type;
+    struct str body;
+    enum manner manner;
+    bool echoes;                    /* the Authorization header, as words of its own */
+    struct buf seen, authorization; /* "GET /path?query\n" of each request; of the last */
+    unsigned n_connections;
+    bool is_ending;
+
+    char url[200], directory[64], password_file[80], bearer_file[80], ca_file[80];
+    struct prometheus_settings settings;
+    struct prometheus *prometheus;
+    struct prometheus_query query;
+    struct prometheus_result result;
+    struct buf samples; /* "label,label,label,label value\n" of each */
+    atomic_bool cancelled;
+    bool is_cancelled_by_sample;
+    struct err err;
+};
+
+static ssize_t give(void *ctx, uint64_t at, char *to, size_t size)
+{
+    struct fixture *fixture = ctx;
+    ssize_t n = MHD_CONTENT_READER_END_OF_STREAM;
+    struct timespec pause;
+
+    (void)size;
+    pthread_mutex_lock(&fixture->lock);
+    while (fixture->manner == NEVER && !fixture->is_ending)
+        pthread_cond_wait(&fixture->changed, &fixture->lock);
+    if (fixture->manner == SLOWLY && !fixture->is_ending) {
+        clock_gettime(CLOCK_REALTIME, &pause);
+        pause.tv_nsec = (pause.tv_nsec + 20000000) % 1000000000;
+        pause.tv_sec += pause.tv_nsec < 20000000;
+        pthread_cond_timedwait(&fixture->changed, &fixture->lock, &pause);
+    }
+    if (fixture->is_ending || (fixture->manner == CUT && at == fixture->body.n / 2))
+        n = MHD_CONTENT_READER_END_WITH_ERROR;
+    else if (fixture->manner == SLOWLY && at >= fixture->body.n)
+        n = snprintf(to, size, " ");
+    else if (at < fixture->body.n) {
+        *to = fixture->body.p[at];
+        n = 1;
+    }
+    pthread_mutex_unlock(&fixture->lock);
+    return n;
+}
+
+static struct MHD_Response *respond(struct fixture *fixture)
+{
+    struct MHD_Response *response;
+    struct str body = fixture->echoes ? buf_str(&fixture->authorization) : fixture->body;
+
+    if (fixture->manner == AT_ONCE)
+        response = MHD_create_response_from_buffer(body.n, (void *)(uintptr_t)body.p,
+                                                   MHD_RESPMEM_MUST_COPY);
+    else
+        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1000, give, fixture, NULL);
+    if (fixture->type)
+        MHD_add_response_header(response, "Content-Type", fixture->type);
+    if (fixture->status / 100 == 3)
+        MHD_add_response_header(response, "Location", "/login");
+    return response;
+}
+
+/* As it came, before anything is decoded. */
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+    struct fixture *fixture = ctx;
+
+    (void)connection;
+    pthread_mutex_lock(&fixture->lock);
+    buf_printf(&fixture->seen, "%s\n", uri);
+    pthread_mutex_unlock(&fixture->lock);
+    return NULL;
+}
+
+static void note_request(struct fixture *fixture, struct MHD_Connection *connection,
+                         const char *method)
+{
+    const char *authorization =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+
+    if (strcmp(method, "GET") != 0 || !accept || strcmp(accept, JSON) != 0)
+        buf_text(&fixture->seen, "not a GET of JSON\n");
+    buf_reset(&fixture->authorization);
+    buf_text(&fixture->authorization, authorization ? authorization : "");
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    struct fixture *fixture = ctx;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    unsigned status;
+
+    (void)path;
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    if (!*state) {
+        *state = fixture;
+        return MHD_YES;
+    }
+    pthread_mutex_lock(&fixture->lock);
+    note_request(fixture, connection, method);
+    response = respond(fixture);
+    status = fixture->status;
+    pthread_mutex_unlock(&fixture->lock);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct fixture *fixture = ctx;
+
+    (void)connection;
+    (void)state;
+    pthread_mutex_lock(&fixture->lock);
+    fixture->n_connections += what == MHD_CONNECTION_NOTIFY_STARTED;
+    pthread_mutex_unlock(&fixture->lock);
+}
+
+static void serve(struct fixture *fixture)
+{
+    const struct MHD_OptionItem tls[] = {
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, fixture->certificate ? fixture->certificate->key_pem : 0 },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, fixture->certificate ? fixture->certificate->cert_pem : 0 },
+        { MHD_OPTION_END, 0, NULL },
+    };
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                   .sin_port = htons(fixture->port) };
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    fixture->port = ntohs(address.sin_port);
+    fixture->is_ending = false;
+    fixture->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+            (fixture->certificate ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, fixture, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, fixture, MHD_OPTION_URI_LOG_CALLBACK, on_uri,
+        fixture, MHD_OPTION_ARRAY, fixture->certificate ? tls : &tls[2], MHD_OPTION_END);
+    assert_non_null(fixture->daemon);
+}
+
+static void stop_server(struct fixture *fixture)
+{
+    pthread_mutex_lock(&fixture->lock);
+    fixture->is_ending = true;
+    pthread_cond_broadcast(&fixture->changed);
+    pthread_mutex_unlock(&fixture->lock);
+    if (fixture->daemon)
+        MHD_stop_daemon(fixture->daemon);
+    fixture->daemon = NULL;
+}
+
+static void take(void *ctx, const struct prometheus_sample *sample)
+{
+    struct fixture *fixture = ctx;
+
+    for (size_t i = 0; i < PROMETHEUS_LABELS; i++) {
+        buf_put(&fixture->samples, sample->label[i]);
+        buf_byte(&fixture->samples, i + 1 < PROMETHEUS_LABELS ? ',' : ' ');
+    }
+    buf_double(&fixture->samples, sample->value);
+    buf_byte(&fixture->samples, '\n');
+    if (fixture->is_cancelled_by_sample)
+        atomic_store(&fixture->cancelled, true);
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+
+    pthread_mutex_init(&fixture->lock, NULL);
+    pthread_cond_init(&fixture->changed, NULL);
+    buf_init(&fixture->seen, 1 << 20);
+    buf_init(&fixture->authorization, 1 << 20);
+    buf_init(&fixture->samples, 8 << 20);
+    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-prometheus-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    snprintf(fixture->password_file, sizeof(fixture->password_file), "%s/password",
+             fixture->directory);
+    snprintf(fixture->bearer_file, sizeof(fixture->bearer_file), "%s/bearer", fixture->directory);
+    snprintf(fixture->ca_file, sizeof(fixture->ca_file), "%s/ca", fixture->directory);
+    serve(fixture);
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", fixture->port);
+    fixture->settings =
+        (struct prometheus_settings){ .url = str_of(fixture->url), .max_answer = 8 << 20 };
+    fixture->query = (struct prometheus_query){
+        .text = "up",
+        .labels = { "jobid", "target" },
+        .timeout_ms = 20000,
+        .cancelled = &fixture->cancelled,
+        .sink = take,
+        .ctx = fixture,
+    };
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    prometheus_close(fixture->prometheus);
+    stop_server(fixture);
+    if (fixture->certificate)
+        certificate_free(fixture->certificate);
+    free(fixture->certificate);
+    unlink(fixture->password_file);
+    unlink(fixture->bearer_file);
+    unlink(fixture->ca_file);
+    rmdir(fixture->directory);
+    buf_free(&fixture->seen);
+    buf_free(&fixture->authorization);
+    buf_free(&fixture->samples);
+    pthread_cond_destroy(&fixture->changed);
+    pthread_mutex_destroy(&fixture->lock);
+    free(fixture);
+    return 0;
+}
+
+static void put_up_bytes(struct fixture *fixture, unsigned status, const char *type,
+                         struct str body)
+{
+    pthread_mutex_lock(&fixture->lock);
+    fixture->status = status;
+    fixture->type = type;
+    fixture->body = body;
+    pthread_mutex_unlock(&fixture->lock);
+}
+
+static void put_up(struct fixture *fixture, unsigned status, const char *type, const char *body)
+{
+    put_up_bytes(fixture, status, type, str_of(body));
+}
+
+static void put_up_manner(struct fixture *fixture, enum manner manner)
+{
+    pthread_mutex_lock(&fixture->lock);
+    fixture->manner = manner;
+    pthread_mutex_unlock(&fixture->lock);
+}
+
+static void put_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+static int ask(struct fixture *fixture)
+{
+    fixture->err = (struct err){ 0 };
+    memset(&fixture->result, 0xa5, sizeof(fixture->result));
+    buf_reset(&fixture->samples);
+    if (!fixture->prometheus &&
+        prometheus_open(&fixture->settings, &fixture->prometheus, &fixture->err) < 0)
+        fail_msg("%s", fixture->err.text);
+    return prometheus_query(fixture->prometheus, &fixture->query, &fixture->result, &fixture->err);
+}
+
+static void assert_samples(struct fixture *fixture, const char *samples)
+{
+    int code = ask(fixture);
+
+    if (code)
+        fail_msg("%d: %s", code, fixture->err.text);
+    assert_str(buf_str(&fixture->samples), samples);
+}
+
+static void assert_answer(struct fixture *fixture, const char *body, const char *samples)
+{
+    put_up(fixture, 200, JSON, body);
+    assert_samples(fixture, samples);
+}
+
+/* A sentence in which @ is the origin. */
+static void assert_sentence(const struct fixture *fixture, const char *actual, const char *sentence)
+{
+    const char *origin = prometheus_origin(fixture->prometheus);
+    struct str rest = str_of(sentence), before = str_cut(&rest, '@');
+    struct buf expected;
+
+    buf_init(&expected, 1000);
+    buf_put(&expected, before);
+    if (rest.p) {
+        buf_text(&expected, origin);
+        buf_put(&expected, rest);
+    }
+    assert_str(str_of(actual), expected.p);
+    buf_free(&expected);
+}
+
+static void assert_fails(struct fixture *fixture, int code, const char *sentence)
+{
+    int actual = ask(fixture);
+
+    if (actual != code)
+        fail_msg("%d: %s", actual, fixture->err.text);
+    assert_int_equal(fixture->err.code, -code);
+    assert_sentence(fixture, fixture->err.text, sentence);
+}
+
+static void assert_refused(struct fixture *fixture, const char *sentence)
+{
+    struct prometheus *prometheus = NULL;
+
+    fixture->err = (struct err){ 0 };
+    assert_int_equal(prometheus_open(&fixture->settings, &prometheus, &fixture->err), -EINVAL);
+    assert_null(prometheus);
+    assert_string_equal(fixture->err.text, sentence);
+}
+
+static void a_query_is_one_get_with_its_text_escaped(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->query.text = "sum by(jobid)(irate(a{b=\"c&d=+#%\"}[1m])!=0)\n";
+    fixture->query.timeout_ms = 15250;
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->seen.p,
+                        "/api/v1/query?query=sum%20by%28jobid%29%28irate%28a%7Bb%3D%22c%26d%3D%2B"
+                        "%23%25%22%7D%5B1m%5D%29%21%3D0%29%0A&timeout=15.250\n");
+}
+
+static void a_path_may_stand_behind_the_host(void **state)
+{
+    struct fixture *fixture = *state;
+
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/select/0/prometheus/",
+             fixture->port);
+    fixture->settings.url = str_of(fixture->url);
+    fixture->query.timeout_ms = 20000;
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->seen.p,
+                        "/select/0/prometheus/api/v1/query?query=up&timeout=20.000\n");
+    assert_null(strchr(prometheus_origin(fixture->prometheus) + 7, '/'));
+}
+
+static void a_query_that_is_too_long_is_not_sent(void **state)
+{
+    struct fixture *fixture = *state;
+    char *text = heap_array(100001, 1);
+
+    memset(text, '{', 100000);
+    fixture->query.text = text;
+    put_up(fixture, 200, JSON, VECTOR(""));
+    assert_fails(fixture, -EINVAL, "the query to @ is longer than 262144 bytes");
+    assert_int_equal(fixture->seen.n, 0);
+    free(text);
+}
+
+static void samples_have_the_labels_that_were_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *body =
+        VECTOR(ELEMENT("\"jobid\":\"17\",\"target\":\"a-MDT0000\"", "12.5") "," ELEMENT(
+            "\"target\":\"x\",\"__name__\":\"up\",\"jobid\":\"18\"", "0") "," ELEMENT("", "1e+06"));
+
+    assert_answer(fixture, body, "17,a-MDT0000,, 12.5\n18,x,, 0\n,,, 1000000\n");
+    assert_int_equal(fixture->result.samples, 3);
+    assert_int_equal(fixture->result.skipped, 0);
+    assert_int_equal(fixture->result.bytes, strlen(body));
+    assert_string_equal(fixture->result.warning, "");
+    fixture->query.labels[0] = NULL;
+    fixture->query.labels[3] = "jobid";
+    assert_samples(fixture, ",a-MDT0000,,17 12.5\n,x,,18 0\n,,, 1000000\n");
+}
+
+static void keys_come_in_any_order_and_others_among_them(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(
+        fixture,
+        " { \"infos\": [\"is it a counter?\"], \"x\": [{\"status\": \"error\"}],\n"
+        "\"data\": {\"stats\": {\"result\": [1]}, \"result\": [\n"
+        "{\"value\": [1, \"2\"], \"histogram\": null, \"metric\": {\"a\": \"b\", \"jobid\": "
+        "\"7\"}}\n"
+        "], \"resultType\": \"vector\"}, \"error\": \"\", \"status\": \"success\", \"y\": null } ",
+        "7,,, 2\n");
+    assert_string_equal(fixture->result.warning, "");
+}
+
+static void pieces_of_one_byte_make_no_difference(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up_manner(fixture, BYTE_BY_BYTE);
+    assert_answer(fixture, VECTOR(ELEMENT("\"jobid\":\"\\u00e9\xc3\xa9\"", "-12.5e3")),
+                  "\xc3\xa9\xc3\xa9,,, -12500\n");
+}
+
+static void numbers_are_texts_or_bare_and_may_be_none(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(
+        fixture,
+        VECTOR(ELEMENT("", "NaN") "," ELEMENT("", "+Inf") "," ELEMENT(
+            "", "-Inf") ",{"
+                        "\"metric\":{},\"value\":[1,2.5]},{\"metric\":{},\"value\":[\"1\",NaN]}"),
+        ",,, NaN\n,,, +Inf\n,,, -Inf\n,,, 2.5\n,,, NaN\n");
+}
+
+static void what_a_vector_does_not_have_is_passed_over_and_counted(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(
+        fixture,
+        VECTOR("1,\"x\",null,[],{},{\"metric\":{}},{\"value\":[1,\"1\"]},"
+               "{\"metric\":[],\"value\":[1,\"1\"]},{\"metric\":{},\"value\":{\"a\":[1,\"1\"]}},"
+               "{\"metric\":{},\"value\":[1]},{\"metric\":{},\"value\":[1,\"1\",2]},"
+               "{\"metric\":{},\"value\":[1,[\"1\"]]},{\"metric\":{},\"value\":[1,\"ten\"]},"
+               "{\"metric\":{},\"value\":[1,\"1e999\"]},{\"metric\":{},\"value\":[1,\"\"]},"
+               "{\"metric\":{\"jobid\":5},\"value\":[1,\"1\"]},"
+               "{\"metric\":{\"jobid\":{\"a\":\"b\"}},\"value\":[1,\"1\"]},"
+               "{\"metric\":{},\"values\":[[1,\"1\"]]}," ELEMENT("\"jobid\":\"1\"", "1")),
+        "1,,, 1\n");
+    assert_int_equal(fixture->result.samples, 1);
+    assert_int_equal(fixture->result.skipped, 18);
+}
+
+static void an_empty_result_is_an_answer_of_any_type(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture, VECTOR(""), "");
+    assert_int_equal(fixture->result.samples, 0);
+    assert_answer(
+        fixture, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}", "");
+    assert_answer(fixture,
+                  "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":null}}",
+                  "");
+}
+
+static void another_type_than_a_vector_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up(fixture, 200, JSON,
+           "{\"status\":\"success\",\"data\":{\"resultType\":\"scalar\",\"result\":[1,\"2\"]}}");
+    assert_fails(fixture, -EBADMSG,
+                 "cannot read what @ answered: the query gives a scalar where a vector is "
+                 "expected");
+    put_up(fixture, 200, JSON,
+           "{\"status\":\"success\",\"data\":{\"result\":[{\"metric\":{},\"values\":[[1,\"2\"]]}],"
+           "\"resultType\":\"matrix\"}}");
+    assert_fails(fixture, -EBADMSG,
+                 "cannot read what @ answered: the query gives a matrix where a vector is "
+                 "expected");
+}
+
+static void json_of_somebody_else_is_refused(void **state)
+{
+    static const struct {
+        const char *body, *sentence;
+    } others[] = {
+        { "{}", "it says neither \"status\":\"success\" nor \"error\"" },
+        { "[]", "it says neither \"status\":\"success\" nor \"error\"" },
+        { "\"success\"", "it says neither \"status\":\"success\" nor \"error\"" },
+        { "{\"status\":{\"status\":\"success\"}}",
+          "it says neither \"status\":\"success\" nor \"error\"" },
+        { "{\"status\":\"success\"}", "it says success, but has no list of results" },
+        { "{\"status\":\"success\",\"data\":[1]}", "it says success, but has no list of results" },
+        { "{\"status\":\"success\",\"data\":{\"result\":{}}}",
+          "it says success, but has no list of results" },
+        { "ok", "line 1, column 1: expected a value, found 'o'" },
+        { VECTOR("") "}", "line 1, column 64: expected nothing more, found '}'" },
+        { "{\"status\":\"success\",\"data\":{\"result\":[{\"metric\":{",
+          "line 1, column 50: the document ends where a key in quotes or } is expected, cut "
+          "short" },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(others); i++) {
+        char sentence[300];
+
+        put_up(fixture, 200, JSON, others[i].body);
+        snprintf(sentence, sizeof(sentence), "cannot read what @ answered: %s", others[i].sentence);
+        assert_fails(fixture, -EBADMSG, sentence);
+    }
+}
+
+static void the_words_of_an_error_are_told_whatever_the_status(void **state)
+{
+    static const unsigned statuses[] = { 200, 400, 422, 503 };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        char sentence[300];
+
+        put_up(fixture, statuses[i], JSON,
+               "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"1:5: parse error\"}");
+        snprintf(sentence, sizeof(sentence),
+                 "@ cannot answer the query (status %u): bad_data: 1:5: parse error", statuses[i]);
+        assert_fails(fixture, -EREMOTEIO, sentence);
+    }
+    put_up(fixture, 200, JSON,
+           "{\"data\":{\"resultType\":\"vector\",\"result\":[" ELEMENT(
+               "", "1") "]},\"error\":\"half done\",\"status\":\"error\"}");
+    assert_fails(fixture, -EREMOTEIO, "@ cannot answer the query (status 200): half done");
+    put_up(fixture, 422, JSON, "{\"status\":\"error\",\"error\":{\"a\":\"b\"}}");
+    assert_fails(fixture, -EREMOTEIO,
+                 "@ cannot answer the query (status 422): it does not say why");
+}
+
+static void words_cannot_break_a_line_and_are_cut(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf body;
+
+    put_up(fixture, 400, JSON,
+           "{\"status\":\"error\",\"errorType\":\"a\\u001b[2J\",\"error\":\"b\\nc\\u0000d\"}");
+    assert_fails(fixture, -EREMOTEIO, "@ cannot answer the query (status 400): a?[2J: b?c?d");
+    buf_init(&body, 2 << 20);
+    buf_text(&body, "{\"status\":\"error\",\"error\":\"");
+    for (size_t i = 0; i < 500000; i++)
+        buf_text(&body, "\xc3\xa9");
+    buf_text(&body, "\",\"errorType\":\"long\"}");
+    put_up_bytes(fixture, 400, JSON, buf_str(&body));
+    assert_int_equal(ask(fixture), -EREMOTEIO);
+    assert_contains(fixture->err.text, "(status 400): long: \xc3\xa9\xc3\xa9");
+    assert_true(strlen(fixture->err.text) < 400);
+    put_up_bytes(fixture, 500, "text/plain", buf_str(&body));
+    assert_int_equal(ask(fixture), -EREMOTEIO);
+    buf_free(&body);
+}
+
+static void who_is_turned_away_is_told_what_to_set(void **state)
+{
+    struct fixture *fixture = *state;
+    char sentence[400];
+
+    put_up(fixture, 401, "text/plain", "no org id\n");
+    assert_fails(fixture, -EACCES,
+                 "@ wants to know who asks (status 401: no org id): name a user and "
+                 "--prometheus.password-file, or --prometheus.bearer-file");
+    put_up(fixture, 403, "text/html", "<p>no</p>");
+    assert_fails(fixture, -EACCES,
+                 "@ wants to know who asks (status 403): name a user and "
+                 "--prometheus.password-file, or --prometheus.bearer-file");
+
+    fixture->prometheus = prometheus_close(fixture->prometheus);
+    put_file(fixture->password_file, "wrong");
+    fixture->settings.user = STR("alice");
+    fixture->settings.password_file = str_of(fixture->password_file);
+    snprintf(sentence, sizeof(sentence),
+             "@ does not take the user alice with the password in %s (status 403): are both right, "
+             "and may this user query?",
+             fixture->password_file);
+    assert_fails(fixture, -EACCES, sentence);
+
+    fixture->prometheus = prometheus_close(fixture->prometheus);
+    put_file(fixture->bearer_file, "wrong");
+    fixture->settings.user = fixture->settings.password_file = STR("");
+    fixture->settings.bearer_file = str_of(fixture->bearer_file);
+    snprintf(sentence, sizeof(sentence),
+             "@ does not take the token in %s (status 403): is it right, and may it query?",
+             fixture->bearer_file);
+    assert_fails(fixture, -EACCES, sentence);
+}
+
+static void what_is_no_prometheus_is_told_from_one(void **state)
+{
+    static const struct {
+        unsigned status;
+        const char *type, *body;
+        int code;
+        const char *sentence;
+    } others[] = {
+        { 404, "text/plain", "404 page not found\n", -EREMOTEIO,
+          "@ answers with status 404: 404 page not found; is the path of --prometheus.url right, "
+          "and a Prometheus there?" },
+        { 302, "text/html", "<a href='/login'>Found</a>", -EREMOTEIO,
+          "@ answers with status 302; it sends us elsewhere: give --prometheus.url the address to "
+          "which that leads" },
+        { 503, "text/plain", "Service Unavailable", -EREMOTEIO,
+          "@ answers with status 503: Service Unavailable; is it running, and ready?" },
+        { 502, NULL, "<html>Bad gateway</html>", -EREMOTEIO,
+          "@ answers with status 502; is it running, and ready?" },
+        { 500, NULL, "", -EREMOTEIO, "@ answers with status 500; see its log" },
+        { 418, JSON, VECTOR(""), -EREMOTEIO,
+          "@ answers with status 418: " VECTOR("") "; see its log" },
+        { 200, "text/html; charset=utf-8", "Log in here", -EBADMSG,
+          "@ answers with an HTML page: is --prometheus.url that of a Prometheus, or does "
+          "something before it want a login?" },
+        { 200, NULL, " \n<!DOCTYPE html>", -EBADMSG,
+          "@ answers with an HTML page: is --prometheus.url that of a Prometheus, or does "
+          "something before it want a login?" },
+        { 200, JSON, "", -EBADMSG,
+          "@ answers with nothing: is --prometheus.url that of a Prometheus?" },
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(others); i++) {
+        put_up(fixture, others[i].status, others[i].type, others[i].body);
+        assert_fails(fixture, others[i].code, others[i].sentence);
+    }
+}
+
+static void an_answer_that_is_cut_off_is_no_answer(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up_manner(fixture, CUT);
+    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2") "," ELEMENT("", "3")));
+    assert_fails(fixture, -EREMOTEIO, "@ closed the connection before its answer was whole");
+}
+
+static void an_answer_over_the_ceiling_is_not_read_to_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->settings.max_answer = 100;
+    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2")));
+    assert_fails(fixture, -EFBIG,
+                 "if there are that many series, raise --prometheus.max-answer: the answer of @ is "
+                 "larger than 100 bytes; raise the ceiling if it has to be");
+}
+
+static void the_first_warning_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture,
+                  "{\"warnings\":[{\"a\":\"b\"},\"no store\\nmatched\",\"and more\"],"
+                  "\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":[]}}",
+                  "");
+    assert_sentence(fixture, fixture->result.warning, "@ warns: no store?matched");
+}
+
+static void a_partial_answer_is_a_warning(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture,
+                  "{\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":[]},"
+                  "\"warnings\":null}",
+                  "");
+    assert_sentence(fixture, fixture->result.warning,
+                    "@ answers in part: some of its storage does not answer it");
+    assert_answer(fixture, "{\"status\":\"success\",\"isPartial\":false,\"data\":{\"result\":[]}}",
+                  "");
+    assert_string_equal(fixture->result.warning, "");
+}
+
+static void a_warning_of_any_length_fits(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf body;
+
+    buf_init(&body, 1 << 20);
+    buf_text(&body, "{\"status\":\"success\",\"data\":{\"result\":[]},\"warnings\":[\"");
+    for (size_t i = 0; i < 1000; i++)
+        buf_text(&body, "\xe2\x82\xac");
+    buf_text(&body, "\"]}");
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_samples(fixture, "");
+    assert_contains(fixture->result.warning, " warns: \xe2\x82\xac");
+    assert_true(strlen(fixture->result.warning) < PROMETHEUS_WARNING);
+    for (struct str rest = str_of(fixture->result.warning); rest.n;
+         rest = str_skip(rest, str_utf8_len(rest)))
+        assert_true(str_utf8_len(rest));
+    buf_free(&body);
+}
+
+static void a_password_is_read_again_at_each_query(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_file(fixture->password_file, "secret\r\n");
+    fixture->settings.user = STR("alice");
+    fixture->settings.password_file = str_of(fixture->password_file);
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
+    put_file(fixture->password_file, "other");
+    assert_samples(fixture, "");
+    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6b3RoZXI=");
+    unlink(fixture->password_file);
+    assert_int_equal(ask(fixture), -ENOENT);
+    assert_contains(fixture->err.text, "cannot read the password file /tmp/");
+}
+
+static void a_user_may_stand_in_the_url(void **state)
+{
+    struct fixture *fixture = *state;
+
+    snprintf(fixture->url, sizeof(fixture->url), "http://al%%40ice@127.0.0.1:%d", fixture->port);
+    fixture->settings.url = str_of(fixture->url);
+    put_file(fixture->password_file, "secret");
+    fixture->settings.password_file = str_of(fixture->password_file);
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->authorization.p, "Basic YWxAaWNlOnNlY3JldA==");
+    assert_null(strchr(prometheus_origin(fixture->prometheus), '@'));
+
+    fixture->prometheus = prometheus_close(fixture->prometheus);
+    snprintf(fixture->url, sizeof(fixture->url), "http://alice:secret@127.0.0.1:%d", fixture->port);
+    fixture->settings.url = str_of(fixture->url);
+    fixture->settings.password_file = STR("");
+    assert_samples(fixture, "");
+    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
+    put_up(fixture, 401, NULL, "");
+    assert_fails(fixture, -EACCES,
+                 "@ does not take the user alice with the password in the URL (status 401): are "
+                 "both right, and may this user query?");
+}
+
+static void a_token_is_read_again_at_each_query(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_file(fixture->bearer_file, "first\n");
+    fixture->settings.bearer_file = str_of(fixture->bearer_file);
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->authorization.p, "Bearer first");
+    put_file(fixture->bearer_file, "second\n");
+    assert_samples(fixture, "");
+    assert_string_equal(fixture->authorization.p, "Bearer second");
+    put_file(fixture->bearer_file, "two\nlines\n");
+    assert_int_equal(ask(fixture), -EINVAL);
+    assert_contains(fixture->err.text, "holds no token: one line is expected");
+    assert_null(strstr(fixture->err.text, "lines"));
+}
+
+static void a_server_that_says_the_password_again_is_not_repeated(void **state)
+{
+    static const unsigned statuses[] = { 200, 400, 401, 404, 500 };
+    struct fixture *fixture = *state;
+
+    fixture->echoes = true;
+    put_file(fixture->bearer_file, "eyJhbGciOiJIUzI1NiJ9.a.b");
+    fixture->settings.bearer_file = str_of(fixture->bearer_file);
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        put_up(fixture, statuses[i], "text/plain", "");
+        assert_true(ask(fixture) < 0);
+        assert_null(strstr(fixture->err.text, "eyJ"));
+    }
+    fixture->prometheus = prometheus_close(fixture->prometheus);
+    put_file(fixture->password_file, "secret");
+    fixture->settings.bearer_file = STR("");
+    fixture->settings.user = STR("alice");
+    fixture->settings.password_file = str_of(fixture->password_file);
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        put_up(fixture, statuses[i], "text/plain", "");
+        assert_true(ask(fixture) < 0);
+        assert_null(strstr(fixture->err.text, "c2Vjc"));
+    }
+    fixture->echoes = false;
+    put_up(fixture, 400, JSON,
+           "{\"status\":\"error\",\"errorType\":\"auth\",\"error\":\"alice:secret is wrong\"}");
+    assert_fails(fixture, -EREMOTEIO,
+                 "@ cannot answer the query (status 400): auth: its words hold the password or the "
+                 "token and are not shown here");
+    assert_answer(
+        fixture, "{\"status\":\"success\",\"data\":{\"result\":[]},\"warnings\":[\"secret\"]}", "");
+    assert_contains(fixture->result.warning, "not shown here");
+}
+
+static void what_cannot_be_used_is_refused_at_the_start(void **state)
+{
+    struct fixture *fixture = *state;
+    struct prometheus_settings plain = fixture->settings;
+
+    fixture->settings.url = STR("");
+    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    fixture->settings.url = STR("ftp://127.0.0.1");
+    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    fixture->settings.url = STR("http://127.0.0.1:9090/?x=1");
+    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+
+    fixture->settings = plain;
+    fixture->settings.user = STR("alice");
+    assert_refused(fixture, "the user alice has no password: name its file with "
+                            "--prometheus.password-file");
+    fixture->settings.bearer_file = STR("/x");
+    assert_refused(fixture, "a user or a password and --prometheus.bearer-file are two ways to say "
+                            "who asks: take one of them out");
+    fixture->settings.bearer_file = STR("");
+    fixture->settings.url = STR("http://bob:secret@127.0.0.1");
+    assert_refused(fixture, "a user stands in --prometheus.url and another in --prometheus.user: "
+                            "take one of them out");
+    fixture->settings.user = STR("");
+    fixture->settings.password_file = STR("/x");
+    assert_refused(fixture, "a password stands in --prometheus.url, and --prometheus.password-file "
+                            "names another: take it out of the URL");
+    fixture->settings.url = plain.url;
+    assert_refused(fixture, "there is a password, but no user: name one with --prometheus.user");
+}
+
+static void one_connection_serves_all_queries(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture, VECTOR(""), "");
+    put_up(fixture, 400, JSON, "{\"status\":\"error\",\"error\":\"x\"}");
+    assert_int_equal(ask(fixture), -EREMOTEIO);
+    assert_answer(fixture, VECTOR(ELEMENT("", "1")), ",,, 1\n");
+    assert_int_equal(fixture->n_connections, 1);
+}
+
+static void a_prometheus_may_go_and_come_back(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture, VECTOR(ELEMENT("", "1")), ",,, 1\n");
+    stop_server(fixture);
+    assert_fails(fixture, -ECONNREFUSED,
+                 "cannot connect to @: Connection refused; is it running, and listening there?");
+    serve(fixture);
+    assert_samples(fixture, ",,, 1\n");
+}
+
+static void a_prometheus_that_hangs_is_not_waited_for(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t begin = clock_mono(&clock_real);
+
+    put_up_manner(fixture, NEVER);
+    put_up(fixture, 200, JSON, VECTOR(""));
+    fixture->query.timeout_ms = 200;
+    assert_fails(fixture, -ETIMEDOUT,
+                 "Prometheus is busy or down, or --prometheus.timeout too short: @ did not answer "
+                 "in time");
+    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+}
+
+static void a_slow_drip_does_not_move_the_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t begin = clock_mono(&clock_real);
+
+    put_up_manner(fixture, SLOWLY);
+    put_up(fixture, 200, JSON, VECTOR(""));
+    fixture->query.timeout_ms = 300;
+    assert_fails(
+        fixture, -ETIMEDOUT,
+        "Prometheus is busy or down, or --prometheus.timeout too short: @ had not sent the "
+        "whole of its answer in time");
+    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+}
+
+static void a_query_can_be_cancelled_while_its_answer_comes(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_up_manner(fixture, SLOWLY);
+    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
+    fixture->query.timeout_ms = 60000;
+    fixture->is_cancelled_by_sample = true;
+    assert_fails(fixture, -ECANCELED, "the request to @ was stopped");
+    assert_str(buf_str(&fixture->samples), ",,, 1\n");
+}
+
+static void no_time_is_no_query(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->query.timeout_ms = 0;
+    assert_fails(
+        fixture, -ETIMEDOUT,
+        "Prometheus is busy or down, or --prometheus.timeout too short: no time is left for "
+        "a request");
+}
+
+static void put_depth(struct buf *body, size_t depth)
+{
+    buf_reset(body);
+    buf_text(body, "{\"x\":");
+    for (size_t i = 0; i < depth; i++)
+        buf_byte(body, '[');
+    for (size_t i = 0; i < depth; i++)
+        buf_byte(body, ']');
+    buf_text(body, ",\"status\":\"success\",\"data\":{\"result\":[]}}");
+}
+
+static void what_is_nested_too_deep_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf body;
+
+    buf_init(&body, 1 << 20);
+    put_depth(&body, 63);
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_samples(fixture, "");
+    put_depth(&body, 100000);
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_fails(fixture, -EFBIG,
+                 "cannot read what @ answered: line 1, column 69: objects and arrays are nested "
+                 "deeper than 64 levels");
+    buf_free(&body);
+}
+
+static void put_label(struct buf *body, const char *name, size_t n)
+{
+    buf_reset(body);
+    buf_printf(body,
+               "{\"status\":\"success\",\"data\":{\"result\":[{\"value\":[1,\"1\"],"
+               "\"metric\":{\"%s\":\"",
+               name);
+    for (size_t i = 0; i < n; i++)
+        buf_byte(body, 'x');
+    buf_text(body, "\"}}]}}");
+}
+
+static void a_label_has_a_ceiling_if_it_is_wanted(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t most = 1 << 20;
+    struct buf body;
+
+    buf_init(&body, 4 << 20);
+    put_label(&body, "jobid", most);
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_int_equal(ask(fixture), 0);
+    assert_int_equal(fixture->samples.n, most + strlen(",,, 1\n"));
+    put_label(&body, "jobid", most + 1);
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_fails(fixture, -EFBIG,
+                 "cannot read what @ answered: line 1, column 74: the string or number that begins "
+                 "here is longer than 1048576 bytes");
+    put_label(&body, "other", 3 * most);
+    put_up_bytes(fixture, 200, JSON, buf_str(&body));
+    assert_samples(fixture, ",,, 1\n");
+    buf_free(&body);
+}
+
+static void bytes_that_are_not_utf8_are_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_answer(fixture, VECTOR(ELEMENT("\"jobid\":\"a\xff\\ud800z\"", "1")),
+                  "a\xef\xbf\xbd\xef\xbf\xbdz,,, 1\n");
+}
+
+static void certificates_may_be_named(void **state)
+{
+    struct fixture *fixture = *state;
+    struct certificate *authority = heap_alloc(sizeof(*authority));
+
+    stop_server(fixture);
+    fixture->certificate = heap_alloc(sizeof(*fixture->certificate));
+    certificate_make(authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
+    certificate_make(fixture->certificate,
+                     &(struct certificate_wish){ .name = "localhost", .signer = authority });
+    put_file(fixture->ca_file, authority->cert_pem);
+    certificate_free(authority);
+    free(authority);
+    serve(fixture);
+    snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d", fixture->port);
+    fixture->settings.url = str_of(fixture->url);
+    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
+    assert_int_equal(ask(fixture), -EACCES);
+    assert_contains(fixture->err.text, "no trusted TLS connection to https://localhost:");
+    fixture->prometheus = prometheus_close(fixture->prometheus);
+    fixture->settings.ca_file = str_of(fixture->ca_file);
+    assert_samples(fixture, ",,, 1\n");
+    assert_samples(fixture, ",,, 1\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_query_is_one_get_with_its_text_escaped),
+        TEST(a_path_may_stand_behind_the_host),
+        TEST(a_query_that_is_too_long_is_not_sent),
+        TEST(samples_have_the_labels_that_were_asked_for),
+        TEST(keys_come_in_any_order_and_others_among_them),
+        TEST(pieces_of_one_byte_make_no_difference),
+        TEST(numbers_are_texts_or_bare_and_may_be_none),
+        TEST(what_a_vector_does_not_have_is_passed_over_and_counted),
+        TEST(an_empty_result_is_an_answer_of_any_type),
+        TEST(another_type_than_a_vector_is_refused),
+        TEST(json_of_somebody_else_is_refused),
+        TEST(the_words_of_an_error_are_told_whatever_the_status),
+        TEST(words_cannot_break_a_line_and_are_cut),
+        TEST(who_is_turned_away_is_told_what_to_set),
+        TEST(what_is_no_prometheus_is_told_from_one),
+        TEST(an_answer_that_is_cut_off_is_no_answer),
+        TEST(an_answer_over_the_ceiling_is_not_read_to_its_end),
+        TEST(the_first_warning_is_kept),
+        TEST(a_partial_answer_is_a_warning),
+        TEST(a_warning_of_any_length_fits),
+        TEST(a_password_is_read_again_at_each_query),
+        TEST(a_user_may_stand_in_the_url),
+        TEST(a_token_is_read_again_at_each_query),
+        TEST(a_server_that_says_the_password_again_is_not_repeated),
+        TEST(what_cannot_be_used_is_refused_at_the_start),
+        TEST(one_connection_serves_all_queries),
+        TEST(a_prometheus_may_go_and_come_back),
+        TEST(a_prometheus_that_hangs_is_not_waited_for),
+        TEST(a_slow_drip_does_not_move_the_deadline),
+        TEST(a_query_can_be_cancelled_while_its_answer_comes),
+        TEST(no_time_is_no_query),
+        TEST(what_is_nested_too_deep_is_refused),
+        TEST(a_label_has_a_ceiling_if_it_is_wanted),
+        TEST(bytes_that_are_not_utf8_are_replaced),
+        TEST(certificates_may_be_named),
+    };
+
+    return RUN_TESTS(tests);
+}
