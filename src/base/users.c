@@ -13,6 +13,7 @@ enum {
     MOST_QUESTIONS = 4096,
     MOST_ENTRIES = 65536,
     FIRST_ENTRIES = 64,
+    MOST_SPARED = 1024,
     N_CHAINS = 16384,
     LONGEST_RECORD = 8 << 20, /* a group lists all its members */
 };
@@ -86,6 +87,21 @@ static void grow_entries(struct users *users)
     users->entries = heap_resize(users->entries, users->cap_entries, sizeof(*users->entries));
 }
 
+/* The oldest, but before it one of the next that has no name: numbers can be made up. */
+static uint32_t choose_victim(struct users *users)
+{
+    uint32_t oldest = users->oldest;
+
+    for (uint32_t i = 1; i < MOST_SPARED && users->entries[oldest].name[0]; i++) {
+        uint32_t other = (oldest + i) % MOST_ENTRIES;
+
+        if (!users->entries[other].name[0] && !users->entries[other].is_asked)
+            return other;
+    }
+    users->oldest = (oldest + 1) % MOST_ENTRIES;
+    return oldest;
+}
+
 static struct entry *add_entry(struct users *users, struct question question)
 {
     uint32_t *chain = chain_of(users, question);
@@ -96,8 +112,7 @@ static struct entry *add_entry(struct users *users, struct question question)
             grow_entries(users);
         users->n_entries++;
     } else {
-        index = users->oldest;
-        users->oldest = (users->oldest + 1) % MOST_ENTRIES;
+        index = choose_victim(users);
         unchain(users, index);
     }
     users->entries[index] = (struct entry){ .question = question, .next = *chain };

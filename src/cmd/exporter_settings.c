@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/quote.h"
 #include "collector/self.h"
+#include "source/lustre_ids.h"
 
 #define SETTING(member)     offsetof(struct settings, member)
 #define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
@@ -44,7 +45,7 @@ static const struct option rare_poll_options[] = {
 
 /* Of the first group of serve_options_rows. */
 static const struct option port_options[] = {
-    { "port", OPTION_UINT, SETTING(port), "PORT", NULL, NULL, NULL, "Web",
+    { "port", OPTION_STRING, SETTING(port), "PORT", NULL, NULL, NULL, "Web",
       "As in prometheus-cluster-exporter: short for --web.listen-address=:PORT." },
 };
 
@@ -125,14 +126,16 @@ static void add_rows(struct made_options *made, const struct option *rows, size_
 
 static bool has_collector(const struct exporter_shape *shape, size_t i)
 {
-    return !shape->is_lustre || collectors[i]->kind == KIND_LUSTRE;
+    /* What Slurm hides matters to both: jobs that are hidden have no owner. */
+    return !shape->is_lustre ||
+           (KIND_BIT(collectors[i]->kind) & (KIND_BIT(KIND_LUSTRE) | KIND_BIT(KIND_CONFIG)));
 }
 
 static void add_collectors(struct made_options *made, const struct exporter_shape *shape)
 {
     for (size_t i = 0; collectors[i]; i++) {
         struct option row =
-            serve_collector_row(collectors[i]->name, collectors[i]->help, true,
+            serve_collector_row(collectors[i]->name, collectors[i]->help, !collectors[i]->is_off,
                                 SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
 
         if (has_collector(shape, i))
@@ -186,35 +189,70 @@ static void translate(struct arena *arena, struct settings *settings)
         if (level[i] >= 'A' && level[i] <= 'Z')
             level[i] = (char)(level[i] - 'A' + 'a');
     settings->serve.log_level = str_of(strcmp(level, "trace") == 0 ? "debug" : level);
-    if (settings->port) {
+    if (settings->port.n) {
         struct str *address = ARENA_NEW(arena, struct str);
         char text[32];
 
-        snprintf(text, sizeof(text), ":%llu", (unsigned long long)settings->port);
+        snprintf(text, sizeof(text), ":%.*s", STR_ARG(str_head(settings->port, 20)));
         *address = arena_str(arena, str_of(text));
         settings->serve.listen = (struct option_list){ address, 1 };
     }
 }
 
+/* As every server that answers as Prometheus understands it. */
+static bool is_range(struct str text)
+{
+    uint64_t number;
+
+    return text.n > 1 && memchr("smhd", text.p[text.n - 1], 4) &&
+           num_get_u64(str_head(text, text.n - 1), &number) && number > 0 && number <= 9999;
+}
+
+static int check_formats(const struct settings *settings, struct err *err)
+{
+    for (size_t i = 0; i < settings->lustre.formats.n; i++) {
+        struct lustre_format *format;
+
+        if (lustre_format_new(settings->lustre.formats.items[i], &format, err) < 0)
+            return err_prefix(err, "--lustre.jobid-format");
+        lustre_format_free(format);
+    }
+    return 0;
+}
+
 static int check_lustre(const struct exporter_shape *shape, const struct settings *settings,
                         struct err *err)
 {
-    struct str range = settings->lustre.time_range;
-    int64_t ns;
-
-    if (settings->port > 65535)
-        return err_set(err, EINVAL, "-port must be from 1 to 65535");
     if (shape->is_lustre && !settings->prometheus.url.n)
         return err_set(err, EINVAL,
                        "where is the Prometheus that has Lustre's job stats? Give its URL by "
                        "--prometheus.url (-promserver)");
-    /* What is no duration to Prometheus must not become one here: a bare number. */
-    if (!range.n || !num_get_duration_ns(range, &ns) || ns <= 0 ||
-        (range.p[range.n - 1] >= '0' && range.p[range.n - 1] <= '9'))
+    if (shape->is_lustre && !settings_want_lustre(settings))
+        return err_set(err, EINVAL,
+                       "nothing is left to export: leave --collector.lustre or "
+                       "--collector.lustre_jobs on");
+    if (!is_range(settings->lustre.time_range))
         return err_set(err, EINVAL,
                        "--lustre.time-range is a number with s, m, h or d, like 1m: \"%s\" is not",
-                       quote(range).text);
+                       quote(settings->lustre.time_range).text);
     return prometheus_options_check(&settings->prometheus, err);
+}
+
+/* Before they are translated. */
+static int check_port(const struct exporter_shape *shape, const struct settings *settings,
+                      struct err *err)
+{
+    uint64_t port;
+
+    if (!settings->port.n)
+        return 0;
+    if (!num_get_u64(settings->port, &port) || port < 1 || port > 65535)
+        return err_set(err, EINVAL, "-port must be from 1 to 65535");
+    if (settings->serve.listen.n != 1 ||
+        !str_eq(settings->serve.listen.items[0], str_of(shape->address)))
+        return err_set(err, EINVAL,
+                       "-port and --web.listen-address exclude each other: leave one out");
+    return 0;
 }
 
 static int check(const struct exporter_shape *shape, const struct settings *settings,
@@ -224,6 +262,8 @@ static int check(const struct exporter_shape *shape, const struct settings *sett
 
     if (code == 0)
         code = check_lustre(shape, settings, err);
+    if (code == 0)
+        code = check_formats(settings, err);
     if (code < 0)
         return code;
     if (!shape->is_lustre && !str_starts(settings->trace.path, STR("/")))
@@ -266,6 +306,8 @@ int settings_parse(const struct exporter_shape *shape, int argc, char **argv, st
 
     make_options(&made, shape);
     outcome = option_parse(&command, argc, argv, environ, arena, settings, &rest, err);
+    if (outcome == OPTION_GO_ON)
+        outcome = check_port(shape, settings, err);
     if (outcome == OPTION_GO_ON) {
         translate(arena, settings);
         outcome = check(shape, settings, err);

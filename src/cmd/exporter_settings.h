@@ -31,7 +31,7 @@ struct settings {
     int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
     int64_t stale_limit_ns;
     bool collectors[COLLECTORS_MAX];
-    uint64_t port; /* in place of serve.listen; 0: that holds */
+    struct str port; /* in place of serve.listen, if given */
     struct {
         bool is_enabled, is_open;
         struct str path, munge_socket;

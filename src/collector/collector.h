@@ -11,6 +11,7 @@ struct collector {
     const char *name; /* --collector.NAME, ?collect[]=NAME */
     const char *help; /* one line for --help and docs/metrics.md */
     enum kind kind;   /* what it is made of */
+    bool is_off;      /* unless asked for */
     const struct family *families;
     size_t n_families;
     bool is_of_details; /* of what only SOURCE_DETAILS tells */

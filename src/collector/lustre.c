@@ -17,6 +17,7 @@ enum {
     PROC_METADATA,
     UNATTRIBUTED_IDS,
     UNATTRIBUTED_BYTES,
+    UNATTRIBUTED_METADATA,
 };
 
 /* Users name their processes as they like. */
@@ -59,15 +60,21 @@ static const struct family families[] = {
     [UNATTRIBUTED_IDS] = { "sonde_lustre_unattributed_ids",
                            METRIC_GAUGE,
                            "Lustre's job ids of which something is not known, by reason: "
-                           "unknown_job (Slurm does not tell of the job) and unreadable (none of "
-                           "the formats fits) count for nobody; unknown_user (nobody has that "
-                           "number) counts under the number.",
+                           "unknown_job (Slurm does not tell of the job), other_user (the job is "
+                           "not that of the user in the id), unreadable (none of the formats fits) "
+                           "and too_many (past a ceiling) count for nobody; unknown_user (nobody "
+                           "has that number) counts under the number.",
                            { "reason" } },
     [UNATTRIBUTED_BYTES] = { "sonde_lustre_unattributed_throughput_bytes",
                              METRIC_GAUGE,
                              "Bytes per second that move on Lustre under job ids that count for "
                              "nobody, by direction: read or write.",
                              { "direction" } },
+    [UNATTRIBUTED_METADATA] = { "sonde_lustre_unattributed_metadata_operations",
+                                METRIC_GAUGE,
+                                "Metadata operations per second on an MDT under job ids that count "
+                                "for nobody.",
+                                { "target" } },
 };
 
 /* As prometheus-cluster-exporter calls them. */
@@ -157,6 +164,8 @@ static struct key key_of(const struct lustre_id *id, symbol target)
 {
     if (id->who == LUSTRE_JOB)
         return (struct key){ { id->account, id->user, target } };
+    if (id->who == LUSTRE_NOBODY)
+        return (struct key){ { target } };
     return (struct key){ { id->process, id->group, id->user, target } };
 }
 
@@ -303,6 +312,7 @@ static const struct {
     { add_throughputs, LUSTRE_PROCESS, { PROC_READ, PROC_WRITE }, 2 },
     { add_metadata, LUSTRE_JOB, { JOB_METADATA }, 1 },
     { add_metadata, LUSTRE_PROCESS, { PROC_METADATA }, 1 },
+    { add_metadata, LUSTRE_NOBODY, { UNATTRIBUTED_METADATA }, 1 },
 };
 
 static void write_users(const struct section *section, struct metric_writer *writer)
@@ -333,6 +343,8 @@ static void write_unattributed(const struct lustre *lustre, struct metric_writer
     metric_u64(writer, METRIC_VALUES(STR("unknown_job")), lustre->unknown_jobs);
     metric_u64(writer, METRIC_VALUES(STR("unknown_user")), lustre->unknown_users);
     metric_u64(writer, METRIC_VALUES(STR("unreadable")), lustre->unreadable);
+    metric_u64(writer, METRIC_VALUES(STR("other_user")), lustre->forged);
+    metric_u64(writer, METRIC_VALUES(STR("too_many")), lustre->left_out);
     metric_begin(writer, UNATTRIBUTED_BYTES);
     metric_double(writer, METRIC_VALUES(STR("read")), read);
     metric_double(writer, METRIC_VALUES(STR("write")), write);

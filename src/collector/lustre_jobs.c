@@ -24,7 +24,8 @@ enum {
 enum { MOST_JOBS = 1000 };
 
 #define PAST_THE_CEILING                                                                           \
-    " Past the 1000 jobs that move most the rest is added up under the job id other."
+    " Of more than 1000 jobs, those that move most bytes, do most I/O or most operations are "     \
+    "told, and the rest is added up under the job id other."
 
 static const struct family families[] = {
     [READ_BYTES] = { "sonde_job_lustre_read_bytes_per_second",
@@ -107,19 +108,51 @@ static double bytes_moved(const struct lustre_id *job)
     return amount(job, LUSTRE_READ_BYTES) + amount(job, LUSTRE_WRITE_BYTES);
 }
 
+static double io_done(const struct lustre_id *job)
+{
+    return amount(job, LUSTRE_READS) + amount(job, LUSTRE_WRITES);
+}
+
+static double operations_done(const struct lustre_id *job)
+{
+    return amount(job, LUSTRE_OPERATIONS);
+}
+
+/* What a job can be large in. One that moves few bytes may be the one that everybody waits for. */
+static double (*const sizes[])(const struct lustre_id *job) = { bytes_moved, io_done,
+                                                                operations_done };
+
+/* The rows, by one of the sizes. */
+struct order {
+    const struct rows *rows;
+    double (*size)(const struct lustre_id *job);
+};
+
 static int larger_first(const void *ctx, size_t a, size_t b)
 {
-    const struct rows *rows = ctx;
-    const struct lustre_id *x = rows->job[a], *y = rows->job[b];
-    double more = bytes_moved(x), less = bytes_moved(y);
+    const struct order *order = ctx;
+    const struct lustre_id *x = order->rows->job[a], *y = order->rows->job[b];
+    double more = order->size(x), less = order->size(y);
 
-    if (more == less) {
-        more = amount(x, LUSTRE_OPERATIONS);
-        less = amount(y, LUSTRE_OPERATIONS);
-    }
     if (more != less)
         return more > less ? -1 : 1;
     return (x->job_id > y->job_id) - (x->job_id < y->job_id);
+}
+
+/* Of each size so many that all together are within the ceiling. */
+static void pick_top(struct rows *rows)
+{
+    bool *is_top = heap_array(rows->n, sizeof(*is_top));
+
+    memset(rows->is_top, rows->n <= MOST_JOBS, rows->n);
+    for (size_t i = 0; i < COUNT(sizes) && rows->n > MOST_JOBS; i++) {
+        const struct order order = { rows, sizes[i] };
+
+        top_pick(rows->n, MOST_JOBS / COUNT(sizes), larger_first, &order, is_top);
+        for (size_t k = 0; k < rows->n; k++)
+            rows->is_top[k] |= is_top[k];
+    }
+    free(is_top);
 }
 
 static void rows_init(struct rows *rows, const struct lustre *lustre)
@@ -131,7 +164,7 @@ static void rows_init(struct rows *rows, const struct lustre *lustre)
     for (size_t i = 0; i < lustre->n; i++)
         if (lustre->id[i].who == LUSTRE_JOB)
             rows->job[rows->n++] = &lustre->id[i];
-    top_pick(rows->n, MOST_JOBS, larger_first, rows, rows->is_top);
+    pick_top(rows);
 }
 
 static void rows_free(struct rows *rows)
@@ -218,6 +251,7 @@ const struct collector collector_lustre_jobs = {
     .name = "lustre_jobs",
     .help = "what each job does on Lustre: throughput, operations, sizes",
     .kind = KIND_LUSTRE,
+    .is_off = true,
     .is_of_details = true,
     .families = families,
     .n_families = COUNT(families),

@@ -64,6 +64,8 @@ struct lustre {
     uint64_t unknown_jobs;  /* ids of jobs that Slurm did not tell of */
     uint64_t unknown_users; /* ids of users without a name */
     uint64_t unreadable;    /* ids in none of the formats */
+    uint64_t forged;        /* ids that name a job and a user whose job it is not */
+    uint64_t left_out;      /* past the ceiling on ids; they are one, of LUSTRE_NOBODY */
     bool has_details;
 };
 

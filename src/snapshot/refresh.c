@@ -295,6 +295,7 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     outcome->failures = state->failures;
     state->failures = 0;
     state->backoff_until = INT64_MIN;
+    state->err = (struct err){ 0 };
     state->seen = true;
     state->asked_at = section->mono_ns;
     state->fresh_until =
@@ -316,7 +317,8 @@ static enum source_depth depth_of(const struct refresher *r, collector_set set)
     if (collector_wants_details(own))
         return SOURCE_DETAILS;
     /* Traces stand beside what their jobs were allocated. */
-    return own || r->config.traces ? SOURCE_PLAIN : SOURCE_OWNERS;
+    return collector_kinds(own) & KIND_BIT(KIND_JOBS) || r->config.traces ? SOURCE_PLAIN
+                                                                          : SOURCE_OWNERS;
 }
 
 static int read_section(struct refresher *r, const struct refresh_tuning *tuning,

@@ -21,7 +21,7 @@ struct cli {
     struct routes routes[KINDS];
     struct route partitions; /* the second question for the nodes; without words: not asked */
     struct route user;       /* … for the configuration */
-    struct route owners;     /* of jobs, at SOURCE_OWNERS; without words: as at other depths */
+    struct route owners;     /* of jobs, at SOURCE_OWNERS */
     size_t max_output;
     char **prefix; /* words of the command that runs all of them elsewhere; NULL: they run here */
     char *conf;    /* "SLURM_CONF=…"; NULL: their own */
@@ -215,7 +215,7 @@ static int read_kind(struct cli *cli, enum kind kind, int64_t deadline_ns, struc
     int64_t now_ns = clock_mono(cli->source.clock);
     int code;
 
-    if (kind == KIND_JOBS && cli->source.depth == SOURCE_OWNERS && cli->owners.words)
+    if (kind == KIND_JOBS && cli->source.depth == SOURCE_OWNERS)
         return read_by(cli, &cli->owners, kind, deadline_ns, ret, ret_warning, err);
     do {
         code =
@@ -374,9 +374,8 @@ static int open_as(const struct source_class *class, const struct source_setting
     cli->user = route_of_user(settings);
     if (!settings->commands[KIND_NODES].n)
         cli->partitions = route_of_partitions(settings);
-    if (!settings->commands[KIND_JOBS].n)
-        cli->owners = route_of_owners(settings);
-    if (prefix_parse(settings->prefix, &cli->prefix, err) < 0) {
+    if (route_of_owners(settings, &cli->owners, err) < 0 ||
+        prefix_parse(settings->prefix, &cli->prefix, err) < 0) {
         cli_close(&cli->source);
         return -EINVAL;
     }

@@ -72,6 +72,7 @@ void config_warn(const struct section *section, const struct err *err,
 
 /* Of commands that are not ours: foreign.h. */
 extern const struct answer_class answer_foreign_jobs;
+extern const struct answer_class answer_foreign_owners; /* … also in words, "ID ACCOUNT USER" */
 extern const struct answer_class answer_foreign_nodes;
 extern const struct answer_class answer_foreign_licenses;
 extern const struct answer_class answer_foreign_diag;

@@ -105,10 +105,10 @@ static const struct question user_question = {
     .answer = &answer_config_user,
 };
 
-/* As that of all about jobs, for less of each. */
+/* As that of all about jobs, for less of each; tasks that wait together have one owner. */
 static const struct question owners_question = {
     .command = "squeue",
-    .flags = { "--noheader", "--all", "--local", "--states=all", "--array" },
+    .flags = { "--noheader", "--all", "--local", "--states=all" },
     .format_variable = "SQUEUE_FORMAT2=",
     .answer = &answer_owners,
 };
@@ -135,16 +135,12 @@ static struct route make_route(const struct source_settings *settings,
 }
 
 /* The site's own command, whose format is found out from what it prints. */
-static int make_own_route(enum kind kind, struct str command, struct route *ret, struct err *err)
+static int make_own_route(const struct answer_class *answer, struct str command, struct route *ret,
+                          struct err *err)
 {
     static const char *const no_flags[] = { NULL };
 
-    if (!foreign_answers[kind])
-        return err_set(err, EINVAL, "there is no command to put in the place of %s",
-                       text_questions[kind].command);
-    *ret = (struct route){ .words = spawn_split(command),
-                           .flags = no_flags,
-                           .answer = foreign_answers[kind] };
+    *ret = (struct route){ .words = spawn_split(command), .flags = no_flags, .answer = answer };
     if (!ret->words)
         return err_set(err, EINVAL,
                        "\"%.*s\" is not a command line: it is empty or a quote is not closed",
@@ -158,8 +154,13 @@ int routes_open(const struct source_settings *settings, bool is_json, enum kind 
     struct routes routes = { .n = 0 };
 
     if (settings->commands[kind].n) {
-        int code = make_own_route(kind, settings->commands[kind], &routes.ways[0], err);
+        int code;
 
+        if (!foreign_answers[kind])
+            return err_set(err, EINVAL, "there is no command to put in the place of %s",
+                           text_questions[kind].command);
+        code =
+            make_own_route(foreign_answers[kind], settings->commands[kind], &routes.ways[0], err);
         if (code < 0)
             return code;
         routes.n = 1;
@@ -221,9 +222,12 @@ struct route route_of_user(const struct source_settings *settings)
     return make_route(settings, &user_question);
 }
 
-struct route route_of_owners(const struct source_settings *settings)
+int route_of_owners(const struct source_settings *settings, struct route *ret, struct err *err)
 {
-    return make_route(settings, &owners_question);
+    if (settings->commands[KIND_JOBS].n)
+        return make_own_route(&answer_foreign_owners, settings->commands[KIND_JOBS], ret, err);
+    *ret = make_route(settings, &owners_question);
+    return 0;
 }
 
 void route_close(struct route *route)

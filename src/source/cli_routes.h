@@ -42,8 +42,8 @@ bool routes_pass_over(struct routes *routes, int code, const struct err *err, in
 struct route route_of_partitions(const struct source_settings *settings);
 struct route route_of_user(const struct source_settings *settings);
 
-/* The only question where nothing more is wanted than whose each job is: answer_owners. */
-struct route route_of_owners(const struct source_settings *settings);
+/* The only question where nothing more is wanted than whose each job is. -EINVAL as routes_open. */
+int route_of_owners(const struct source_settings *settings, struct route *ret, struct err *err);
 void route_close(struct route *route);
 
 #endif

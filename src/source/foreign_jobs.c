@@ -26,7 +26,8 @@ enum {
 struct job_lines {
     struct lined lined;
     struct json_line form;
-    size_t room; /* of the section's array */
+    size_t room;      /* of the section's array */
+    bool takes_words; /* also lines of an id, an account and a user */
 };
 
 /* With squeue -r each task has a line and a number of its own, without it those that wait together
@@ -132,7 +133,7 @@ static void read_line(void *ctx, struct str line)
         return;
     if (line.p[0] == '{'
             ? json_line_read(&all->form, line, fields) && read_job(&all->lined.answer, fields, &job)
-            : owner_line_read(&all->lined.answer, line, &job))
+            : all->takes_words && owner_line_read(&all->lined.answer, line, &job))
         add_job(all, &job);
     else
         answer_leave_out(&all->lined.answer, line);
@@ -170,9 +171,29 @@ static const struct answer_class job_lines = {
     .free = free_lines,
 };
 
+static void begin_owner_lines(struct answer *answer)
+{
+    begin_lines(answer);
+    ((struct job_lines *)answer)->takes_words = true;
+}
+
+static const struct answer_class owner_lines = {
+    .size = sizeof(struct job_lines),
+    .begin = begin_owner_lines,
+    .feed = lined_feed,
+    .end = end_lines,
+    .free = free_lines,
+};
+
 static void begin(struct answer *answer)
 {
     foreign_begin(answer, &job_lines, &answer_json_jobs);
 }
 
+static void begin_owners(struct answer *answer)
+{
+    foreign_begin(answer, &owner_lines, &answer_json_jobs);
+}
+
 const struct answer_class answer_foreign_jobs = FOREIGN_CLASS(begin);
+const struct answer_class answer_foreign_owners = FOREIGN_CLASS(begin_owners);

@@ -9,8 +9,13 @@
 
 #include <math.h>
 
-/* A directory that is slow at the first look shows numbers there, and names later. */
-static const int64_t names_patience_ns = 2 * NS_PER_SEC;
+enum {
+    MOST_IDS = 1 << 20,
+    MOST_NAMELESS = 1000, /* users without a name that the directory is asked for in one look */
+};
+
+/* A directory that is slow shows numbers at first, and names later. */
+static const int64_t names_patience_ns = 2 * NS_PER_SEC, names_slice_ns = 100 * NS_PER_MS;
 
 /* A rate, or metadata by target. In a text, $ is {matchers}[range], # is more matchers behind
  * others, @ the range. */
@@ -75,7 +80,10 @@ struct lustre_source {
     size_t n_formats;
     int64_t range_ns, query_timeout_ns;
     struct owners *owners;
-    struct lustre_settings settings; /* but for its texts */
+    struct users *users;
+    bool has_slow_names; /* the directory took longer than anybody waits; until it has caught up */
+    lustre_jobs *jobs;
+    void *ctx;
 };
 
 /* One look. */
@@ -90,7 +98,7 @@ struct look {
     /* By owner.number and by the number of a text: 0, or where the job is + 1; 0, or its symbol. */
     uint32_t *jobs;
     symbol *symbols;
-    struct map others; /* ids that are of no job, or of one that nobody knows */
+    struct map others; /* ids that are of no job, or of none that is known */
     uint32_t *places;  /* where the id is, by its place in `others` */
     size_t place_room;
     const struct question *question; /* that is being answered */
@@ -179,21 +187,42 @@ static bool read_id(const struct lustre_source *source, struct str raw, struct l
     return lustre_id_read(raw, parts);
 }
 
+/* A job's process can set the variable that its job id is taken from, but not its user id. */
+static bool is_forged(const struct lustre_parts *parts, const struct owner *owner)
+{
+    return parts->has_user && owner->user_id != MODEL_UNKNOWN_U32 &&
+           parts->user_id != owner->user_id && parts->user_id != 0;
+}
+
+/* Where an id is that stands for no job that is known. Past the ceiling, all are the empty one. */
+static uint32_t find_stranger(struct look *look, struct str raw, const struct lustre_parts *parts,
+                              uint64_t *count)
+{
+    uint64_t unused = 0;
+
+    if (look->others.n >= MOST_IDS && !map_get(&look->others, raw)) {
+        look->lustre->left_out++;
+        return find_nobody(look, STR(""), &unused);
+    }
+    return count ? find_nobody(look, raw, count) : find_process(look, raw, parts);
+}
+
 static struct lustre_id *find_id(struct look *look, struct str raw)
 {
     struct lustre *lustre = look->lustre;
-    struct lustre_parts parts;
+    struct lustre_parts parts = { 0 };
+    uint64_t *count = NULL; /* as what it is of nobody */
     struct owner owner;
     uint32_t at;
 
     if (!read_id(look->of, raw, &parts))
-        at = find_nobody(look, raw, &lustre->unreadable);
-    else if (!parts.has_job)
-        at = find_process(look, raw, &parts);
-    else if (!owners_find(look->of->owners, parts.job_id, &owner))
-        at = find_nobody(look, raw, &lustre->unknown_jobs);
-    else
-        at = find_job(look, parts.job_id, &owner);
+        count = &lustre->unreadable;
+    else if (parts.has_job && !owners_find(look->of->owners, parts.job_id, &owner))
+        count = &lustre->unknown_jobs;
+    else if (parts.has_job && is_forged(&parts, &owner))
+        count = &lustre->forged;
+    at = parts.has_job && !count ? find_job(look, parts.job_id, &owner)
+                                 : find_stranger(look, raw, &parts, count);
     return &lustre->id[at];
 }
 
@@ -204,7 +233,7 @@ static bool is_mdt(struct str target)
     if (target.n < STR("-MDT").n + digits || !str_ends((struct str){ target.p, at }, STR("-MDT")))
         return false;
     for (; at < target.n; at++)
-        if (!strchr("0123456789abcdefABCDEF", target.p[at]))
+        if (!memchr("0123456789abcdefABCDEF", target.p[at], 22))
             return false;
     return true;
 }
@@ -291,75 +320,122 @@ static int ask(struct look *look, size_t i, int64_t deadline_ns, char warning[SO
     return code;
 }
 
-typedef bool (*name_lookup)(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
-
-/* Asks for all, waits a moment for those that are new, and writes what is known by then. */
-static void put_names(struct look *look, name_lookup name_of, bool is_group)
+/* Asks for all that are not known yet. Ids come from users: one who makes up user ids must not
+ * keep the directory busy, nor push names out of what is remembered. */
+static void ask_names(struct look *look)
 {
-    struct users *users = look->of->settings.users;
-    struct lustre *lustre = look->lustre;
     char name[USERS_NAME_MAX];
+    size_t n_nameless = 0;
 
-    for (int is_second = 0; is_second < 2; is_second++) {
-        for (size_t i = 0; i < lustre->n; i++) {
-            struct lustre_id *id = &lustre->id[i];
-            bool is_known;
-
-            if (id->who != LUSTRE_PROCESS || look->user_ids[i] < 0)
-                continue;
-            is_known = name_of(users, (uid_t)look->user_ids[i], name);
-            if (!is_second)
-                continue;
-            *(is_group ? &id->group : &id->user) =
-                symbols_put(&look->section->symbols, str_of(name));
-            lustre->unknown_users += !is_group && !is_known;
-        }
-        if (!is_second)
-            users_settle(users, clock_mono(&clock_real) + names_patience_ns);
+    for (size_t i = 0; i < look->lustre->n && n_nameless < MOST_NAMELESS; i++) {
+        if (look->lustre->id[i].who != LUSTRE_PROCESS || look->user_ids[i] < 0)
+            continue;
+        if (!users_user(look->of->users, (uid_t)look->user_ids[i], name))
+            n_nameless++;
+        users_own_group(look->of->users, (uid_t)look->user_ids[i], name);
     }
 }
 
-static void name_all(struct look *look)
+/* Those that are asked for the first time should be there at the first look. */
+static void await_names(struct lustre_source *source, int64_t deadline_ns)
+{
+    int64_t now = clock_mono(&clock_real), end = now + names_patience_ns;
+    bool is_settled = users_settle(source->users, now);
+
+    if (end > deadline_ns)
+        end = deadline_ns;
+    while (!is_settled && !source->has_slow_names && now < end &&
+           !atomic_load(&source->source.cancelled)) {
+        is_settled = users_settle(source->users, now + names_slice_ns);
+        now = clock_mono(&clock_real);
+    }
+    source->has_slow_names = !is_settled;
+}
+
+static void put_names(struct look *look)
+{
+    struct lustre *lustre = look->lustre;
+    struct symbols *symbols = &look->section->symbols;
+    char name[USERS_NAME_MAX];
+    size_t n_nameless = 0;
+
+    for (size_t i = 0; i < lustre->n; i++) {
+        struct lustre_id *id = &lustre->id[i];
+
+        if (id->who != LUSTRE_PROCESS || look->user_ids[i] < 0)
+            continue;
+        if (n_nameless >= MOST_NAMELESS) {
+            snprintf(name, sizeof(name), "%lld", (long long)look->user_ids[i]);
+            id->user = symbols_put(symbols, str_of(name));
+            lustre->unknown_users++;
+            continue;
+        }
+        if (!users_user(look->of->users, (uid_t)look->user_ids[i], name))
+            n_nameless++;
+        id->user = symbols_put(symbols, str_of(name));
+        users_own_group(look->of->users, (uid_t)look->user_ids[i], name);
+        id->group = symbols_put(symbols, str_of(name));
+    }
+    lustre->unknown_users += n_nameless;
+}
+
+/* Both are asked at once: the first stage is the asking and waiting, the second the looking up. */
+static void name_all(struct look *look, int64_t deadline_ns)
 {
     int64_t began = clock_mono(&clock_real);
 
-    put_names(look, users_user, false);
+    ask_names(look);
+    await_names(look->of, deadline_ns);
     look->lustre->stage_seconds[LUSTRE_STAGE_USERS] = seconds_since(began);
     began = clock_mono(&clock_real);
-    put_names(look, users_own_group, true);
+    put_names(look);
     look->lustre->stage_seconds[LUSTRE_STAGE_GROUPS] = seconds_since(began);
 }
 
 static int note_jobs(struct look *look, int64_t deadline_ns, struct err *err)
 {
-    const struct lustre_settings *settings = &look->of->settings;
+    struct lustre_source *source = look->of;
     int64_t began = clock_mono(&clock_real);
-    struct section *jobs =
-        settings->jobs(settings->ctx, deadline_ns, &look->of->source.cancelled, err);
+    struct section *jobs = source->jobs(source->ctx, deadline_ns, &source->source.cancelled, err);
 
     if (!jobs)
         return -err->code;
-    owners_note(look->of->owners, jobs, look->of->range_ns);
+    owners_note(source->owners, jobs, source->range_ns);
     section_unref(jobs);
-    look->jobs = heap_alloc((owners_count(look->of->owners) + 1) * sizeof(*look->jobs));
-    look->symbols = heap_alloc((owners_texts(look->of->owners) + 1) * sizeof(*look->symbols));
+    look->jobs = heap_alloc((owners_count(source->owners) + 1) * sizeof(*look->jobs));
+    look->symbols = heap_alloc((owners_texts(source->owners) + 1) * sizeof(*look->symbols));
     look->lustre->stage_seconds[LUSTRE_STAGE_JOBS] = seconds_since(began);
     return 0;
+}
+
+/* What is told of each job is not worth losing the rest for. */
+static bool ask_details(struct look *look, int64_t deadline_ns, char warning[SOURCE_WARNING])
+{
+    struct err err;
+
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        if (!questions[i].is_detail || ask(look, i, deadline_ns, warning, &err) == 0)
+            continue;
+        snprintf(warning, SOURCE_WARNING, "nothing is told of each job: %.250s", err.text);
+        return false;
+    }
+    return true;
 }
 
 static int look_around(struct look *look, int64_t deadline_ns, char warning[SOURCE_WARNING],
                        struct err *err)
 {
-    bool has_details = look->of->source.depth == SOURCE_DETAILS;
     int code = note_jobs(look, deadline_ns, err);
 
     for (size_t i = 0; i < COUNT(questions) && code == 0; i++)
-        if (has_details || !questions[i].is_detail)
+        if (!questions[i].is_detail)
             code = ask(look, i, deadline_ns, warning, err);
-    if (code == 0)
-        name_all(look);
-    look->lustre->has_details = has_details;
-    return code;
+    if (code < 0)
+        return code;
+    look->lustre->has_details =
+        look->of->source.depth == SOURCE_DETAILS && ask_details(look, deadline_ns, warning);
+    name_all(look, deadline_ns);
+    return 0;
 }
 
 static int read_lustre(struct source *source, enum kind kind, int64_t deadline_ns,
@@ -458,7 +534,9 @@ int source_open_lustre(const struct lustre_settings *settings, const struct cloc
 
     source->source.class = &lustre_class;
     source->source.clock = clock;
-    source->settings = *settings;
+    source->users = settings->users;
+    source->jobs = settings->jobs;
+    source->ctx = settings->ctx;
     source->query_timeout_ns = settings->query_timeout_ns;
     source->owners = owners_new();
     for (size_t i = 0; i < COUNT(questions); i++)

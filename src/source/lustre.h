@@ -10,6 +10,11 @@
 
 enum { LUSTRE_QUERIES = 9 }; /* that a look asks at most */
 
+/* The newest section of jobs, waited for until then; NULL with a sentence: there is none. Unref it.
+ */
+typedef struct section *lustre_jobs(void *ctx, int64_t deadline_ns, const atomic_bool *cancelled,
+                                    struct err *err);
+
 /* Texts need to last only while the source is opened. */
 struct lustre_settings {
     struct prometheus_settings prometheus;
@@ -19,11 +24,7 @@ struct lustre_settings {
     size_t n_formats;
     int64_t query_timeout_ns; /* of each query; the deadline of the look is that of all */
     struct users *users;      /* must outlive the source, as ctx */
-
-    /* The newest section of jobs, waited for until then; NULL with a sentence: there is none. Unref
-     * it. */
-    struct section *(*jobs)(void *ctx, int64_t deadline_ns, const atomic_bool *cancelled,
-                            struct err *err);
+    lustre_jobs *jobs;
     void *ctx;
 };
 

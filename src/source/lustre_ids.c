@@ -10,11 +10,11 @@ enum {
     LONGEST_ID = 256, /* Lustre's own limit is 32 to 64 */
 };
 
-enum kind { TEXT, NUMBER, NAME };
+enum piece_kind { TEXT, NUMBER, NAME };
 
 struct code {
     char letter;
-    enum kind kind;
+    enum piece_kind kind;
     bool names_host; /* letters, digits, '-', '_'; in full also dots */
     bool tells;      /* whose the id is */
 };
@@ -31,7 +31,7 @@ static const struct code codes[] = {
 
 /* Text, or a code with nothing in `text`. */
 struct piece {
-    enum kind kind;
+    enum piece_kind kind;
     const struct code *code;
     struct str text;
 };

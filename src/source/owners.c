@@ -6,7 +6,8 @@ enum { FEWEST_SLOTS = 64 };
 struct entry {
     uint32_t job_id;
     uint32_t account, user; /* indexes of texts */
-    int64_t seen_ns;
+    uint32_t user_id;       /* MODEL_UNKNOWN_U32: not told */
+    int64_t missing_ns;     /* when Slurm first did not tell of it any more; INT64_MAX: it does */
 };
 
 /* Made anew from each section and what is kept of the table before it, so that nothing has to be
@@ -93,24 +94,29 @@ static void take_in(struct table *table, const struct section *section)
         entry->account =
             text_index(table, &places[job->account], section_text(section, job->account));
         entry->user = text_index(table, &places[job->user], section_text(section, job->user));
-        entry->seen_ns = section->mono_ns;
+        entry->user_id = job->user_id;
+        entry->missing_ns = INT64_MAX;
     }
     free(places);
 }
 
-static void keep_recent(struct table *table, const struct table *old, int64_t since_ns)
+static void keep_recent(struct table *table, const struct table *old, int64_t now_ns,
+                        int64_t keep_ns)
 {
     uint32_t *places = heap_alloc(old->n_texts * sizeof(*places));
 
     for (size_t i = 0; i < old->n; i++) {
         const struct entry *known = &old->entries[i];
-        struct entry *entry = known->seen_ns >= since_ns ? add_entry(table, known->job_id) : NULL;
+        int64_t missing_ns = known->missing_ns == INT64_MAX ? now_ns : known->missing_ns;
+        struct entry *entry =
+            now_ns - missing_ns < keep_ns ? add_entry(table, known->job_id) : NULL;
 
         if (!entry)
             continue;
         entry->account = text_index(table, &places[known->account], old->texts[known->account]);
         entry->user = text_index(table, &places[known->user], old->texts[known->user]);
-        entry->seen_ns = known->seen_ns;
+        entry->user_id = known->user_id;
+        entry->missing_ns = missing_ns;
     }
     free(places);
 }
@@ -159,7 +165,7 @@ void owners_note(struct owners *owners, const struct section *jobs, int64_t keep
         return;
     table = new_table(jobs->jobs.n);
     take_in(&table, jobs);
-    keep_recent(&table, &owners->table, jobs->mono_ns - keep_ns);
+    keep_recent(&table, &owners->table, jobs->mono_ns, keep_ns);
     free_table(&owners->table);
     *owners = (struct owners){ .table = table,
                                .job = jobs->jobs.job,
@@ -181,7 +187,8 @@ bool owners_find(const struct owners *owners, uint32_t job_id, struct owner *ret
                            .account = table->texts[entry->account],
                            .user = table->texts[entry->user],
                            .account_number = entry->account,
-                           .user_number = entry->user };
+                           .user_number = entry->user,
+                           .user_id = entry->user_id };
     return true;
 }
 

@@ -11,7 +11,7 @@ import unittest
 
 from lustre import Lustre, StandIn, own_ids, squeue_lines
 from pushgateway import free_port
-from sonde import BUILD, SONDE, Exporter, FakeCommands, http_get, wait_until
+from sonde import SONDE, Exporter, FakeCommands, http_get, job, wait_until
 
 READ, WRITE, METADATA = "read_bytes_total", "write_bytes_total", "round("
 JOBS = ((101, "physics", "alice"), (102, "physics", "alice"), (103, "bio", "bob"))
@@ -32,7 +32,7 @@ class LustreTest(unittest.TestCase):
 
 class Attribution(LustreTest):
     def test_three_questions_are_those_of_the_peer(self):
-        self.start("--no-collector.lustre_jobs").metrics()
+        self.start().metrics()
         self.assertEqual([query for _, query, _ in self.prometheus.asked], [
             "round(sum by(target,jobid)(irate(lustre_job_stats_total[1m])>=1))",
             "sum by(jobid)(irate(lustre_job_read_bytes_total[1m])!=0)",
@@ -79,7 +79,7 @@ class Attribution(LustreTest):
                          {("dd", "root", "root"): 8, ("scp", "", ""): 16})
 
     def test_matchers_and_time_range_are_part_of_every_question(self):
-        self.start('--lustre.matchers=cluster="a"', "--lustre.time-range=5m").metrics()
+        self.start("--collector.lustre_jobs", '--lustre.matchers=cluster="a"', "--lustre.time-range=5m").metrics()
         queries = [query for _, query, _ in self.prometheus.asked]
         self.assertEqual(len(queries), 9)
         for query in queries:
@@ -102,17 +102,28 @@ class Attribution(LustreTest):
         self.assertEqual(lustre.metrics().value('sonde_lustre_unattributed_ids{reason="unknown_job"}'), 1)
 
     def test_the_exporter_has_it_as_a_collector(self):
-        self.prometheus.put(READ, [({"jobid": "101"}, 1000)])
+        self.commands.set("squeue", f"answer '{job(JobID='101')}{job(JobID='103', Account='bio', UserName='bob')}'")
+        self.prometheus.put(READ, [({"jobid": "101"}, 1000), ({"jobid": "103"}, 5)])
         answer = self.start(command=Exporter).metrics()
-        self.assertEqual(self.throughput(answer, "cluster_job_read_throughput_bytes"), {})  # its squeue is not this one
-        self.assertIn("cluster_exporter_scrape_ok", answer.samples())
+        self.assertEqual(self.throughput(answer, "cluster_job_read_throughput_bytes"), {("physics", "alice"): 1000, ("bio", "bob"): 5})
+        self.assertEqual(answer.value("cluster_exporter_scrape_ok"), 1)
+        self.assertEqual(answer.value('slurm_job_count_per_state{state="RUNNING"}'), 2)
+
+    def test_a_job_is_not_that_of_another_user_who_says_so(self):
+        self.commands.set("squeue", f"answer '{job(JobID='101', UserID='1000')}'")
+        self.prometheus.put(READ, [({"jobid": "101:1000"}, 8), ({"jobid": "101:6666"}, 1000), ({"jobid": "101:0"}, 4)])
+        answer = self.start("--lustre.jobid-format=%j:%u", command=Exporter).metrics()
+        self.assertEqual(self.throughput(answer, "cluster_job_read_throughput_bytes"), {("physics", "alice"): 12})
+        self.assertEqual(answer.value('sonde_lustre_unattributed_ids{reason="other_user"}'), 1)
+        self.assertEqual(answer.value('sonde_lustre_unattributed_throughput_bytes{direction="read"}'), 1000)
 
     def test_per_job_rates(self):
         self.prometheus.put("lustre_job_read_samples_total[1m])!=0", [({"jobid": "101"}, 100)])
         self.prometheus.put("read_small_samples", [({"jobid": "101"}, 25)])
         self.prometheus.put('operation=~"open|close"', [({"jobid": "101", "operation": "open"}, 8), ({"jobid": "101", "operation": "close"}, 7)])
         self.prometheus.put(READ, [({"jobid": "101"}, 409600)])
-        samples = {series: value for series, value in self.start().metrics().samples().items() if series.startswith("sonde_job_lustre")}
+        samples = {series: value for series, value in self.start("--collector.lustre_jobs").metrics().samples().items()
+                   if series.startswith("sonde_job_lustre")}
         self.assertTrue(all('job_id="101"' in series for series in samples), samples)
         values = {series.partition("{")[0].removeprefix("sonde_job_lustre_"): float(value) for series, value in samples.items()}
         self.assertEqual(values["read_mean_bytes"], 4096)
@@ -149,9 +160,34 @@ class Trouble(LustreTest):
         self.assertEqual(answer.value('sonde_lustre_unattributed_ids{reason="unknown_user"}'), 1)
         self.assertEqual(answer.value('sonde_lustre_unattributed_ids{reason="unreadable"}'), 2)
 
+    def test_metadata_of_nobody_is_told(self):
+        self.prometheus.put(METADATA, [({"jobid": "xyz", "target": "fs-MDT0000"}, 1e6)])
+        self.assertEqual(self.start().metrics().value('sonde_lustre_unattributed_metadata_operations{target="fs-MDT0000"}'), 1e6)
+
+    def test_what_cannot_be_told_of_each_job_does_not_hide_the_rest(self):
+        self.prometheus.put("small_samples", {"status": "error", "errorType": "execution", "error": "too many samples"}, status=422)
+        self.prometheus.put(READ, [({"jobid": "101"}, 7)])
+        lustre = self.start("--collector.lustre_jobs")
+        answer = lustre.metrics()
+        self.assertEqual(self.throughput(answer, "cluster_job_read_throughput_bytes"), {("physics", "alice"): 7})
+        self.assertFalse([series for series in answer.samples() if series.startswith("sonde_job_lustre")])
+        wait_until(lambda: "too many samples" in lustre.log(), "it is logged")
+
+    def test_what_slurm_hides_is_told(self):
+        self.commands.set("scontrol", FakeCommands.SCONTROL.replace("PrivateData = none", "PrivateData = jobs"))
+        self.assertTrue(self.start().metrics().families()["sonde_source_limited"])
+
+    def test_a_hundred_thousand_made_up_users_do_not_hide_the_real_ones(self):
+        self.prometheus.put(READ, [({"jobid": "rsync.0"}, 5), *(({"jobid": f"x.{uid}"}, 1) for uid in range(200000, 270000))])
+        lustre = self.start()
+        for _ in range(3):
+            answer = lustre.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
+            self.assertEqual(self.throughput(answer, "cluster_proc_read_throughput_bytes")[("rsync", "root", "root")], 5)
+        self.assertEqual(answer.value('sonde_lustre_unattributed_ids{reason="unknown_user"}'), 70000)
+
     def test_numbers_that_are_none_are_left_out(self):
         self.prometheus.put(READ, [({"jobid": "101"}, "NaN"), ({"jobid": "102"}, "+Inf"), ({"jobid": "103"}, 6)])
-        answer = self.start("--no-collector.lustre_jobs").metrics()
+        answer = self.start().metrics()
         self.assertEqual(self.throughput(answer, "cluster_job_read_throughput_bytes"), {("bio", "bob"): 6})
         self.assertEqual(answer.value('sonde_source_skipped_records_total{source="prometheus",kind="lustre"}'), 2)
 
@@ -259,7 +295,10 @@ class Flags(LustreTest):
     def test_mistakes_are_told(self):
         url = "--prometheus.url=http://127.0.0.1:1"
         for flags, words in (((), "where is the Prometheus"), ((url, "-timerange", "1"), "like 1m"), ((url, "-timerange", "1m]"), "like 1m"),
-                             ((url, "-port", "70000"), "65535"), ((url, "--lustre.jobid-format=%q"), "%q"),
+                             ((url, "-timerange", "1.5m"), "like 1m"), ((url, "-timerange", "30m1h"), "like 1m"),
+                             ((url, "-port", "70000"), "65535"), ((url, "-port", "0"), "65535"),
+                             ((url, "-port", "9999", "--web.listen-address=127.0.0.1:1"), "leave one out"),
+                             ((url, "--no-collector.lustre"), "nothing is left"), ((url, "--lustre.jobid-format=%q"), "%q"),
                              (("--prometheus.url=ftp://x",), "http"), ((url, "-log", "LOUD"), "TRACE")):
             done = self.run_alone(*flags)
             self.assertIn(words, done.stderr, flags)

@@ -12,7 +12,7 @@ import unittest
 from cluster import Cluster
 from lustre import Lustre, Target
 from prometheus import Prometheus
-from sonde import Agent, wait_until
+from sonde import Agent, Exporter, wait_until
 
 SCRAPE_SECONDS = 2
 TURNS_PER_SECOND = 50
@@ -67,7 +67,9 @@ class Site(unittest.TestCase):
                                     f"  - targets: ['127.0.0.1:{cls.agent.port}']\n")
         cls.addClassCleanup(cls.prometheus.end)
         cls.lustre = cls.enterClassContext(Lustre(f"--prometheus.url={cls.prometheus.url}", "--slurm.poll-limit=1ms",
-                                                  path=cls.cluster.env["SANDBOX_BIN"]))
+                                                  "--collector.lustre_jobs", path=cls.cluster.env["SANDBOX_BIN"]))
+        cls.exporter = cls.enterClassContext(Exporter(f"--prometheus.url={cls.prometheus.url}", "--slurm.poll-limit=1ms",
+                                                      path=cls.cluster.env["SANDBOX_BIN"]))
 
     def looks(self, family):
         """labels → the values of several looks, one after each scrape."""
@@ -91,6 +93,11 @@ class Site(unittest.TestCase):
     def test_throughput_of_accounts_and_users_is_what_was_written_into_the_files(self):
         self.assert_rates("cluster_job_write_throughput_bytes", {("physics", "alice"): 125 * MIB})
         self.assert_rates("cluster_job_read_throughput_bytes", {("physics", "alice"): 7 * MIB, ("bio", "bob"): 30 * MIB})
+
+    def test_the_exporter_tells_the_same(self):
+        families = ("cluster_job_write_throughput_bytes", "cluster_proc_read_throughput_bytes")
+        wait_until(lambda: all(self.lustre.metrics().families()[family].keys() == self.exporter.metrics().families()[family].keys() != set()
+                               for family in families), "both tell of the same")
 
     def test_programs_outside_of_jobs_are_told_by_their_user(self):
         self.assert_rates("cluster_proc_read_throughput_bytes", {("rsync", "root", "root"): 10 * MIB})

@@ -111,7 +111,7 @@ class OfLustre(unittest.TestCase):
         for word, rows in json.loads((directory / "answers.json").read_text()).items():
             prometheus.put(word, dict(vector([]), data={"resultType": "vector", "result": rows}))
         commands = self.enterContext(FakeCommands(squeue=f"cat {directory}/squeue.txt"))
-        lustre = self.enterContext(Lustre(f"--prometheus.url={prometheus.url}", path=commands.path))
+        lustre = self.enterContext(Lustre(f"--prometheus.url={prometheus.url}", "--collector.lustre_jobs", path=commands.path))
         for name in OF_LUSTRE:
             answer = lustre.get(f"/metrics?collect[]={name}")
             self.assertEqual(answer.value("cluster_exporter_scrape_ok"), 1)

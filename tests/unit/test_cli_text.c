@@ -1496,7 +1496,7 @@ static void owners_that_cannot_be_read_or_are_cut_off_are_refused(void **state)
 
 /* Answers no question but that for the owners. */
 static const char owners_squeue[] =
-    "[ \"$*\" = '--noheader --all --local --states=all --array' ] || exit 1\n"
+    "[ \"$*\" = '--noheader --all --local --states=all' ] || exit 1\n"
     "t=${SQUEUE_FORMAT2#*:}; t=${t%%,*}\n"
     "[ \"$SQUEUE_FORMAT2\" = \"JobID:$t,Account:$t,UserName:$t,UserID:$t\" ] || exit 2\n"
     "echo \"7${t}physics${t}alice${t}1000$t\"";
@@ -1551,7 +1551,7 @@ static void where_only_owners_are_wanted_no_json_is_asked_for(void **state)
     fake_close(&fake);
 }
 
-static void a_command_of_the_sites_own_is_asked_at_every_depth(void **state)
+static void words_of_a_command_of_the_sites_own_tell_owners_only(void **state)
 {
     struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
     char warning[SOURCE_WARNING] = "";
@@ -1562,16 +1562,19 @@ static void a_command_of_the_sites_own_is_asked_at_every_depth(void **state)
     (void)state;
     settings.commands[KIND_JOBS] = STR("echo 7 physics alice");
     assert_int_equal(source_open(&settings, &clock_real, &source, &err), 0);
-    for (int depth = SOURCE_DETAILS; depth <= SOURCE_OWNERS; depth++) {
-        source->depth = depth;
-        assert_int_equal(source->class->read(source, KIND_JOBS,
-                                             clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
-                                             warning, &err),
-                         0);
-        assert_int_equal(section->jobs.n, 1);
-        assert_str(section_text(section, section->jobs.job[0].account), "physics");
-        section_unref(section);
-    }
+    /* In words it tells whose a job is, and that is not enough to be one elsewhere. */
+    assert_int_equal(source->class->read(source, KIND_JOBS,
+                                         clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                                         warning, &err),
+                     -EBADMSG);
+    source->depth = SOURCE_OWNERS;
+    assert_int_equal(source->class->read(source, KIND_JOBS,
+                                         clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                                         warning, &err),
+                     0);
+    assert_int_equal(section->jobs.n, 1);
+    assert_str(section_text(section, section->jobs.job[0].account), "physics");
+    section_unref(section);
     source_close(source);
 }
 
@@ -1625,7 +1628,7 @@ int main(void)
         cmocka_unit_test(owners_that_cannot_be_read_or_are_cut_off_are_refused),
         cmocka_unit_test(where_only_owners_are_wanted_squeue_is_asked_for_no_more),
         cmocka_unit_test(where_only_owners_are_wanted_no_json_is_asked_for),
-        cmocka_unit_test(a_command_of_the_sites_own_is_asked_at_every_depth),
+        cmocka_unit_test(words_of_a_command_of_the_sites_own_tell_owners_only),
         cmocka_unit_test(where_only_owners_are_wanted_squeue_is_enough),
         cmocka_unit_test(rpcs_of_users_whom_no_directory_knows_are_kept_apart),
         cmocka_unit_test(each_number_of_sdiag_has_its_place),

@@ -141,9 +141,11 @@ static void a_line_of_the_peer_is_read_field_by_field(void **state)
 
 static void a_line_of_three_words_is_a_job_and_whose_it_is(void **state)
 {
-    struct section *section = jobs_of("7 physics alice\n8 bob\nJOBID ACCOUNT USER\n9\n\n"
-                                      "10 physics alice and more\n{\"id\": 11, \"u\": \"eve\"}\n"
-                                      "12  (null)\tcarol");
+    struct section *section =
+        read_text(KIND_JOBS, &answer_foreign_owners,
+                  STR("7 physics alice\n8 bob\nJOBID ACCOUNT USER\n9\n\n"
+                      "10 physics alice and more\n{\"id\": 11, \"u\": \"eve\"}\n"
+                      "12  (null)\tcarol"));
     static const struct {
         uint32_t id;
         const char *account, *user;
