@@ -106,6 +106,8 @@ static int teardown(void **state)
 {
     struct fixture *fixture = *state;
 
+    if (fixture->users) /* no lookup must outlive the directory */
+        users_settle(fixture->users, INT64_MAX);
     users_free(fixture->users);
     manual_clock_destroy(&fixture->clock);
     pthread_cond_destroy(&fixture->directory.changed);
