@@ -161,16 +161,16 @@ class Helper(unittest.TestCase):
         fresh.rename(path)
 
     @staticmethod
+    def pid_of_helper(door):
+        """The one that waits for a question or works on one."""
+        return wait_until(lambda: next((pid for pid, words in door.children().items() if words[0] not in "ZT"), None),
+                          "a helper runs")
+
     def environment_of_helper(self, door):
         try:
             return pathlib.Path(f"/proc/{self.pid_of_helper(door)}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             return b""
-
-    def pid_of_helper(door):
-        """The one that waits for a question or works on one."""
-        return wait_until(lambda: next((pid for pid, words in door.children().items() if words[0] not in "ZT"), None),
-                          "a helper runs")
 
     def kill(self, door, number=signal.SIGKILL):
         pid = self.pid_of_helper(door)
