@@ -126,13 +126,11 @@ static int64_t lustre_stale_ns(const struct agent *agent)
 }
 
 /* Where there is no Lustre a look ends at once: one that does not end has found some. */
-static int lustre_up(const struct telling *telling, const struct agent *agent)
+static int lustre_up(const struct telling *telling)
 {
     if (telling->lustre && telling->lustre->n_targets)
         return telling->lustre->n_unread == 0;
-    if (telling->lustre || !telling->lustre_since_ns)
-        return -1;
-    return agent->now - telling->lustre_since_ns > lustre_stale_ns(agent) ? 0 : -1;
+    return telling->is_lustre_stuck ? 0 : -1;
 }
 
 static struct usage make_usage(struct telling *telling, struct agent *agent, const char *node)
@@ -148,7 +146,7 @@ static struct usage make_usage(struct telling *telling, struct agent *agent, con
         .n_gpus = look && is_whole ? look->n_gpus : 0,
         .gpu_up = gpu_up(telling, agent),
         .lustre = is_whole ? telling->lustre : NULL,
-        .lustre_up = is_whole ? lustre_up(telling, agent) : -1,
+        .lustre_up = is_whole ? lustre_up(telling) : -1,
         .host = agent->config.host,
         .agent = agent->use,
     };
@@ -242,27 +240,32 @@ void telling_take_gpus(struct telling *telling, struct agent *agent, struct gpu_
 
 static void say_lustre(struct telling *telling, struct agent *agent)
 {
-    bool is_down = lustre_up(telling, agent) == 0;
+    const struct lustre_use *look = telling->lustre;
+    struct log *log = agent->config.log;
+    int up = lustre_up(telling);
 
-    if (is_down && !telling->has_said_lustre_down)
-        LOG(agent->config.log, LOG_WARN, "Lustre's job_stats cannot be read",
-            LOG_STR("error", telling->lustre ? telling->lustre->first_error
-                                             : "a look at them does not come to its end"));
-    if (!is_down && telling->has_said_lustre_down && telling->lustre_since_ns)
-        LOG(agent->config.log, LOG_INFO, "Lustre's job_stats can be read again");
-    telling->has_said_lustre_down = is_down;
+    if (up == 0 && !telling->has_said_lustre_down)
+        LOG(log, LOG_WARN, "Lustre's job_stats cannot be read",
+            LOG_STR("error", look ? look->first_error : "a look at them does not come to its end"));
+    if (up > 0 && telling->has_said_lustre_down)
+        LOG(log, LOG_INFO, "Lustre's job_stats can be read again");
+    if (look || up == 0)
+        telling->has_said_lustre_down = up == 0;
+    if (!look || look->n_targets || !look->first_error[0] || telling->has_said_lustre_denied)
+        return;
+    telling->has_said_lustre_denied = true;
+    LOG(log, LOG_INFO, "whether there is Lustre here cannot be seen",
+        LOG_STR("error", look->first_error),
+        LOG_STR("hint", "run as root, or with CAP_DAC_READ_SEARCH"));
 }
 
 void telling_take_lustre(struct telling *telling, struct agent *agent)
 {
-    bool is_wanted = agent->config.lustre && agent->needs & USAGE_LUSTRE;
+    struct lustre_targets *targets = agent->needs & USAGE_LUSTRE ? agent->config.lustre : NULL;
+    int64_t stale_ns = lustre_stale_ns(agent);
 
-    telling->lustre = lustre_use_unref(telling->lustre);
-    if (is_wanted)
-        telling->lustre = lustre_targets_latest(agent->config.lustre, lustre_stale_ns(agent));
-    if (!is_wanted)
-        telling->lustre_since_ns = 0;
-    else if (!telling->lustre_since_ns)
-        telling->lustre_since_ns = agent->now;
+    lustre_use_unref(telling->lustre);
+    telling->lustre = lustre_targets_latest(targets, stale_ns);
+    telling->is_lustre_stuck = !telling->lustre && lustre_targets_waits_ns(targets) > stale_ns;
     say_lustre(telling, agent);
 }

@@ -19,8 +19,8 @@ struct telling {
     struct gpu_look *gpus; /* NULL: none yet, or stale */
     bool has_said_gpus_down, has_said_gpus_partly;
     struct lustre_use *lustre; /* likewise */
-    int64_t lustre_since_ns;   /* when it was first wanted; 0: it is not */
-    bool has_said_lustre_down;
+    bool is_lustre_stuck;      /* a look at it does not come to its end */
+    bool has_said_lustre_down, has_said_lustre_denied;
     bool has_said_unreadable;
     struct map nodes; /* that something was pushed for */
     struct arena nodes_arena;

@@ -16,7 +16,8 @@ static const struct privilege privileges[] = {
     { CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
       "I/O, open files and GPUs of jobs of other users are not shown." },
     { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-      "I/O, open files and GPUs of jobs of other users are not shown." },
+      "I/O, open files and GPUs of jobs of other users are not shown, nor Lustre's job_stats where "
+      "only root may read them." },
     { CAP_NET_ADMIN, "CAP_NET_ADMIN",
       "The kernel does not tell of processes that end: what they did since the last tick is known "
       "only as far as their parents' sums have it." },
@@ -26,7 +27,10 @@ static const int64_t blacklist_retry_seconds = 60; /* while it has names that no
 static const int64_t longest_goodbye_ns = 3 * NS_PER_SEC;
 static const int64_t sweep_round_ns = 10 * NS_PER_SEC;
 
-enum { PUSH_BYTES = 64 << 20 };
+enum {
+    PUSH_BYTES = 64 << 20,
+    HEADERS_BYTES = 64 << 10, /* more than what a collector writes beside its samples */
+};
 
 struct agent {
     int argc;
@@ -288,6 +292,7 @@ static int start_lustre(struct agent *agent, struct err *err)
         .sys = agent->first.sysfs.p,
         .lctl = text_or_null(agent->first.lctl),
         .max_ids = agent->first.max_lustre_ids,
+        .max_text_bytes = agent->first.publish.max_segment - HEADERS_BYTES,
         .clock = &clock_real,
     };
 

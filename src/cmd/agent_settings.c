@@ -15,8 +15,8 @@ static const int64_t longest_linger_ns = 24 * 3600 * NS_PER_SEC;
 /* Old values are withdrawn after this, or five ticks if that is longer. */
 static const int64_t stale_ns = 300 * NS_PER_SEC;
 
-/* Of text that one collector may write. Lustre's needs 16 MiB for 500 job ids of 64 bytes on each
- * of eight targets. */
+/* Of text that one collector may write. Lustre's shows as many job ids as fit: 500 of 64 bytes on
+ * each of eight targets need 16 MiB. */
 enum { SEGMENT_BYTES = 32 << 20 };
 
 static const struct option sample_options[] = {
@@ -68,11 +68,11 @@ static const struct option sample_options[] = {
       "Started as root: become this user and keep the capabilities that are needed. Without it the "
       "agent stays root, gives up all other capabilities, and still owns root's files." },
     { "lustre.max-ids", OPTION_UINT, SETTING(max_lustre_ids), "N", "500", NULL, NULL, "Lustre",
-      "Job ids shown of each Lustre target of this server, those that move most; more are counted "
-      "in sonde_agent_lustre_ids_left_out." },
+      "Job ids shown of each Lustre target of this server, those that move most, as far as one "
+      "answer holds those of all targets; more are counted in sonde_agent_lustre_ids_left_out." },
     { "lustre.lctl", OPTION_STRING, SETTING(lctl), "COMMAND", "lctl", NULL, NULL, "Lustre",
-      "What is asked for job_stats where they are neither below /proc/fs/lustre nor below "
-      "/sys/kernel/debug/lustre; empty: nobody." },
+      "What is asked for the job_stats of targets that have them neither below /proc/fs/lustre nor "
+      "below /sys/kernel/debug/lustre; empty: nobody." },
     { "push.url", OPTION_STRING, SETTING(push.url), "URL", NULL, NULL, NULL, "Push",
       "Push each sample to this Pushgateway as well: http://HOST:9091. Called jobs_exporter, the "
       "default is http://localhost:9091." },

@@ -94,8 +94,8 @@ static const struct family families[] = {
     [IDS] = { "sonde_agent_lustre_ids", METRIC_GAUGE, "Job ids shown, of all targets.", { NULL } },
     [IDS_LEFT_OUT] = { "sonde_agent_lustre_ids_left_out",
                        METRIC_GAUGE,
-                       "Job ids not shown because others of their target have moved more and there "
-                       "were more than --lustre.max-ids.",
+                       "Job ids not shown because others have moved more: of their target, beyond "
+                       "--lustre.max-ids, or of all, beyond what an answer can hold.",
                        { NULL } },
     [IDS_MERGED] = { "sonde_agent_lustre_ids_merged",
                      METRIC_GAUGE,
@@ -115,27 +115,40 @@ static const struct family families[] = {
                      { NULL } },
 };
 
-#define IO(family, io, number, if_sized)                                                           \
+enum known {
+    IF_THERE,
+    IF_ANY,   /* of none there is no size */
+    IF_SIZED, /* only where Lustre counts by size */
+};
+
+#define IO(family, io, number, known)                                                              \
     {                                                                                              \
-        family, offsetof(struct lustre_id_use, io), offsetof(struct lustre_io, number), if_sized   \
+        family, offsetof(struct lustre_id_use, io), offsetof(struct lustre_io, number), known      \
     }
 
 static const struct {
     size_t family;
     size_t io;     /* offset of a struct lustre_io in struct lustre_id_use */
     size_t number; /* offset of a uint64_t in that */
-    bool if_sized; /* it is known only where Lustre counts by size */
+    enum known known;
 } numbers[] = {
-    IO(READ_SAMPLES, read, samples, false),     IO(READ_LEAST, read, least_bytes, false),
-    IO(READ_MOST, read, most_bytes, false),     IO(READ_BYTES, read, bytes, false),
-    IO(READ_SMALL, read, small_samples, true),  IO(WRITE_SAMPLES, write, samples, false),
-    IO(WRITE_LEAST, write, least_bytes, false), IO(WRITE_MOST, write, most_bytes, false),
-    IO(WRITE_BYTES, write, bytes, false),       IO(WRITE_SMALL, write, small_samples, true),
+    IO(READ_SAMPLES, read, samples, IF_THERE),     IO(READ_LEAST, read, least_bytes, IF_ANY),
+    IO(READ_MOST, read, most_bytes, IF_ANY),       IO(READ_BYTES, read, bytes, IF_THERE),
+    IO(READ_SMALL, read, small_samples, IF_SIZED), IO(WRITE_SAMPLES, write, samples, IF_THERE),
+    IO(WRITE_LEAST, write, least_bytes, IF_ANY),   IO(WRITE_MOST, write, most_bytes, IF_ANY),
+    IO(WRITE_BYTES, write, bytes, IF_THERE),       IO(WRITE_SMALL, write, small_samples, IF_SIZED),
 };
 
 #define VALUES(use, of)                                                                            \
     (of)->is_mdt ? STR("mdt") : STR("ost"), symbols_get(&(use)->symbols, (of)->target),            \
         symbols_get(&(use)->symbols, (of)->id)
+
+static bool is_known(const struct lustre_io *io, enum known known)
+{
+    if (!io->is_there)
+        return false;
+    return known == IF_ANY ? io->samples > 0 : known == IF_SIZED ? io->has_sizes : true;
+}
 
 static void write_numbers(const struct lustre_use *use, struct metric_writer *writer)
 {
@@ -146,7 +159,7 @@ static void write_numbers(const struct lustre_use *use, struct metric_writer *wr
             const struct lustre_io *io = (const void *)(of + numbers[k].io);
             const void *number = (const char *)io + numbers[k].number;
 
-            if (io->is_there && (io->has_sizes || !numbers[k].if_sized))
+            if (is_known(io, numbers[k].known))
                 metric_u64(writer, METRIC_VALUES(VALUES(use, &use->id[i])),
                            *(const uint64_t *)number);
         }
@@ -203,16 +216,15 @@ static void collect(const struct usage *usage, struct metric_writer *writer)
     const struct lustre_use *use = usage->lustre;
     bool has_targets = use && use->n_targets;
 
-    if (has_targets) {
-        write_numbers(use, writer);
-        write_operations(use, writer);
-        writer->folded += use->ids_left_out;
-    }
     metric_begin(writer, UP);
     if (usage->lustre_up >= 0)
         metric_u64(writer, NULL, usage->lustre_up > 0);
-    if (has_targets)
-        write_look(use, writer);
+    if (!has_targets)
+        return;
+    write_look(use, writer);
+    write_numbers(use, writer);
+    write_operations(use, writer);
+    writer->folded += use->ids_left_out;
 }
 
 const struct usage_collector usage_collector_lustre = {

@@ -11,9 +11,12 @@
 /* Reads, or writes, since Lustre began to count for this id. */
 struct lustre_io {
     bool is_there;
-    bool has_sizes; /* Lustre tells how many were small */
-    uint64_t samples, bytes, least_bytes, most_bytes, small_samples;
+    bool has_sizes; /* Lustre tells how many of which size (2.16 and later) */
+    uint64_t samples, bytes;
+    uint64_t least_bytes, most_bytes; /* of one of them */
+    uint64_t small_samples;           /* of at most LUSTRE_SMALL_BYTES */
 };
+#define LUSTRE_SMALL_BYTES 32768 /* Lustre's own counts end at powers of two */
 
 struct lustre_operation {
     symbol name; /* "open" */
@@ -37,15 +40,18 @@ struct lustre_use {
     size_t n;
     struct lustre_operation *operation;
     size_t n_operations;
-    size_t n_targets;        /* there are on this server; 0: it is none */
+    size_t n_targets;        /* there are on this server, at least; 0: it is none */
     size_t n_unread;         /* of them that could not be read */
-    uint64_t ids_left_out;   /* past the ceiling, in this look */
+    uint64_t ids_left_out;   /* past the ceilings, in this look */
     uint64_t lines_left_out; /* that could not be read, in this look */
     uint64_t ids_merged;     /* entries of ids that the target had told already, in this look */
     double seconds;          /* that it took */
     uint64_t bytes_read;
     char first_error[200]; /* a sentence about what could not be read, or empty */
 };
+
+/* Text that one sample of an id takes, at most, and without the name of the operation. */
+size_t lustre_sample_bytes(struct str target, struct str id);
 
 struct lustre_use *lustre_use_unref(struct lustre_use *use); /* returns NULL */
 

@@ -17,6 +17,7 @@ enum place {
 
 struct job_stats_parser {
     job_stats_sink sink;
+    job_stats_target_sink target_sink; /* NULL: nobody asks */
     void *ctx;
     uint64_t bad_lines;
     enum place place;
@@ -40,6 +41,11 @@ struct job_stats_parser *job_stats_parser_free(struct job_stats_parser *parser)
 {
     free(parser);
     return NULL;
+}
+
+void job_stats_tell_targets(struct job_stats_parser *parser, job_stats_target_sink sink)
+{
+    parser->target_sink = sink;
 }
 
 void job_stats_reset(struct job_stats_parser *parser)
@@ -146,7 +152,7 @@ static bool take_size(struct str *rest, uint64_t *ret_bytes)
 }
 
 /* "{ 4K: 3, 1M: 7 }": how many of up to 4 KiB, and of up to 1 MiB. */
-static bool take_sizes(struct str *rest, struct job_stats_io *io)
+static bool take_sizes(struct str *rest, struct lustre_io *io)
 {
     if (!take_mark(rest, '{'))
         return false;
@@ -157,7 +163,7 @@ static bool take_sizes(struct str *rest, struct job_stats_io *io)
 
         if (!take_size(rest, &bytes) || !take_mark(rest, ':') || !take_number(rest, &samples))
             return false;
-        if (bytes <= JOB_STATS_SMALL &&
+        if (bytes <= LUSTRE_SMALL_BYTES &&
             __builtin_add_overflow(io->small_samples, samples, &io->small_samples))
             return false;
         if (!take_mark(rest, ',') && !(rest->n && rest->p[0] == '}'))
@@ -179,9 +185,9 @@ static bool pass_value(struct str *rest)
 }
 
 /* "{ samples: 3, unit: bytes, min: 1, max: 8, sum: 10, hist: { 1: 1, 8: 2 } }" */
-static bool read_io(struct str value, struct job_stats_io *ret)
+static bool read_io(struct str value, struct lustre_io *ret)
 {
-    struct job_stats_io io = { .is_there = true };
+    struct lustre_io io = { .is_there = true };
     const struct {
         struct str name;
         uint64_t *to;
@@ -241,19 +247,6 @@ static bool read_operation(struct str name, struct str value, struct job_stats_e
     return true;
 }
 
-/* "1322494602", "1322494602.123456789 secs.nsecs" */
-static bool read_snapshot_time(struct str value, struct job_stats_entry *entry)
-{
-    uint64_t seconds;
-
-    value = str_head(value, str_find(value, ' '));
-    value = str_head(value, str_find(value, '.'));
-    if (!num_get_u64(value, &seconds) || seconds > INT64_MAX)
-        return false;
-    entry->snapshot_seconds = (int64_t)seconds;
-    return true;
-}
-
 /* A line of an entry. */
 static bool read_field(struct str line, struct job_stats_entry *entry)
 {
@@ -266,9 +259,8 @@ static bool read_field(struct str line, struct job_stats_entry *entry)
         return read_io(line, &entry->read);
     if (str_eq(name, STR("write_bytes")))
         return read_io(line, &entry->write);
-    if (str_eq(name, STR("snapshot_time")))
-        return read_snapshot_time(line, entry);
-    if (str_eq(name, STR("start_time")) || str_eq(name, STR("elapsed_time")))
+    if (str_eq(name, STR("snapshot_time")) || str_eq(name, STR("start_time")) ||
+        str_eq(name, STR("elapsed_time")))
         return true;
     return read_operation(name, line, entry);
 }
@@ -337,8 +329,7 @@ static void begin_entry(struct job_stats_parser *parser)
 {
     struct job_stats_entry *entry = &parser->entry;
 
-    entry->snapshot_seconds = 0;
-    entry->read = entry->write = (struct job_stats_io){ 0 };
+    entry->read = entry->write = (struct lustre_io){ 0 };
     entry->n_operations = 0;
     parser->place = IN_ENTRY;
 }
@@ -379,6 +370,8 @@ static bool read_target(struct str line, struct job_stats_parser *parser)
         parser->entry.target = (struct str){ parser->target, name.n };
         parser->entry.is_mdt = kinds[i].is_mdt;
         parser->has_lost_target = false;
+        if (parser->target_sink)
+            parser->target_sink(parser->ctx, parser->entry.target, parser->entry.is_mdt);
         return true;
     }
     return false;

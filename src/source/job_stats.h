@@ -5,27 +5,13 @@
 #ifndef SONDE_SOURCE_JOB_STATS_H
 #define SONDE_SOURCE_JOB_STATS_H
 
-#include "base/str.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "model/lustre_use.h"
 
 enum {
     JOB_STATS_ID = 256,       /* bytes of an id; Lustre's own limit is 32 to 64 */
     JOB_STATS_NAME = 32,      /* of an operation's name */
     JOB_STATS_OPERATIONS = 48 /* of one entry; more are left out and counted */
 };
-
-/* Reads, or writes, of one job id on one target. */
-struct job_stats_io {
-    bool is_there;
-    uint64_t samples, bytes;
-    uint64_t least_bytes, most_bytes; /* of one of them */
-    bool has_sizes;                   /* Lustre tells how many of which size (2.16 and later) */
-    uint64_t small_samples;           /* of them, those of at most JOB_STATS_SMALL bytes */
-};
-#define JOB_STATS_SMALL 32768 /* Lustre's own counts end at powers of two */
 
 struct job_stats_operation {
     char name[JOB_STATS_NAME]; /* "open", "getattr"; also "read" and "write", which Lustre counts in
@@ -38,8 +24,7 @@ struct job_stats_entry {
     bool is_mdt;       /* likewise; of files it is for the caller to know */
     struct str id;     /* unquoted: any bytes; never longer than JOB_STATS_ID, may be empty; spaces
                         * around one that has no quotes are none of it */
-    int64_t snapshot_seconds; /* when it last changed; 0: not told */
-    struct job_stats_io read, write;
+    struct lustre_io read, write;
     struct job_stats_operation operations[JOB_STATS_OPERATIONS]; /* each name once */
     size_t n_operations;
 };
@@ -51,6 +36,12 @@ typedef void (*job_stats_sink)(void *ctx, const struct job_stats_entry *entry);
 
 struct job_stats_parser *job_stats_parser_new(job_stats_sink sink, void *ctx);
 struct job_stats_parser *job_stats_parser_free(struct job_stats_parser *parser); /* returns NULL */
+
+/* Called with each line that names a target, "obdfilter.TARGET.job_stats=", which lasts until it
+ * returns; before its first entry, if it has any. */
+typedef void (*job_stats_target_sink)(void *ctx, struct str target, bool is_mdt);
+
+void job_stats_tell_targets(struct job_stats_parser *parser, job_stats_target_sink sink);
 
 /* Ready for another file; what was begun and not finished is dropped, counts stay. */
 void job_stats_reset(struct job_stats_parser *parser);

@@ -7,6 +7,7 @@
 #include "source/movers.h"
 #include "source/subdirs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -24,9 +25,10 @@ static const int64_t lctl_ns = 30 * NS_PER_SEC;
 static const struct kind {
     const char *directory;
     const char *parameter; /* for lctl */
+    bool is_mdt;
 } kinds[] = {
-    { "obdfilter", "obdfilter.*.job_stats" },
-    { "mdt", "mdt.*.job_stats" },
+    { "obdfilter", "obdfilter.*.job_stats", false },
+    { "mdt", "mdt.*.job_stats", true },
 };
 
 /* Where Lustre has directories of its targets; which of them have a job_stats differs by release.
@@ -56,6 +58,7 @@ struct lustre_targets {
     pid_t stuck;             /* likewise: an lctl that does not end */
 
     bool is_asked, has_ended;
+    int64_t asked_ns; /* when, if it is */
     atomic_bool is_ending;
     bool is_left_behind; /* the thread frees everything when it ends */
     struct lustre_use *latest;
@@ -68,7 +71,10 @@ struct look {
     struct lustre_use *use;
     struct target *targets;
     size_t n_targets, n_room;
+    size_t n_closed;            /* directories of targets that may not be read */
+    char denied[PATH_MAX + 64]; /* the first that may not; or empty */
     struct target *current; /* whose text is being read; NULL: none, or one that is not wanted */
+    bool has_named;         /* lctl has, some target */
     struct job_stats_parser *parser;
 };
 
@@ -85,10 +91,16 @@ __attribute__((format(printf, 2, 3))) static void say(struct look *look, const c
     va_end(args);
 }
 
-static struct target *find_target(const struct look *look, const struct kind *kind, struct str name)
+static void note_denial(struct look *look, const char *path)
+{
+    if (!look->denied[0])
+        snprintf(look->denied, sizeof(look->denied), "%s: %s", path, err_words(EACCES));
+}
+
+static struct target *find_target(const struct look *look, bool is_mdt, struct str name)
 {
     for (size_t i = 0; i < look->n_targets; i++)
-        if (look->targets[i].kind == kind && str_eq(str_of(look->targets[i].name), name))
+        if (look->targets[i].kind->is_mdt == is_mdt && str_eq(str_of(look->targets[i].name), name))
             return &look->targets[i];
     return NULL;
 }
@@ -114,13 +126,14 @@ struct visit {
     struct look *look;
     const struct place *place;
     const struct kind *kind;
-    int fd; /* of the directory of the kind */
+    char path[PATH_MAX]; /* of the directory of the kind */
+    int fd;
 };
 
 static void visit_target(void *ctx, const char *name)
 {
     const struct visit *visit = ctx;
-    struct target *target = find_target(visit->look, visit->kind, str_of(name));
+    struct target *target = find_target(visit->look, visit->kind->is_mdt, str_of(name));
     char path[PATH_MAX];
     struct stat status;
 
@@ -131,11 +144,32 @@ static void visit_target(void *ctx, const char *name)
     snprintf(path, sizeof(path), "%s/job_stats", name);
     if (fstatat(visit->fd, path, &status, 0) == 0)
         target->place = visit->place;
+    else if (errno == EACCES)
+        note_denial(visit->look, visit->path);
 }
 
 static const char *root_of(const struct lustre_targets *targets, const struct place *place)
 {
     return place->is_sys ? targets->sys : targets->proc;
+}
+
+static void search_kind(struct look *look, const struct place *place, const struct kind *kind,
+                        int place_fd)
+{
+    struct visit visit = { .look = look, .place = place, .kind = kind };
+    struct stat status;
+
+    snprintf(visit.path, sizeof(visit.path), "%s/%s/%s", root_of(look->of, place), place->path,
+             kind->directory);
+    visit.fd = openat(place_fd, kind->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (visit.fd < 0 && errno == EACCES) {
+        note_denial(look, visit.path);
+        look->n_closed += fstatat(place_fd, kind->directory, &status, 0) == 0;
+    }
+    if (visit.fd < 0)
+        return;
+    subdirs_each(visit.fd, visit_target, &visit);
+    close(visit.fd);
 }
 
 static void search_place(struct look *look, const struct place *place)
@@ -145,17 +179,12 @@ static void search_place(struct look *look, const struct place *place)
 
     snprintf(path, sizeof(path), "%s/%s", root_of(look->of, place), place->path);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        note_denial(look, path);
     if (fd < 0)
         return;
-    for (size_t i = 0; i < COUNT(kinds); i++) {
-        struct visit visit = { look, place, &kinds[i], -1 };
-
-        visit.fd = openat(fd, kinds[i].directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (visit.fd < 0)
-            continue;
-        subdirs_each(visit.fd, visit_target, &visit);
-        close(visit.fd);
-    }
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        search_kind(look, place, &kinds[i], fd);
     close(fd);
 }
 
@@ -168,24 +197,19 @@ static int by_name(const void *a, const void *b)
     return strcmp(one->name, other->name);
 }
 
-static bool is_mdt(const struct target *target)
-{
-    return target->kind == &kinds[1];
-}
-
 /* --- reading --- */
 
 static void begin_target(struct look *look, struct target *target)
 {
     look->current = target;
-    movers_begin_target(look->of->movers, str_of(target->name), is_mdt(target));
+    movers_begin_target(look->of->movers, str_of(target->name), target->kind->is_mdt);
 }
 
 static void end_target(struct look *look)
 {
     if (!look->current)
         return;
-    movers_end_target(look->of->movers, look->use);
+    movers_end_target(look->of->movers);
     look->current->is_read = true;
     look->current = NULL;
 }
@@ -246,31 +270,39 @@ static void see_entry(void *ctx, const struct job_stats_entry *entry)
     movers_see(look->of->movers, entry);
 }
 
+static void drop_parser(struct look *look)
+{
+    look->use->lines_left_out += job_stats_bad_lines(look->parser);
+    look->parser = job_stats_parser_free(look->parser);
+}
+
 static void read_files(struct look *look)
 {
     look->parser = job_stats_parser_new(see_entry, look);
     for (size_t i = 0; i < look->n_targets && !atomic_load(&look->of->is_ending); i++)
         if (look->targets[i].place)
             read_target(look, &look->targets[i]);
-        else
-            say(look, "the Lustre target %s has no job_stats", look->targets[i].name);
+    drop_parser(look);
 }
 
-/* --- asking lctl --- */
+/* --- asking lctl, for targets that have no file --- */
 
 /* What lctl prints of a target is one piece; of a second one it is not known which is right. */
-static void see_printed_entry(void *ctx, const struct job_stats_entry *entry)
+static void see_printed_target(void *ctx, struct str name, bool is_mdt)
 {
     struct look *look = ctx;
+    struct target *target = find_target(look, is_mdt, name);
 
-    if (!look->current || is_mdt(look->current) != entry->is_mdt ||
-        !str_eq(entry->target, str_of(look->current->name))) {
-        struct target *target = find_target(look, &kinds[entry->is_mdt], entry->target);
+    look->has_named = true;
+    end_target(look);
+    if (target && !target->place && !target->is_read)
+        begin_target(look, target);
+}
 
-        end_target(look);
-        if (target && !target->is_read)
-            begin_target(look, target);
-    }
+static void see_printed_entry(void *ctx, const struct job_stats_entry *entry)
+{
+    const struct look *look = ctx;
+
     if (look->current)
         movers_see(look->of->movers, entry);
 }
@@ -290,11 +322,11 @@ static void list_parameters(const struct look *look, const char **argv)
     size_t n = 0;
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        bool is_there = false;
+        bool is_wanted = false;
 
-        for (size_t k = 0; k < look->n_targets && !is_there; k++)
-            is_there = look->targets[k].kind == &kinds[i];
-        if (is_there)
+        for (size_t k = 0; k < look->n_targets && !is_wanted; k++)
+            is_wanted = look->targets[k].kind == &kinds[i] && !look->targets[k].place;
+        if (is_wanted)
             argv[n++] = kinds[i].parameter;
     }
 }
@@ -318,40 +350,57 @@ static void ask_lctl(struct look *look)
 
     list_parameters(look, argv + 2);
     look->parser = job_stats_parser_new(see_printed_entry, look);
+    job_stats_tell_targets(look->parser, see_printed_target);
     code = spawn_run(&spawn, &result, &err);
     look->use->bytes_read += result.output_bytes;
     if (code < 0)
         say(look, "%s", err.text);
     if (code < 0 && result.status < 0) {
         look->current = NULL; /* it was stopped in the midst of that one */
-        return;
+    } else {
+        job_stats_finish(look->parser);
+        end_target(look);
     }
-    job_stats_finish(look->parser);
-    end_target(look);
-    /* Of an idle target there is nothing to be seen. */
-    for (size_t i = 0; i < look->n_targets && code == 0; i++)
-        look->targets[i].is_read = true;
+    drop_parser(look);
+    if (code < 0)
+        return;
+    /* Of a target whose file is empty, because it is idle, lctl prints not even the name. */
+    if (look->has_named || result.output_bytes == 0)
+        for (size_t i = 0; i < look->n_targets; i++)
+            look->targets[i].is_read |= !look->targets[i].place;
+    else
+        say(look, "what %s prints names no Lustre target", targets->lctl);
 }
 
 /* --- a look --- */
 
+static const struct target *first_without_file(const struct look *look)
+{
+    for (size_t i = 0; i < look->n_targets; i++)
+        if (!look->targets[i].place)
+            return &look->targets[i];
+    return NULL;
+}
+
 static void read_targets(struct look *look)
 {
     struct lustre_targets *targets = look->of;
-    bool has_files = false;
+    const struct target *fileless;
 
     qsort(look->targets, look->n_targets, sizeof(*look->targets), by_name);
-    for (size_t i = 0; i < look->n_targets; i++)
-        has_files |= look->targets[i].place != NULL;
     if (!targets->movers)
-        targets->movers = movers_new(targets->config.max_ids);
-    movers_begin_look(targets->movers);
-    if (has_files || !targets->lctl)
-        read_files(look);
-    else
+        targets->movers = movers_new(targets->config.max_ids, targets->config.max_text_bytes);
+    movers_begin_look(targets->movers, look->use);
+    read_files(look);
+    fileless = first_without_file(look);
+    if (fileless && targets->lctl)
         ask_lctl(look);
-    look->use->lines_left_out = job_stats_bad_lines(look->parser);
-    job_stats_parser_free(look->parser);
+    else if (fileless && look->denied[0])
+        say(look, "the job_stats of the Lustre target %s cannot be looked for: %s", fileless->name,
+            look->denied);
+    else if (fileless)
+        say(look, "the Lustre target %s has no job_stats", fileless->name);
+    movers_end_look(targets->movers);
 }
 
 static struct lustre_use *take_look(struct lustre_targets *targets, int64_t mono_ns)
@@ -367,7 +416,10 @@ static struct lustre_use *take_look(struct lustre_targets *targets, int64_t mono
         search_place(&look, &places[i]);
     if (look.n_targets)
         read_targets(&look);
-    use->n_targets = look.n_targets;
+    if (look.n_closed || !look.n_targets)
+        say(&look, "%s", look.denied);
+    use->n_targets = look.n_targets + look.n_closed;
+    use->n_unread += look.n_closed;
     for (size_t i = 0; i < look.n_targets; i++)
         use->n_unread += !look.targets[i].is_read;
     use->seconds = (double)(clock_mono(&clock_real) - began_ns) / NS_PER_SEC;
@@ -433,7 +485,8 @@ int lustre_targets_start(const struct lustre_targets_config *config, struct lust
     targets->sys = heap_str(str_of(config->sys));
     targets->lctl = config->lctl ? heap_str(str_of(config->lctl)) : NULL;
     targets->config = (struct lustre_targets_config){
-        targets->proc, targets->sys, targets->lctl, config->max_ids, config->clock,
+        targets->proc,   targets->sys,           targets->lctl,
+        config->max_ids, config->max_text_bytes, config->clock,
     };
     code = thread_start(&targets->thread, "lustre", look_when_asked, targets, err);
     if (code < 0) {
@@ -484,6 +537,7 @@ void lustre_targets_ask(struct lustre_targets *targets)
     pthread_mutex_lock(&targets->lock);
     if (!targets->is_asked) {
         targets->is_asked = true;
+        targets->asked_ns = clock_mono(targets->config.clock);
         pthread_cond_broadcast(&targets->changed);
     }
     pthread_mutex_unlock(&targets->lock);
@@ -507,4 +561,17 @@ struct lustre_use *lustre_targets_latest(struct lustre_targets *targets, int64_t
     }
     pthread_mutex_unlock(&targets->lock);
     return use;
+}
+
+int64_t lustre_targets_waits_ns(struct lustre_targets *targets)
+{
+    int64_t waits_ns = 0;
+
+    if (!targets)
+        return 0;
+    pthread_mutex_lock(&targets->lock);
+    if (targets->is_asked)
+        waits_ns = clock_mono(targets->config.clock) - targets->asked_ns;
+    pthread_mutex_unlock(&targets->lock);
+    return waits_ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The Lustre targets of this server, and who moves most on them, read on a thread of its own: a
  * job_stats of millions of lines delays nobody else. From files where there are some
- * (PROC/fs/lustre, SYS/kernel/debug/lustre), else by lctl get_param. */
+ * (PROC/fs/lustre, SYS/kernel/debug/lustre), of the other targets by lctl get_param. */
 #ifndef SONDE_SOURCE_LUSTRE_TARGETS_H
 #define SONDE_SOURCE_LUSTRE_TARGETS_H
 
@@ -13,8 +13,9 @@ struct lustre_targets;
 
 struct lustre_targets_config {
     const char *proc, *sys;    /* "/proc", "/sys" */
-    const char *lctl;          /* to be asked where there is Lustre and no file; NULL: nobody */
-    size_t max_ids;            /* of one target; those that moved most lately */
+    const char *lctl;          /* to be asked of targets that have no file; NULL: nobody */
+    size_t max_ids;            /* of one target; those that moved most lately, */
+    size_t max_text_bytes;     /* and of all targets those whose samples fit (movers_new) */
     const struct clock *clock; /* must outlive lustre_targets_stop; the rest is copied */
 };
 
@@ -34,5 +35,8 @@ void lustre_targets_ask(struct lustre_targets *targets);
 /* The newest look, or NULL: none yet, or none younger than `max_age_ns` and twice the time that it
  * took: where looks take long, the next cannot come sooner. Unref it. */
 struct lustre_use *lustre_targets_latest(struct lustre_targets *targets, int64_t max_age_ns);
+
+/* How long the look that was asked for has been under way; 0: there is none. */
+int64_t lustre_targets_waits_ns(struct lustre_targets *targets);
 
 #endif

@@ -13,18 +13,20 @@ enum { MOVERS_REMEMBERED = 3 << 16 }; /* ids of all targets, in 6 MB; of more, s
 
 struct movers;
 
-struct movers *movers_new(size_t max_ids);         /* kept of one target */
+/* `max_ids` are kept of one target; of all targets no more than have samples of `max_text_bytes`
+ * (lustre_sample_bytes), whatever their ids and operations are called. */
+struct movers *movers_new(size_t max_ids, size_t max_text_bytes);
 struct movers *movers_free(struct movers *movers); /* returns NULL */
 
-/* To be called before the targets of each look. */
-void movers_begin_look(struct movers *movers);
+/* A look at all targets fills `to`, which must last until its end: with those that are kept, by
+ * target and id, and how many were left out or merged. */
+void movers_begin_look(struct movers *movers, struct lustre_use *to);
+void movers_end_look(struct movers *movers);
 
 /* What was seen of a target is forgotten unless movers_end_target comes before the next begins. A
  * target comes once in a look. */
 void movers_begin_target(struct movers *movers, struct str name, bool is_mdt);
 void movers_see(struct movers *movers, const struct job_stats_entry *entry);
-
-/* Adds those that are kept to `to`, in the order of their ids, and counts the others. */
-void movers_end_target(struct movers *movers, struct lustre_use *to);
+void movers_end_target(struct movers *movers);
 
 #endif

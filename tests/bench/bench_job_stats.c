@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A Lustre target's job_stats of 3.5 million lines, as 2.15 prints them, read from a file in pieces
- * of 64 KiB; beside it what nobody can do without, reading the file and finding its lines. */
+/* A Lustre target's job_stats of 3.5 million lines, as 2.12 and 2.15 print them, read from a file
+ * in pieces of 64 KiB, and who moves most picked out of it; beside it what nobody can do without,
+ * reading the file and finding its lines. */
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/num.h"
-#include "source/job_stats.h"
+#include "source/movers.h"
 
 #include "bench.h"
 
@@ -11,16 +13,22 @@
 
 enum {
     LINES = 3500000,
-    LINES_OF_ENTRY = 18,
-    ENTRIES = (LINES - 1) / LINES_OF_ENTRY,
     PIECE_BYTES = 64 << 10,
-    ROUNDS = 7,
+    ROUNDS = 5,
+    MAX_IDS = 500,
+    MAX_TEXT = 32 << 20,
 };
 
 struct file {
+    const char *release;
+    bool has_times; /* of operations; since 2.15 */
+    unsigned lines_of_entry;
+    unsigned n_operations;
     int fd;
     uint64_t bytes;
+    uint32_t n_entries;
     uint64_t lines, written_bytes; /* that its entries tell of */
+    struct movers *movers;
 };
 
 static uint32_t next_random(uint32_t *random)
@@ -29,23 +37,40 @@ static uint32_t next_random(uint32_t *random)
     return *random >> 8;
 }
 
-static void put_times(struct buf *to, const char *name, uint64_t samples, uint64_t most_us)
+static void put_operation(struct buf *to, const struct file *file, const char *name,
+                          uint64_t samples, uint64_t most_us)
 {
-    buf_printf(to,
-               "  %s:%*s { samples: %11llu, unit: usecs, min: %8d, max: %8llu, sum: %16llu, "
-               "sumsq: %18llu }\n",
-               name, 15 - (int)strlen(name), "", (unsigned long long)samples, 12,
-               (unsigned long long)most_us, (unsigned long long)(samples * most_us / 2),
-               (unsigned long long)(samples * most_us * most_us / 3));
+    buf_printf(to, "  %s:%*s { samples: %11llu, unit: %5s", name, 15 - (int)strlen(name), "",
+               (unsigned long long)samples, file->has_times ? "usecs" : "reqs");
+    if (file->has_times)
+        buf_printf(to, ", min: %8d, max: %8llu, sum: %16llu, sumsq: %18llu", 12,
+                   (unsigned long long)most_us, (unsigned long long)(samples * most_us / 2),
+                   (unsigned long long)(samples * most_us * most_us / 3));
+    buf_text(to, " }\n");
 }
 
-static void put_bytes(struct buf *to, const char *name, uint64_t samples, uint64_t bytes)
+static void put_bytes(struct buf *to, const struct file *file, const char *name, uint64_t samples,
+                      uint64_t bytes)
 {
-    buf_printf(to,
-               "  %s:%*s { samples: %11llu, unit: bytes, min: %8d, max: %8d, sum: %16llu, "
-               "sumsq: %18llu }\n",
-               name, 15 - (int)strlen(name), "", (unsigned long long)samples, 4096, 4194304,
-               (unsigned long long)bytes, (unsigned long long)(bytes * 4096));
+    buf_printf(to, "  %s:%*s { samples: %11llu, unit: bytes, min: %8d, max: %8d, sum: %16llu", name,
+               15 - (int)strlen(name), "", (unsigned long long)samples, 4096, 4194304,
+               (unsigned long long)bytes);
+    if (file->has_times)
+        buf_printf(to, ", sumsq: %18llu", (unsigned long long)(bytes * 4096));
+    buf_text(to, " }\n");
+}
+
+static void put_head(struct buf *to, const struct file *file, uint32_t number)
+{
+    if (file->has_times)
+        buf_printf(to,
+                   "- job_id:          \"%u:nemo.exe:node%04u\"\n"
+                   "  snapshot_time:   1322494602.%09u secs.nsecs\n"
+                   "  start_time:      1322494002.987654321 secs.nsecs\n"
+                   "  elapsed_time:    600.135802468 secs.nsecs\n",
+                   10000000 + number, number % 5000, number);
+    else
+        buf_printf(to, "- job_id:          %u\n  snapshot_time:   1322494602\n", 10000000 + number);
 }
 
 static void put_entry(struct buf *to, uint32_t number, struct file *file, uint32_t *random)
@@ -55,18 +80,15 @@ static void put_entry(struct buf *to, uint32_t number, struct file *file, uint32
                                               "set_info", "quotactl" };
     uint64_t reads = next_random(random), writes = next_random(random) >> 8;
 
-    buf_printf(to,
-               "- job_id:          \"%u:nemo.exe:node%04u\"\n"
-               "  snapshot_time:   1322494602.%09u secs.nsecs\n"
-               "  start_time:      1322494002.987654321 secs.nsecs\n"
-               "  elapsed_time:    600.135802468 secs.nsecs\n",
-               10000000 + number, number % 5000, number);
-    put_bytes(to, "read_bytes", reads, reads * 1048576);
-    put_bytes(to, "write_bytes", writes, writes * 65536);
-    put_times(to, "read", reads, 25000);
-    put_times(to, "write", writes, 3000);
+    put_head(to, file, number);
+    put_bytes(to, file, "read_bytes", reads, reads * 1048576);
+    put_bytes(to, file, "write_bytes", writes, writes * 65536);
+    if (file->has_times) {
+        put_operation(to, file, "read", reads, 25000);
+        put_operation(to, file, "write", writes, 3000);
+    }
     for (size_t i = 0; i < COUNT(operations); i++)
-        put_times(to, operations[i], i % 3 ? 0 : next_random(random) >> 12, 900);
+        put_operation(to, file, operations[i], i % 3 ? 0 : next_random(random) >> 12, 900);
     file->written_bytes += writes * 65536;
 }
 
@@ -92,13 +114,14 @@ static void make_file(struct file *file)
     char path[4096];
 
     snprintf(path, sizeof(path), "%s/sonde-bench-XXXXXX", directory ? directory : "/tmp");
-    *file = (struct file){ .lines = 1 + (uint64_t)ENTRIES * LINES_OF_ENTRY };
+    file->n_entries = (LINES - 1) / file->lines_of_entry;
+    file->lines = 1 + (uint64_t)file->n_entries * file->lines_of_entry;
     file->fd = mkostemp(path, O_CLOEXEC);
     if (file->fd < 0 || unlink(path) < 0)
         bench_give_up("cannot make the file %s", path);
     buf_init(&text, 2 * PIECE_BYTES);
     buf_text(&text, "job_stats:\n");
-    for (uint32_t i = 0; i < ENTRIES; i++) {
+    for (uint32_t i = 0; i < file->n_entries; i++) {
         put_entry(&text, i, file, &random);
         if (text.n > PIECE_BYTES)
             flush(&text, file);
@@ -134,6 +157,7 @@ static void count_lines(void *ctx)
 }
 
 struct sums {
+    struct movers *movers;
     uint64_t entries, operations, written_bytes;
 };
 
@@ -144,12 +168,13 @@ static void add(void *ctx, const struct job_stats_entry *entry)
     sums->entries++;
     sums->operations += entry->n_operations;
     sums->written_bytes += entry->write.bytes;
+    if (sums->movers)
+        movers_see(sums->movers, entry);
 }
 
-static void parse(void *ctx)
+static void read_all(const struct file *file, struct movers *movers)
 {
-    const struct file *file = ctx;
-    struct sums sums = { 0 };
+    struct sums sums = { .movers = movers };
     struct job_stats_parser *parser = job_stats_parser_new(add, &sums);
     uint64_t offset = 0;
     struct str piece;
@@ -157,11 +182,34 @@ static void parse(void *ctx)
     while (next_piece(file, &offset, &piece))
         job_stats_feed(parser, piece);
     job_stats_finish(parser);
-    if (job_stats_bad_lines(parser) || sums.entries != ENTRIES ||
-        sums.operations != (uint64_t)ENTRIES * (LINES_OF_ENTRY - 6) ||
+    if (job_stats_bad_lines(parser) || sums.entries != file->n_entries ||
+        sums.operations != (uint64_t)file->n_entries * file->n_operations ||
         sums.written_bytes != file->written_bytes)
         bench_give_up("the file was read wrongly");
     job_stats_parser_free(parser);
+}
+
+static void parse(void *ctx)
+{
+    read_all(ctx, NULL);
+}
+
+/* As a look of the agent does. */
+static void pick(void *ctx)
+{
+    const struct file *file = ctx;
+    struct lustre_use *use = heap_alloc(sizeof(*use));
+
+    atomic_init(&use->refs, 1);
+    symbols_init(&use->symbols, &use->arena);
+    movers_begin_look(file->movers, use);
+    movers_begin_target(file->movers, STR("scratch-OST0000"), false);
+    read_all(file, file->movers);
+    movers_end_target(file->movers);
+    movers_end_look(file->movers);
+    if (use->n != MAX_IDS || use->ids_left_out != file->n_entries - MAX_IDS || use->ids_merged)
+        bench_give_up("the ids were picked wrongly");
+    lustre_use_unref(use);
 }
 
 /* Peak of all that is resident, libraries included. */
@@ -182,32 +230,52 @@ static double peak_megabytes(void)
     return (double)kibibytes * 1024 / 1e6;
 }
 
+static void measure(struct file *file)
+{
+    struct bench_run runs[] = {
+        { .run = count_lines, .ctx = file },
+        { .run = parse, .ctx = file },
+        { .run = pick, .ctx = file },
+    };
+    static const char *const what[] = { NULL, "read", "ranked" };
+    char name[96];
+
+    make_file(file);
+    file->movers = movers_new(MAX_IDS, MAX_TEXT);
+    bench_measure(runs, COUNT(runs), ROUNDS);
+    for (size_t i = 1; i < COUNT(runs); i++) {
+        snprintf(name, sizeof(name), "3.5 million lines of job_stats %s, %s", file->release,
+                 what[i]);
+        bench_row(&(struct bench_row){
+            .name = name,
+            .unit = "MB/s",
+            .measured = (double)file->bytes / 1e6 / runs[i].median_seconds,
+            .reference = (double)file->bytes / 1e6 / runs[0].median_seconds,
+            .goal = BENCH_AT_LEAST,
+            .limit = 150,
+        });
+    }
+    movers_free(file->movers);
+    close(file->fd);
+}
+
 int main(int argc, char **argv)
 {
-    struct file file;
-    struct bench_run runs[] = {
-        { .run = count_lines, .ctx = &file },
-        { .run = parse, .ctx = &file },
+    struct file files[] = {
+        { .release = "2.15", .has_times = true, .lines_of_entry = 18, .n_operations = 12 },
+        { .release = "2.12", .lines_of_entry = 14, .n_operations = 10 },
     };
 
     bench_begin(argc, argv);
-    make_file(&file);
-    bench_measure(runs, COUNT(runs), ROUNDS);
-    bench_row(&(struct bench_row){
-        .name = "job_stats, 3.5 million lines",
-        .unit = "MB/s",
-        .measured = (double)file.bytes / 1e6 / runs[1].median_seconds,
-        .reference = (double)file.bytes / 1e6 / runs[0].median_seconds,
-        .goal = BENCH_AT_LEAST,
-        .limit = 150,
-    });
-    bench_row(&(struct bench_row){
-        .name = "job_stats, peak of memory",
-        .unit = "MB",
-        .measured = peak_megabytes(),
-        .goal = BENCH_AT_MOST,
-        .limit = 16,
-    });
-    close(file.fd);
+    for (size_t i = 0; i < COUNT(files); i++) {
+        measure(&files[i]);
+        bench_row(&(struct bench_row){
+            .name = i ? "peak of memory of that and 2.12" : "peak of memory of job_stats 2.15",
+            .unit = "MB",
+            .measured = peak_megabytes(),
+            .goal = BENCH_AT_MOST,
+            .limit = 16,
+        });
+    }
     return 0;
 }

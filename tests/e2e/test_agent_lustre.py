@@ -42,8 +42,8 @@ class LustreServer(unittest.TestCase):
         new.write_bytes(text if isinstance(text, bytes) else text.encode())
         new.rename(path)
 
-    def agent(self, *flags, **arguments):
-        return self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys", "-t", "100ms",
+    def agent(self, *flags, timer=("-t", "100ms"), **arguments):
+        return self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys", *timer,
                                        "--node.name=oss1", *flags, **arguments))
 
     def values(self, agent, family, **wanted):
@@ -63,6 +63,13 @@ class LustreServer(unittest.TestCase):
 
     def wait_own(self, agent, name, value):
         wait_until(lambda: self.own(agent, name) == value, f"sonde_agent_lustre_{name} is {value}")
+
+    def ticks(self, agent):
+        return float(agent.metrics().samples().get('sonde_agent_samples_total{cause="tick"}', 0))
+
+    def wait_ticks(self, agent, n):
+        began = self.ticks(agent)
+        wait_until(lambda: self.ticks(agent) >= began + n, "ticks")
 
 
 class Files(LustreServer):
@@ -108,9 +115,8 @@ class Files(LustreServer):
         # What was last read is withdrawn when it is old, and everything else goes on.
         self.wait_values(agent, "lustre_job_read_bytes_total", {})
         self.wait_own(agent, "up", 0)
-        ticks = agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
         began = time.monotonic()
-        wait_until(lambda: agent.metrics().value('sonde_agent_samples_total{cause="tick"}') >= ticks + 3, "ticks")
+        self.wait_ticks(agent, 3)
         self.assertEqual(agent.metrics().value("sonde_agent_up"), 1)
         self.assertLess(time.monotonic() - began, 10)
         self.assertIn("Lustre's job_stats cannot be read", agent.log())
@@ -135,11 +141,13 @@ class Files(LustreServer):
     def test_a_hostile_id_is_a_label_value_and_no_more(self):
         ids = ['a b: c "d" {e} #f', "'quoted", "", ".", "x" * 64, "job_id: 7", "- job_id", "a\\nb"]
         self.write(f"{OST}/a-OST0000", *(entry(job, i) for i, job in enumerate(ids)))
-        self.write(f"{OST}/a-OST0001", entry('"a\\x0Ab\\x22} 1"', 7), entry('"\\xFF\\xFE"', 8), entry('"\\xFF"', 9))
+        self.write(f"{OST}/a-OST0001", entry('"a\\x0Ab\\x22} 1"', 7), entry('"\\xFF\\xFE"', 8), entry('"\\xFF"', 9),
+                   entry('"\\xFE"', 100))
         agent = self.agent()
         self.wait_values(agent, "lustre_job_read_bytes_total", {job: i for i, job in enumerate(ids)}, target="a-OST0000")
-        self.wait_values(agent, "lustre_job_read_bytes_total", {'a\nb"} 1': 7, "\ufffd\ufffd": 8, "\ufffd": 9},
+        self.wait_values(agent, "lustre_job_read_bytes_total", {'a\nb"} 1': 7, "\ufffd\ufffd": 8, "\ufffd": 109},
                          target="a-OST0001")
+        self.assertEqual(self.own(agent, "ids_merged"), 1)
 
     def test_nonsense_is_left_out_and_counted(self):
         agent = self.agent()
@@ -184,13 +192,30 @@ class Files(LustreServer):
         self.assertEqual(answer.value('sonde_collector_success{collector="lustre"}'), 1)
         self.assertEqual(answer.value('sonde_collector_samples{collector="lustre"}'), 4000 * 28 + 9)
 
+    def test_with_more_ids_than_an_answer_holds_those_that_move_least_are_left_out(self):
+        operations = {f"operation_{i:02}": i for i in range(20)}
+        for target in range(40):
+            self.write(f"{OST}/scratch-OST{target:04x}",
+                       *(entry('"' + f"{job:04}" + "\\xFF" * 60 + '"', job << 20, **operations) for job in range(500)))
+        agent = self.agent("-t", "5s", "--lustre.max-ids=10000")
+        wait_until(lambda: self.own(agent, "ids"), "ids", 60)
+        answer = agent.get(headers={"Accept-Encoding": "gzip"})
+        self.assertEqual(answer.value('sonde_collector_success{collector="lustre"}'), 1)
+        shown, left_out = self.own(agent, "ids"), self.own(agent, "ids_left_out")
+        self.assertEqual(shown + left_out, 40 * 500)
+        self.assertGreater(shown, 1000)
+        self.assertEqual(self.own(agent, "up"), 1)
+        # on each target the same: those that have moved most
+        jobs = {job[:4] for job in self.values(agent, "lustre_job_read_bytes_total")}
+        self.assertEqual(jobs, {f"{499 - i:04}" for i in range(len(jobs))})
+        self.assertLess(len(jobs), shown / 40 + 2)
+
     def test_the_collector_can_be_switched_off_and_on(self):
         self.write(f"{OST}/a-OST0000", entry("1", 1))
         settings = self.root / "agent.yml"
         settings.write_text("collector:\n  lustre: false\n")
         agent = self.agent(f"--config.file={settings}")
-        ticks = agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
-        wait_until(lambda: agent.metrics().value('sonde_agent_samples_total{cause="tick"}') > ticks + 4, "ticks")
+        self.wait_ticks(agent, 5)
         self.assertEqual(self.values(agent, "lustre_job_read_bytes_total"), {})
         settings.write_text("collector:\n  lustre: true\n")
         agent.process.send_signal(signal.SIGHUP)
@@ -198,6 +223,51 @@ class Files(LustreServer):
         settings.write_text("collector:\n  lustre: true\nlustre:\n  max-ids: 7\n")
         agent.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "lustre.max-ids has changed: restart sonde for that" in agent.log(), "a refusal")
+
+
+class Silence(LustreServer):
+    """What is not there is not said to be there, nor what may not be seen to be absent."""
+
+    def test_a_pause_of_the_agent_is_no_look_that_does_not_end(self):
+        settings = self.root / "agent.yml"
+        settings.write_text("timer: 8s\n")
+        slow = self.agent(f"--config.file={settings}", timer=())
+        agent = self.agent()
+        self.wait_ticks(agent, 3)
+        agent.process.send_signal(signal.SIGSTOP)
+        time.sleep(5.5)  # longer than a look may be old
+        agent.process.send_signal(signal.SIGCONT)
+        self.wait_ticks(agent, 3)
+        self.assertNotIn("job_stats", agent.log())
+        settings.write_text("timer: 100ms\n")
+        slow.process.send_signal(signal.SIGHUP)
+        self.wait_ticks(slow, 3)
+        self.assertNotIn("job_stats", slow.log())
+
+    def test_a_target_that_is_gone_is_not_read_again(self):
+        (self.root / OST / "a-OST0000/job_stats").mkdir(parents=True)
+        agent = self.agent()
+        self.wait_own(agent, "up", 0)
+        (self.root / OST / "a-OST0000/job_stats").rmdir()
+        (self.root / OST / "a-OST0000").rmdir()
+        self.wait_own(agent, "up", None)
+        self.write(f"{OST}/a-OST0001", entry("1", 1))
+        self.wait_own(agent, "up", 1)
+        self.assertNotIn("read again", agent.log())
+
+    @unittest.skipIf(os.getuid(), "needs root")
+    def test_what_may_not_be_looked_for_is_said_once(self):
+        self.write(f"{DEBUG}/a-OST0000", entry("1", 1))
+        self.root.chmod(0o755)
+        (self.root / "sys/kernel/debug").chmod(0o700)
+        agent = self.agent(starter=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+                                    "--bounding-set=-all"))
+        wait_until(lambda: "whether there is Lustre here cannot be seen" in agent.log(), "a line in the log")
+        self.assertIn("nor Lustre's job_stats where only root may read them", agent.log())
+        self.assertEqual(self.own(agent, "up"), None)
+        (self.root / "sys/fs/lustre/obdfilter/a-OST0000").mkdir(parents=True)
+        self.wait_own(agent, "up", 0)
+        self.assertEqual(agent.log().count("whether there is Lustre here"), 1)
 
 
 class Lctl(LustreServer):
@@ -231,6 +301,8 @@ class Lctl(LustreServer):
         self.script(self.answer("obdfilter.a-OST0000.job_stats=\njob_stats:\n", entry("1", 9)))
         self.wait_values(agent, "lustre_job_read_bytes_total", {"1": 9})
         self.wait_own(agent, "up", 1)
+        self.script("echo hello; echo world")
+        self.wait_own(agent, "up", 0)
 
     def test_an_lctl_that_hangs_holds_up_nobody_and_is_gone_with_the_agent(self):
         self.script(f"echo $$ >{self.root}/pid; exec sleep 1000")

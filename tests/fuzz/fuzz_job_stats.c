@@ -16,7 +16,7 @@ struct reading {
     uint64_t bad_lines;
 };
 
-static void check_io(const struct job_stats_io *io)
+static void check_io(const struct lustre_io *io)
 {
     FUZZ_CHECK(io->is_there || (!io->has_sizes && !io->samples && !io->bytes));
     FUZZ_CHECK(io->has_sizes || !io->small_samples);
@@ -25,7 +25,6 @@ static void check_io(const struct job_stats_io *io)
 static void check_entry(const struct job_stats_entry *entry)
 {
     FUZZ_CHECK(entry->id.n <= JOB_STATS_ID && entry->n_operations <= JOB_STATS_OPERATIONS);
-    FUZZ_CHECK(entry->snapshot_seconds >= 0);
     check_io(&entry->read);
     check_io(&entry->write);
     for (size_t i = 0; i < entry->n_operations; i++) {
@@ -45,7 +44,7 @@ static void put_id(struct buf *to, struct str id)
     buf_text(to, "\"\n");
 }
 
-static void put_io(struct buf *to, const char *name, const struct job_stats_io *io)
+static void put_io(struct buf *to, const char *name, const struct lustre_io *io)
 {
     if (!io->is_there)
         return;
@@ -70,8 +69,6 @@ static void add_entry(void *ctx, const struct job_stats_entry *entry)
         buf_text(to, ".job_stats=\njob_stats:\n");
     }
     put_id(to, entry->id);
-    buf_printf(to, "  snapshot_time:   %lld.000000000 secs.nsecs\n",
-               (long long)entry->snapshot_seconds);
     put_io(to, "read_bytes", &entry->read);
     put_io(to, "write_bytes", &entry->write);
     for (size_t i = 0; i < entry->n_operations; i++)

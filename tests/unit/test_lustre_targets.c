@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 #define OST(name) "proc/fs/lustre/obdfilter/" name "/job_stats"
@@ -97,7 +98,7 @@ static int set_up(void **state)
     snprintf(fixture->sys, sizeof(fixture->sys), "%s/sys", root);
     snprintf(fixture->lctl, sizeof(fixture->lctl), "%s/lctl", root);
     fixture->config = (struct lustre_targets_config){
-        fixture->proc, fixture->sys, fixture->lctl, 10, &fixture->clock.clock,
+        fixture->proc, fixture->sys, fixture->lctl, 10, 1 << 20, &fixture->clock.clock,
     };
     *state = fixture;
     return 0;
@@ -232,11 +233,13 @@ static void targets_come_and_go_and_count_anew(void **state)
 
 static void what_cannot_be_read_is_counted_and_the_rest_is_there(void **state)
 {
+    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     put(OST("a-OST0001") "/", NULL);
     put("sys/fs/lustre/obdfilter/a-OST0002/", NULL);
+    fixture->config.lctl = NULL;
     use = look(*state);
     assert_int_equal(use->n_targets, 3);
     assert_int_equal(use->n_unread, 2);
@@ -397,32 +400,156 @@ static void without_files_lctl_is_asked_for_what_there_is(void **state)
     assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
 }
 
+#define PRINTED(name, entries) "obdfilter." name ".job_stats=\njob_stats:\n" entries
+
+/* An lctl that prints these, one after another. */
+static void put_printing_lctl(const char *const *texts, size_t n)
+{
+    char script[2048];
+    size_t used = (size_t)snprintf(script, sizeof(script), "cat <<'.'\n");
+
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(script + used, sizeof(script) - used, "%s", texts[i]);
+    snprintf(script + used, sizeof(script) - used, ".");
+    put_lctl(script);
+}
+
 static void what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out(void **state)
 {
+    static const char *const printed[] = {
+        READ("0", "1"),
+        PRINTED("a-OST0000", READ("1", "100")),
+        PRINTED("a-OST0000", READ("1", "100")),
+        PRINTED("a-OST0009", READ("9", "9")),
+        PRINTED("a-OST0001", READ("2", "2")),
+        PRINTED("a-OST0000", READ("3", "3")),
+    };
     const struct lustre_use *use;
 
     put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
     put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
-    put_lctl("cat <<'.'\n" READ("0", "1") "obdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
-        "1",
-        "100") "obdfilter.a-OST0009.job_stats=\njob_stats:\n" READ("9",
-                                                                   "9") "obdfilter.a-OST0001."
-                                                                        "job_stats=\njob_stats:"
-                                                                        "\n" READ(
-                                                                            "2", "2") "obdfilt"
-                                                                                      "er.a-"
-                                                                                      "OST0000"
-                                                                                      ".job_"
-                                                                                      "stats="
-                                                                                      "\njob_"
-                                                                                      "stats:"
-                                                                                      "\n" READ(
-                                                                                          "3",
-                                                                                          "3") ".");
+    put_printing_lctl(printed, COUNT(printed));
     use = look(*state);
     assert_int_equal(use->n, 2);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_int_equal(value_of(use, "a-OST0001", "2"), 2);
+    assert_int_equal(use->ids_merged, 0);
+}
+
+static void an_lctl_that_names_no_target_has_not_told_of_any(void **state)
+{
+    const struct lustre_use *use;
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    put_lctl("echo hello; echo world");
+    use = look(*state);
+    assert_int_equal(use->n_unread, 1);
+    assert_contains(use->first_error, "names no Lustre target");
+    put_lctl(":"); /* what it does when all files are empty */
+    use = look(*state);
+    assert_int_equal(use->n_unread, 0);
+    assert_string_equal(use->first_error, "");
+}
+
+static void lctl_is_asked_for_those_without_a_file_beside_those_with_one(void **state)
+{
+    static const char *const osts[] = {
+        PRINTED("a-OST0000", READ("1", "7")),
+        PRINTED("a-OST0001", READ("1", "8")),
+    };
+    struct fixture *fixture = *state;
+    const struct lustre_use *use;
+
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    put_lctl("cat <<'.'\nmdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
+    use = look(fixture);
+    assert_str(asked(), "get_param mdt.*.job_stats\n");
+    assert_int_equal(use->n_unread, 0);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
+    assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
+    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    put_printing_lctl(osts, COUNT(osts));
+    use = look(fixture);
+    assert_int_equal(value_of(use, "a-OST0000", "1"), 100); /* its file has told */
+    assert_int_equal(value_of(use, "a-OST0001", "1"), 8);
+    assert_int_equal(use->n_unread, 0);
+}
+
+/* As nobody, who may read nothing that only root may; the thread that looks is made as this one. */
+static const struct lustre_use *look_as_nobody(struct fixture *fixture)
+{
+    const struct lustre_use *use;
+
+    fixture->targets = lustre_targets_stop(fixture->targets);
+    setfsuid(65534);
+    start(fixture);
+    setfsuid(0);
+    use = look(fixture);
+    return use;
+}
+
+static void set_mode(const char *path, mode_t mode)
+{
+    char full[512];
+
+    snprintf(full, sizeof(full), "%s/%s", root, path);
+    assert_int_equal(chmod(full, mode), 0);
+}
+
+static void what_may_not_be_read_is_not_taken_for_absent(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct lustre_use *use;
+
+    fixture->config.lctl = NULL;
+    set_mode("", 0755);
+    put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "1"));
+    set_mode("sys/kernel/debug", 0);
+    use = look_as_nobody(fixture);
+    assert_int_equal(use->n_targets, 0); /* nobody can tell */
+    assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
+
+    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    use = look_as_nobody(fixture);
+    assert_int_equal(use->n_unread, 1);
+    assert_contains(use->first_error, "a-OST0000 cannot be looked for: ");
+    assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
+
+    /* What is not needed may be closed. */
+    put(OST("a-OST0000"), "job_stats:\n" READ("1", "1"));
+    use = look_as_nobody(fixture);
+    assert_int_equal(use->n_unread, 0);
+    assert_string_equal(use->first_error, "");
+
+    set_mode("sys/fs/lustre/obdfilter", 0);
+    remove_all("proc");
+    use = look_as_nobody(fixture);
+    assert_int_equal(use->n_targets, 1); /* at least */
+    assert_int_equal(use->n_unread, 1);
+    assert_contains(use->first_error, "Permission denied");
+    set_mode("sys/kernel/debug", 0755);
+    set_mode("sys/fs/lustre/obdfilter", 0755);
+}
+
+static void a_look_waits_from_when_it_was_asked_for_until_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+    int pipe;
+
+    make_pipe(OST("a-OST0000"));
+    start(fixture);
+    manual_clock_advance(&fixture->clock, tick_ns);
+    assert_int_equal(lustre_targets_waits_ns(fixture->targets), 0);
+    lustre_targets_ask(fixture->targets);
+    pipe = open_pipe(OST("a-OST0000"));
+    manual_clock_advance(&fixture->clock, tick_ns);
+    lustre_targets_ask(fixture->targets);
+    manual_clock_advance(&fixture->clock, tick_ns);
+    assert_int_equal(lustre_targets_waits_ns(fixture->targets), 2 * tick_ns);
+    close(pipe);
+    wait_until_true(lustre_targets_waits_ns(fixture->targets) == 0);
+    assert_int_equal(lustre_targets_waits_ns(NULL), 0);
 }
 
 static void of_an_lctl_that_failed_what_it_printed_counts(void **state)
@@ -503,6 +630,10 @@ int main(void)
         TEST(without_an_asker_nobody_looks),
         TEST(without_files_lctl_is_asked_for_what_there_is),
         TEST(what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out),
+        TEST(an_lctl_that_names_no_target_has_not_told_of_any),
+        TEST(lctl_is_asked_for_those_without_a_file_beside_those_with_one),
+        TEST(what_may_not_be_read_is_not_taken_for_absent),
+        TEST(a_look_waits_from_when_it_was_asked_for_until_its_end),
         TEST(of_an_lctl_that_failed_what_it_printed_counts),
         TEST(of_an_lctl_that_was_killed_whole_targets_count),
         TEST(an_lctl_that_hangs_does_not_outlive_the_thread),

@@ -4,6 +4,10 @@
 #include "base/arena.h"
 #include "source/movers.h"
 
+#include <limits.h>
+
+enum { ANY_TEXT = 64 << 20 };
+
 static struct movers *movers;
 static struct lustre_use *use; /* what the last look brought */
 
@@ -37,7 +41,7 @@ static void begin(void)
     use = heap_alloc(sizeof(*use));
     atomic_init(&use->refs, 1);
     symbols_init(&use->symbols, &use->arena);
-    movers_begin_look(movers);
+    movers_begin_look(movers, use);
     movers_begin_target(movers, STR("OST0"), false);
 }
 
@@ -51,7 +55,8 @@ static const struct lustre_id_use *find(const char *id)
 
 static void end(void)
 {
-    movers_end_target(movers, use);
+    movers_end_target(movers);
+    movers_end_look(movers);
 }
 
 /* The ids that were kept, as "a b c". */
@@ -70,7 +75,7 @@ static const char *kept(void)
 static int set_up(void **state)
 {
     (void)state;
-    movers = movers_new(2);
+    movers = movers_new(2, ANY_TEXT);
     return 0;
 }
 
@@ -236,7 +241,7 @@ static void an_id_that_is_told_twice_is_added_up(void **state)
 
     (void)state;
     second.operations[second.n_operations++] = (struct job_stats_operation){ "close", 4 };
-    second.write = (struct job_stats_io){ .is_there = true, .samples = 1, .bytes = 9 };
+    second.write = (struct lustre_io){ .is_there = true, .samples = 1, .bytes = 9 };
     begin();
     see("a", 30, 1);
     see("b", 0, 0);
@@ -313,7 +318,7 @@ static void targets_are_ranked_apart(void **state)
     see("a", 0, 9);
     see("b", 0, 8);
     see("c", 0, 7);
-    end();
+    movers_end_target(movers);
     movers_begin_target(movers, STR("OST0"), true); /* nobody else's for having the same name */
     see("c", 0, 1);
     see("OST0", 0, 0);
@@ -364,7 +369,7 @@ static void among_175000_ids_the_ten_that_move_are_found(void **state)
 
     (void)state;
     movers_free(movers);
-    movers = movers_new(MOVING);
+    movers = movers_new(MOVING, ANY_TEXT);
     for (unsigned look = 0; look < 4; look++) {
         begin();
         for (unsigned i = 0; i < IDS; i++)
@@ -404,12 +409,174 @@ static void ids_that_are_gone_make_room_for_others(void **state)
     for (unsigned look = 0; look < 40; look++) {
         begin();
         for (unsigned i = 0; i < 20000; i++)
-            see_number(look * 20000 + i, i == 3 ? 1000000 : 1);
+            see_number(look * 20000 + i, i == 3 ? 1000000 : 100);
+        see("idle", UINT64_C(1) << 40, 0); /* and of who stays it is known that it does nothing */
         end();
-        assert_int_equal(use->ids_left_out, 19998);
+        assert_int_equal(use->ids_left_out, 19999);
         assert_int_equal(use->ids_merged, 0);
+        assert_true((find("idle") != NULL) == (look == 0));
     }
     assert_non_null(find("780003"));
+}
+
+static size_t count_kept(char initial)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < use->n; i++)
+        n += symbols_get(&use->symbols, use->id[i].id).p[0] == initial;
+    return n;
+}
+
+static void see_named(char initial, unsigned n, uint64_t opens)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char id[16];
+
+        snprintf(id, sizeof(id), "%c%u", initial, i);
+        see(id, 0, opens);
+    }
+}
+
+static void of_those_that_move_behind_a_crowd_all_are_shown_in_time(void **state)
+{
+    enum { MOVING = 400, ROOM = 500 };
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(ROOM, ANY_TEXT);
+    for (unsigned look = 0; look < 20 && !(use && count_kept('m') == MOVING); look++) {
+        begin();
+        see_named('i', MOVERS_REMEMBERED + 50000, 5);
+        see_named('m', MOVING, 1000 + look * 100000);
+        end();
+    }
+    assert_int_equal(count_kept('m'), MOVING);
+}
+
+static void assert_none_is_shown_in_part(char initial, uint64_t whole)
+{
+    for (size_t i = 0; i < use->n; i++) {
+        const struct lustre_id_use *id = &use->id[i];
+
+        if (symbols_get(&use->symbols, id->id).p[0] == initial)
+            assert_int_equal(use->operation[id->first_operation].samples, whole);
+    }
+}
+
+static void what_is_told_twice_around_a_crowd_is_whole(void **state)
+{
+    enum { TWICE = 400, ROOM = 500 };
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(ROOM, ANY_TEXT);
+    for (unsigned look = 1; look <= 3; look++) {
+        begin();
+        see_named('t', TWICE, look * 1000000);
+        see_named('i', MOVERS_REMEMBERED + 100000, 5);
+        see_named('t', TWICE, look * 1000000);
+        end();
+        assert_int_equal(count_kept('t'), TWICE);
+        assert_none_is_shown_in_part('t', look * 2000000);
+        assert_int_equal(use->ids_merged, TWICE);
+    }
+}
+
+static void what_is_told_twice_on_a_target_behind_a_crowd_is_whole(void **state)
+{
+    enum { TWICE = 600, ROOM = 500 };
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(ROOM, ANY_TEXT);
+    for (unsigned look = 0; look < 10; look++) {
+        begin();
+        see_named('i', MOVERS_REMEMBERED + 50000, 5);
+        movers_end_target(movers);
+        movers_begin_target(movers, STR("OST1"), false);
+        see_named('t', TWICE, 7);
+        see_named('t', TWICE, 7);
+        end();
+        assert_int_equal(count_kept('t'), ROOM);
+        assert_none_is_shown_in_part('t', 14);
+    }
+}
+
+static void ids_that_are_shown_alike_are_one(void **state)
+{
+    (void)state;
+    begin();
+    see("\xff", 1, 0);
+    see("\xfe", 2, 0);
+    see("\xef\xbf\xbd", 4, 0);
+    see("\xc3\xa4", 8, 0);
+    end();
+    assert_int_equal(use->n, 2);
+    assert_int_equal(find("\xef\xbf\xbd")->read.bytes, 7);
+    assert_int_equal(find("\xc3\xa4")->read.bytes, 8);
+    assert_int_equal(use->ids_merged, 2);
+}
+
+static size_t text_bytes(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < use->n; i++)
+        n += (4 + use->id[i].n_operations) *
+             lustre_sample_bytes(symbols_get(&use->symbols, use->id[i].target),
+                                 symbols_get(&use->symbols, use->id[i].id));
+    return n;
+}
+
+static void of_all_targets_those_that_move_least_are_left_out_for_want_of_room(void **state)
+{
+    enum { TEXT = 100000, TARGETS = 20, IDS = 10 };
+    unsigned least_kept = UINT_MAX;
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(IDS, TEXT);
+    begin();
+    for (unsigned i = 0; i < TARGETS; i++) {
+        char target[16];
+
+        snprintf(target, sizeof(target), "OST%u", i);
+        movers_begin_target(movers, str_of(target), false);
+        for (unsigned k = 0; k < IDS; k++)
+            see_number(1000 + k * TARGETS + i, 1000 + k * TARGETS + i);
+        movers_end_target(movers);
+    }
+    movers_end_look(movers);
+    assert_true(text_bytes() <= TEXT && text_bytes() > TEXT / 2);
+    assert_int_equal(use->ids_left_out, TARGETS * IDS - use->n);
+    for (size_t i = 0; i < use->n; i++)
+        if (use->operation[use->id[i].first_operation].samples < least_kept)
+            least_kept = (unsigned)use->operation[use->id[i].first_operation].samples;
+    assert_int_equal(least_kept, 1000 + TARGETS * IDS - use->n);
+}
+
+static void long_ids_of_one_target_leave_room_for_fewer(void **state)
+{
+    enum { TEXT = 100000, IDS = 200 };
+
+    (void)state;
+    movers_free(movers);
+    movers = movers_new(IDS, TEXT);
+    for (unsigned look = 0; look < 3; look++) {
+        begin();
+        for (unsigned i = 0; i < IDS; i++) {
+            char id[JOB_STATS_ID + 1];
+
+            snprintf(id, sizeof(id), "%0256u", i);
+            memset(id, '\xff', JOB_STATS_ID - 8);
+            see(id, 0, look + i);
+        }
+        end();
+        assert_true(use->n > 10 && use->n < IDS);
+        assert_true(text_bytes() <= TEXT);
+        assert_int_equal(use->ids_left_out, IDS - use->n);
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -435,6 +602,12 @@ int main(void)
         TEST(among_175000_ids_the_ten_that_move_are_found),
         TEST(more_ids_than_can_be_remembered_still_give_who_moves_most_in_time),
         TEST(ids_that_are_gone_make_room_for_others),
+        TEST(of_those_that_move_behind_a_crowd_all_are_shown_in_time),
+        TEST(what_is_told_twice_around_a_crowd_is_whole),
+        TEST(what_is_told_twice_on_a_target_behind_a_crowd_is_whole),
+        TEST(ids_that_are_shown_alike_are_one),
+        TEST(of_all_targets_those_that_move_least_are_left_out_for_want_of_room),
+        TEST(long_ids_of_one_target_leave_room_for_fewer),
     };
 
     return RUN_TESTS(tests);

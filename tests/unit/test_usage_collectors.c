@@ -864,6 +864,15 @@ static void the_families_of_hpes_lustre_exporter_have_its_names_and_labels(void 
 
     (void)state;
     check("lustre", host, NULL,
+          "sonde_agent_lustre_up 0\n"
+          "sonde_agent_lustre_targets 3\n"
+          "sonde_agent_lustre_unread_targets 1\n"
+          "sonde_agent_lustre_ids 2\n"
+          "sonde_agent_lustre_ids_left_out 4\n"
+          "sonde_agent_lustre_ids_merged 5\n"
+          "sonde_agent_lustre_lines_left_out 6\n"
+          "sonde_agent_lustre_read_bytes 8192\n"
+          "sonde_agent_lustre_look_duration_seconds 0.5\n"
           "lustre_job_read_samples_total" OST "10\n"
           "lustre_job_read_minimum_size_bytes" OST "4096\n"
           "lustre_job_read_maximum_size_bytes" OST "16384\n"
@@ -877,16 +886,7 @@ static void the_families_of_hpes_lustre_exporter_have_its_names_and_labels(void 
           "lustre_job_stats_total{component=\"ost\",target=\"scratch-OST0001\",jobid=\"4711\","
           "operation=\"punch\"} 0\n"
           "lustre_job_stats_total{component=\"mdt\",target=\"scratch-MDT0000\",jobid=\"rm.0\","
-          "operation=\"unlink\"} 7\n"
-          "sonde_agent_lustre_up 0\n"
-          "sonde_agent_lustre_targets 3\n"
-          "sonde_agent_lustre_unread_targets 1\n"
-          "sonde_agent_lustre_ids 2\n"
-          "sonde_agent_lustre_ids_left_out 4\n"
-          "sonde_agent_lustre_ids_merged 5\n"
-          "sonde_agent_lustre_lines_left_out 6\n"
-          "sonde_agent_lustre_read_bytes 8192\n"
-          "sonde_agent_lustre_look_duration_seconds 0.5\n");
+          "operation=\"unlink\"} 7\n");
     free_host(host);
 #undef OST
 }
@@ -899,6 +899,49 @@ static void how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_s
     host->lustre_ids[0].read.has_sizes = host->lustre_ids[0].write.has_sizes = false;
     check("lustre", host, "lustre_job_read_small_samples_total", "");
     check("lustre", host, "lustre_job_write_small_samples_total", "");
+    free_host(host);
+}
+
+static void what_was_never_read_has_no_size(void **state)
+{
+    struct host *host = busy_host();
+
+    (void)state;
+    host->lustre_ids[0].read = (struct lustre_io){ .is_there = true };
+    check("lustre", host, "lustre_job_read_minimum_size_bytes", "");
+    check("lustre", host, "lustre_job_read_maximum_size_bytes", "");
+    check("lustre", host, "lustre_job_read_samples_total",
+          "lustre_job_read_samples_total{component=\"ost\",target=\"scratch-OST0001\","
+          "jobid=\"4711\"} 0\n");
+    free_host(host);
+}
+
+/* By that source/movers leaves out so many ids that the rest has room. */
+static void no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned(void **state)
+{
+    static const struct str hostile = STR_INIT("a\"b\\c\nd\xff\xc3\xa4");
+    const uint64_t most = UINT64_MAX;
+    struct host *host = busy_host();
+    struct lustre_id_use *id = &host->lustre_ids[0];
+    struct rendered rendered;
+    size_t n = 0;
+
+    (void)state;
+    host->lustre.n = 1;
+    id->target = id->id = symbols_put(&host->lustre.symbols, hostile);
+    id->read = id->write = (struct lustre_io){ true, true, most, most, most, most, most };
+    host->lustre_operations[1].samples = most; /* "punch" */
+    rendered = render("lustre", &host->usage, METRIC_TEXT);
+    for (struct str rest = buf_str(&rendered.text); rest.n;) {
+        struct str line = str_cut(&rest, '\n');
+
+        if (!str_starts(line, STR("lustre_job_")))
+            continue;
+        assert_true(line.n < lustre_sample_bytes(hostile, hostile) + strlen("punch"));
+        n++;
+    }
+    assert_int_equal(n, 11);
+    buf_free(&rendered.text);
     free_host(host);
 }
 
@@ -1043,6 +1086,8 @@ int main(void)
         cmocka_unit_test(the_families_of_a_profile_are_the_metrics_that_there_are),
         cmocka_unit_test(the_families_of_hpes_lustre_exporter_have_its_names_and_labels),
         cmocka_unit_test(how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size),
+        cmocka_unit_test(what_was_never_read_has_no_size),
+        cmocka_unit_test(no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned),
         cmocka_unit_test(a_lustre_id_of_any_bytes_is_a_label_value_and_no_more),
         cmocka_unit_test(ids_that_lustre_tells_beyond_the_ceiling_are_folded),
         cmocka_unit_test(a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not),
