@@ -30,7 +30,7 @@ FLEETING = re.compile("slurm_(job|node|diag|limit)_scrape_duration|slurm_schedul
 def setUpModule():
     """All at once: most of it is waiting."""
     pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite)) for suite in SUITES)
+    CLUSTERS.update((suite, pool.submit(Slurm, suite, "eachdoor")) for suite in SUITES)
 
 
 def unknown_to(door, release):

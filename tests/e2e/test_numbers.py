@@ -27,7 +27,7 @@ CLUSTERS = {}  # suite → its Slurm, as soon as it is up
 def setUpModule():
     """All at once: most of it is waiting."""
     pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite)) for suite in SUITES)
+    CLUSTERS.update((suite, pool.submit(Slurm, suite, "numbers")) for suite in SUITES)
 
 
 class Moment:
