@@ -394,16 +394,22 @@ class Pushes(SiteTest):
         gateway = self.enterContext(Pushgateway())
         agent = self.enterContext(Agent(*self.FLAGS, f"--push.url={gateway.url}"))
         wait_until(lambda: self.quick(agent).value("sonde_agent_push_up") == 1, "it pushes")
+
+        def told():
+            """Of this host's group: True for a line that it fails, False for one that it works again."""
+            return [line.startswith("cannot") for line in
+                    re.findall(f"(cannot push|the Pushgateway takes).*instance={HOST}", agent.log())]
         for leave, come in ((gateway.stop, gateway.start), (gateway.pause, gateway.resume)):
             failures = agent.metrics().value("sonde_agent_push_failures_total")
             leave()
-            wait_until(lambda: self.quick(agent).value("sonde_agent_push_failures_total") >= failures + 2, "it fails twice")
+            wait_until(lambda: self.quick(agent).value("sonde_agent_push_failures_total") >= failures + 2 and
+                       told() and told()[-1], "it fails twice, which is told")
             self.assertEqual(agent.metrics().value("sonde_agent_push_up"), 0)
             come()
-            wait_until(lambda: self.quick(agent).value("sonde_agent_push_up") == 1, "it pushes again")
-        # For each node, one line for each outage and one for its end.
-        wait_until(lambda: agent.log().count(f"instance={HOST}") == 4, "both are told")
-        self.assertEqual(len(re.findall(f"cannot push to the Pushgateway.*instance={HOST}", agent.log())), 2)
+            wait_until(lambda: self.quick(agent).value("sonde_agent_push_up") == 1 and not told()[-1], "it works, which is told")
+        # A line for each outage and one for its end; a busy machine may make an outage of its own.
+        self.assertGreaterEqual(len(told()), 4)
+        self.assertEqual(told(), [True, False] * (len(told()) // 2))
 
     def test_a_full_gateway_is_told_once(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Full)
