@@ -12,7 +12,7 @@ const struct collector *const collectors[] = {
 };
 #undef ROW
 
-_Static_assert(COUNT(collectors) <= COLLECTORS_MAX + 1, "a collector_set has 32 bits");
+_Static_assert(COUNT(collectors) <= COLLECTORS_MAX + 1, "a collector_set has 64 bits");
 
 int collector_find(struct str name)
 {

@@ -21,10 +21,10 @@ struct collector {
 /* Every collector, in the order in which they are exposed. Ended by NULL. */
 extern const struct collector *const collectors[];
 
-enum { COLLECTORS_MAX = 32 };
+enum { COLLECTORS_MAX = 64 };
 
 /* A set of collectors: bit i is collectors[i]. */
-typedef uint32_t collector_set;
+typedef uint64_t collector_set;
 
 /* The index of the one with that name, or -1. */
 int collector_find(struct str name);

@@ -18,7 +18,7 @@ static void refuse(struct http_exchange *x, struct str name)
     http_reply(x, 400, "text/plain; charset=utf-8", str_of(sentence));
 }
 
-bool scrape_read(struct http_exchange *x, int (*find)(struct str name), uint32_t on,
+bool scrape_read(struct http_exchange *x, int (*find)(struct str name), uint64_t on,
                  struct scrape *ret)
 {
     struct str name;
@@ -30,11 +30,11 @@ bool scrape_read(struct http_exchange *x, int (*find)(struct str name), uint32_t
     for (size_t i = 0; (name = http_query(x, "collect[]", i)).p; i++) {
         int found = find(name);
 
-        if (found < 0 || !(on & UINT32_C(1) << found)) {
+        if (found < 0 || !(on & UINT64_C(1) << found)) {
             refuse(x, name);
             return false;
         }
-        ret->collectors |= UINT32_C(1) << found;
+        ret->collectors |= UINT64_C(1) << found;
     }
     if (!ret->collectors)
         ret->collectors = on;

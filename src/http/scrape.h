@@ -9,15 +9,15 @@
 #include "metric/segment.h"
 
 struct scrape {
-    uint32_t collectors; /* bit i: the program's collector i */
-    uint32_t late;       /* of them, those that are left out: they could not be waited for */
+    uint64_t collectors; /* bit i: the program's collector i */
+    uint64_t late;       /* of them, those that are left out: they could not be waited for */
     enum metric_format format;
     bool gzip;
 };
 
 /* From its headers and ?collect[]=NAME, any number of them; all that are `on` without. False if one
  * is not: it has been answered. */
-bool scrape_read(struct http_exchange *x, int (*find)(struct str name), uint32_t on,
+bool scrape_read(struct http_exchange *x, int (*find)(struct str name), uint64_t on,
                  struct scrape *ret);
 
 /* An answer made of segments, in the format of `scrape`. Takes the references over. The gzip form

@@ -69,6 +69,8 @@ const char *kind_name(enum kind kind)
         [KIND_CONFIG] = "config",
         [KIND_TRACES] = "traces",
         [KIND_LUSTRE] = "lustre",
+        [KIND_ENDED] = "ended",
+        [KIND_ALLOCATIONS] = "allocations",
     };
 
     return names[kind];

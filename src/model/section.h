@@ -5,9 +5,11 @@
 #define SONDE_MODEL_SECTION_H
 
 #include "base/arena.h"
+#include "model/allocation.h"
 #include "model/association.h"
 #include "model/config.h"
 #include "model/diag.h"
+#include "model/ended.h"
 #include "model/job.h"
 #include "model/license.h"
 #include "model/lustre.h"
@@ -31,6 +33,8 @@ enum kind {
     KIND_CONFIG,
     KIND_TRACES, /* told by the jobs themselves, not by a source */
     KIND_LUSTRE, /* told by a Prometheus, not by Slurm */
+    KIND_ENDED,  /* told by the store, as the next */
+    KIND_ALLOCATIONS,
     KINDS,
 };
 
@@ -62,6 +66,8 @@ struct section {
         struct config config;
         struct traces traces;
         struct lustre lustre;
+        struct ended ended;
+        struct allocations allocations;
     };
 };
 

@@ -8,7 +8,8 @@
 
 static const struct sim sim = { .nodes = 1000, .jobs = 20000, .seed = 7, .users = 300 };
 static const int64_t noon = 1794744000;
-static const unsigned not_simulated = KIND_BIT(KIND_TRACES) | KIND_BIT(KIND_LUSTRE);
+static const unsigned not_simulated = KIND_BIT(KIND_TRACES) | KIND_BIT(KIND_LUSTRE) |
+                                      KIND_BIT(KIND_ENDED) | KIND_BIT(KIND_ALLOCATIONS);
 
 static struct buf render(const struct collector *collector, enum metric_format format,
                          size_t *ret_samples)

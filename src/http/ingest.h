@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The route by which agents hand in what jobs used until their end: POST /ingest with a token. An
+ * answer of 200 means that it is in the store for good. docs/store.md has the format. */
+#ifndef SONDE_HTTP_INGEST_H
+#define SONDE_HTTP_INGEST_H
+
+#include "http/server.h"
+#include "record/recorder.h"
+
+struct http_ingest;
+
+struct http_ingest_config {
+    struct recorder *recorder;
+    const char *token_file; /* read again when it changes */
+    const struct clock *clock;
+    struct log *log;
+};
+
+struct http_ingest *http_ingest_new(const struct http_ingest_config *config);
+struct http_ingest *http_ingest_free(struct http_ingest *ingest); /* returns NULL */
+
+enum { HTTP_INGEST_ROUTES = 1 };
+
+/* Fills in the rows of a server's table. */
+void http_ingest_routes(struct http_ingest *ingest, struct http_route to[HTTP_INGEST_ROUTES]);
+
+struct http_ingest_stats {
+    uint64_t posts, refused, records;
+};
+void http_ingest_stats(struct http_ingest *ingest, struct http_ingest_stats *ret);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where job documents are kept: one SQLite file (WAL), written by one process, read by any on that
+ * host. docs/store.md has its tables. This is the writing side; query.h is the reading one. Each
+ * struct store is used by one thread at a time.
+ *
+ * What goes wrong is told apart by its code: -ENOSPC (no room, or a quota), -EBUSY (locked by
+ * another for longer than was waited), -EBADMSG (corrupt, or not a store), -ENOENT (gone), -EROFS,
+ * -EACCES, -EIO, -EPROTO (made by a newer sonde). */
+#ifndef SONDE_STORE_STORE_H
+#define SONDE_STORE_STORE_H
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/record.h"
+
+struct store;
+
+/* "sqlite:/var/lib/sonde/sonde.db" or a path. -EINVAL with a sentence for any other scheme. The
+ * path is ended by a NUL in ret. */
+enum { STORE_PATH_MAX = 4096 };
+int store_path(struct str url, char ret[STORE_PATH_MAX], struct err *err);
+
+/* For writing: makes the file (0640) if there is none, and brings its schema up to date, in one
+ * transaction. A store of simulated jobs takes no real ones, and the other way round: -EINVAL. */
+int store_open(struct str url, bool is_simulated, struct store **ret, struct err *err);
+struct store *store_close(struct store *store); /* returns NULL; rolls back what is not committed */
+
+/* Whether the file is still the one that was opened. */
+bool store_is_there(const struct store *store);
+
+/* What store_open would change, a line for each migration, tried for real and rolled back. */
+int store_try_migrations(struct str url, struct buf *out, struct err *err);
+
+/* All that follows is part of a transaction. After a failure of any of them: store_rollback. */
+int store_begin(struct store *store, struct err *err);
+int store_commit(struct store *store, struct err *err);
+void store_rollback(struct store *store);
+
+/* Merges it with what is known of that run: nothing known is replaced by something unknown; states,
+ * reasons and ends of an older look change nothing. Its life grows by what is new: waiting since
+ * its submit time, running since its start, ended at its end, anything else when it was seen. When
+ * it ends, it is counted. Saying the same again changes nothing. */
+int store_put_job(struct store *store, struct str cluster, const struct job_record *record,
+                  struct err *err);
+int store_put_final(struct store *store, struct str cluster, const struct final_record *record,
+                    struct err *err);
+
+/* All nodes of a cluster at once: those that are not among them are gone. */
+int store_put_nodes(struct store *store, struct str cluster, int64_t seen_time,
+                    const struct node_record *records, size_t n, struct err *err);
+
+/* Numbers that outlive a process, by cluster and name. *ret is `otherwise` if there is none. */
+int store_get_mark(struct store *store, struct str cluster, const char *name, int64_t otherwise,
+                   int64_t *ret, struct err *err);
+int store_set_mark(struct store *store, struct str cluster, const char *name, int64_t value,
+                   struct err *err);
+
+/* Runs that have not ended as far as is known and were last heard of before `as_of`: Slurm may have
+ * forgotten them. At most `most`, the oldest first. Returns how many, or negative. */
+int store_open_runs(struct store *store, struct str cluster, int64_t as_of, uint32_t *ids,
+                    size_t most, struct err *err);
+
+struct store_retention {
+    int64_t oldest_end; /* runs that ended before this are deleted; 0: none for that */
+    uint64_t max_bytes; /* the cluster's share of the file; the oldest runs go first; 0: no limit */
+};
+
+/* Deletes at most `most` runs; *ret_deleted tells whether to call it again. What was counted stays
+ * counted. */
+int store_prune(struct store *store, struct str cluster, const struct store_retention *retention,
+                size_t most, size_t *ret_deleted, struct err *err);
+
+struct store_size {
+    uint64_t bytes; /* of the file and its log */
+    uint64_t runs;
+};
+int store_size(struct store *store, struct store_size *ret, struct err *err);
+
+#endif
