@@ -3,6 +3,7 @@
 import os
 import re
 import unittest
+import uuid
 from unittest import mock
 
 from slurm import Slurm
@@ -59,6 +60,16 @@ class JobTest(unittest.TestCase):
 
     def end_later(self, job_id):
         self.addCleanup(self.cluster.run, "scancel", str(job_id), check=False)
+        return job_id
+
+    def submit_known(self, agents, *behaviour):
+        """One that begins when its process is known to all of the agents, however busy the machine is."""
+        go = f"{self.cluster.place}/{uuid.uuid4().hex}"
+        words = " ".join(f"'{word}'" for word in behaviour)
+        job_id = self.batch(f"until [ -e {go} ]; do sleep 0.1; done; exec {self.cluster.behave} {words}")
+        for agent in agents:
+            self.wait_family(agent, job_id, "jobs_thread_count", lambda s: (("proc_name", "slurm_script"),) in s, 40)
+        self.cluster.run("touch", go)
         return job_id
 
     def wait_said(self, job_id, words, deadline=DEADLINE):

@@ -152,7 +152,7 @@ class Jobs(SiteTest):
         self.wait_family(self.agent, other, "jobs_uses_scratch", lambda s: s[()] == 0)
 
     def test_under_the_unit_the_agent_tells_what_root_is_told(self):
-        job_id = self.submit("unawaited", "8", self.cluster.place, "3")
+        job_id = self.submit_known([self.agent, self.unit_agent], "unawaited", "8", self.cluster.place, "3")
         self.wait_said(job_id, "children are done")
         told = []
         for agent in (self.agent, self.unit_agent):
