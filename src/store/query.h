@@ -20,26 +20,28 @@ void store_reader_deadline(struct store_reader *reader, int64_t deadline_ns);
 bool store_reader_is_simulated(const struct store_reader *reader);
 
 /* A run, or rather where it stands in the order of jobs: newest submit time first, then highest
- * id, then cluster. */
+ * id, then the cluster that the store knows for the shortest time. */
 struct run_key {
     int64_t submit_time; /* 0: no key */
     uint32_t job_id;
     struct str cluster;
 };
 
-/* Words: any of them; without, all. */
+/* Words: any of them; without, all. More than STORE_WORDS_MAX of one kind, or of ids: -E2BIG. */
+enum { STORE_WORDS_MAX = 1000 };
 struct words {
     const struct str *word;
     size_t n;
 };
 
-/* Which runs; an unset member lets all pass. */
+/* Which runs; an unset member lets all pass. A state is one word of "RUNNING+COMPLETING", long or
+ * short ("R"); a partition one of "a,b"; a node may be a host list. */
 struct job_filter {
     struct words clusters, users, accounts, partitions, qos, states, nodes, gpu_types, names,
         reservations;
     const uint32_t *ids; /* job ids, array job ids or ids of heterogeneous jobs: with all theirs */
     size_t n_ids;
-    uint32_t array_task_id; /* of those; MODEL_UNKNOWN_U32: all */
+    uint32_t array_task_id, het_offset; /* of those; MODEL_UNKNOWN_U32: all */
     int64_t from, to; /* that waited, ran or ended in this time; 0: open; to: itself excluded */
     bool by_end;      /* … that ended in it */
     double efficiency_below, efficiency_above; /* CPU time used by CPU time held, 0…1; NAN: any */
@@ -53,14 +55,14 @@ void job_filter_clear(struct job_filter *filter);
 /* What is told of a run beside its record. */
 struct job_row {
     struct run_key key;
-    struct job_record record;  /* its extra only with wants_extra */
+    struct job_record record;  /* tres, tres_requested and extra only with wants_extra */
     int64_t first_submit_time; /* of the job's first run */
     uint64_t gpus;             /* MODEL_UNKNOWN_U64: not told */
     struct str gpu_types;      /* as tres_gpu_types */
     uint64_t billing;
     int64_t elapsed_seconds; /* without what it was suspended; of one that runs: so far; -1: none */
     int64_t wait_seconds;    /* from eligible to start; so far; -1: unknown */
-    double cpu_efficiency;   /* NAN: unknown */
+    double cpu_efficiency;   /* of one that has ended; NAN: unknown */
 };
 
 struct job_order {
@@ -70,7 +72,8 @@ struct job_order {
 };
 
 /* Gives rows in order; texts are valid during the call. `now` is for what still runs. A negative
- * answer of `row` ends it and is passed on. */
+ * answer of `row` ends it and is passed on. `row` may ask the same reader for more, and is told of
+ * the same state of the store. */
 int store_jobs(struct store_reader *reader, const struct job_filter *filter,
                const struct job_order *order, int64_t now,
                int (*row)(void *ctx, const struct job_row *row), void *ctx, struct err *err);
@@ -102,7 +105,9 @@ extern const struct str usage_key_words[USAGE_KEYS];
 bool usage_key_find(struct str word, enum usage_key *ret);
 
 /* What runs used of a time, as sreport counts it: a run that began before or ends after counts with
- * the part that lies in it. */
+ * the part that lies in it. What it was suspended does not count; when it was is not known, so that
+ * of a run that lies partly in the time it is a share of the same size. One that runs counts until
+ * now; one of which only the start is known, until it was last heard of. */
 struct usage_row {
     struct str keys[USAGE_KEYS]; /* of those that are grouped by, in their order */
     uint64_t jobs;               /* that ran in it */
@@ -118,7 +123,8 @@ struct usage_question {
     const enum usage_key *keys;
     size_t n_keys;
     int64_t now;
-    size_t most; /* rows: -EFBIG past it */
+    size_t most;             /* rows: -EFBIG past it */
+    struct usage_row *total; /* of all together, each run once, whatever the keys; or NULL */
 };
 
 /* Rows in the order of their keys; the array lives in the arena. */

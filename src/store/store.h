@@ -40,7 +40,8 @@ void store_rollback(struct store *store);
 /* Merges it with what is known of that run: nothing known is replaced by something unknown; states,
  * reasons and ends of an older look change nothing. Its life grows by what is new: waiting since
  * its submit time, running since its start, ended at its end, anything else when it was seen. When
- * it ends, it is counted. Saying the same again changes nothing. */
+ * it ends, it is counted. Saying the same again changes nothing, nor does a record without an id or
+ * a submit time, or an end of a run that store_prune has deleted. */
 int store_put_job(struct store *store, struct str cluster, const struct job_record *record,
                   struct err *err);
 int store_put_final(struct store *store, struct str cluster, const struct final_record *record,

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How wide a character is on a terminal follows Unicode's EastAsianWidth.txt, coarsely. */
+#include "report/table.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+enum {
+    ROWS_MEASURED =
+        1000,      /* they decide how wide columns are; all others are written as they come */
+    NARROWEST = 6, /* a text is not cut below this */
+    GAP = 2,
+    CELL_MAX = 1 << 17,
+    OUT_MAX = 1 << 24,
+};
+
+struct table {
+    struct table_settings settings;
+    struct arena arena;
+    struct str *cells; /* of the rows that are kept */
+    size_t n_cells, room;
+    size_t *widths; /* NULL until rows have been measured */
+    struct buf cell, out;
+    int failed; /* errno */
+};
+
+struct table *table_new(const struct table_settings *settings)
+{
+    struct table *table = heap_alloc(sizeof(*table));
+
+    table->settings = *settings;
+    buf_init(&table->cell, CELL_MAX);
+    buf_init(&table->out, OUT_MAX);
+    return table;
+}
+
+static uint32_t code_of(struct str character)
+{
+    const unsigned char *p = (const unsigned char *)character.p;
+    uint32_t code = character.n == 1 ? p[0] : p[0] & (0xffu >> (character.n + 1));
+
+    for (size_t i = 1; i < character.n; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    return code;
+}
+
+struct span {
+    uint32_t first, last;
+};
+
+static bool is_in(uint32_t code, const struct span *spans, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (code >= spans[i].first && code <= spans[i].last)
+            return true;
+    return false;
+}
+
+/* What has no place of its own, or changes the direction of others, could hide or reorder text. */
+static bool is_invisible(uint32_t code)
+{
+    static const struct span spans[] = { { 0x200b, 0x200f }, { 0x2028, 0x202e },
+                                         { 0x2060, 0x206f }, { 0xfeff, 0xfeff },
+                                         { 0x61c, 0x61c },   { 0xe0000, 0xe0fff } };
+
+    return is_in(code, spans, COUNT(spans));
+}
+
+static size_t columns_of(uint32_t code)
+{
+    static const struct span none[] = {
+        { 0x300, 0x36f },   { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },
+        { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f }
+    };
+    static const struct span two[] = { { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },
+                                       { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
+                                       { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },
+                                       { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f },
+                                       { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
+
+    return is_in(code, none, COUNT(none)) ? 0 : is_in(code, two, COUNT(two)) ? 2 : 1;
+}
+
+/* The next character of *rest as it may be shown: "?" for what cannot. */
+static struct str take_shown(struct str *rest)
+{
+    size_t n = str_printable_len(*rest);
+    struct str character = str_head(*rest, n);
+
+    if (n == 0) {
+        n = str_utf8_len(*rest);
+        character = STR("?");
+    } else if (is_invisible(code_of(character))) {
+        character = STR("?");
+    }
+    *rest = str_skip(*rest, n ? n : 1);
+    return character;
+}
+
+static size_t width_of(struct str shown)
+{
+    size_t width = 0;
+
+    while (shown.n)
+        width += columns_of(code_of(take_shown(&shown)));
+    return width;
+}
+
+static void write_out(struct table *table)
+{
+    if (table->out.over && !table->failed)
+        table->failed = EFBIG;
+    if (!table->failed && fwrite(table->out.p, 1, table->out.n, table->settings.to) != table->out.n)
+        table->failed = errno ? errno : EIO;
+    buf_reset(&table->out);
+}
+
+static bool is_formula(struct str text)
+{
+    return text.n && memchr("=+-@\t\r\n", text.p[0], 7);
+}
+
+static void put_csv_text(struct table *table, struct str text)
+{
+    struct buf *cell = &table->cell;
+    bool is_quoted = false;
+
+    buf_reset(cell);
+    if (is_formula(text))
+        buf_byte(cell, '\'');
+    while (text.n) {
+        bool is_space = memchr("\t\r\n", text.p[0], 3);
+        struct str character = is_space ? str_head(text, 1) : take_shown(&text);
+
+        if (is_space)
+            text = str_skip(text, 1);
+        is_quoted |= is_space || memchr("\",", character.p[0], 2);
+        if (character.p[0] == '"')
+            buf_byte(cell, '"');
+        buf_put(cell, character);
+    }
+    if (is_quoted)
+        buf_byte(&table->out, '"');
+    buf_put(&table->out, buf_str(cell));
+    if (is_quoted)
+        buf_byte(&table->out, '"');
+}
+
+static void put_csv_head(struct table *table)
+{
+    for (size_t i = 0; i < table->settings.n_columns; i++) {
+        buf_text(&table->out, i ? "," : "");
+        buf_text(&table->out, table->settings.columns[i].title);
+    }
+    buf_text(&table->out, "\r\n");
+}
+
+static void put_csv_cell(struct table *table, struct str text)
+{
+    size_t column = table->n_cells % table->settings.n_columns;
+
+    if (table->n_cells == 0)
+        put_csv_head(table);
+    if (column)
+        buf_byte(&table->out, ',');
+    if (table->settings.columns[column].is_number)
+        buf_put(&table->out, text);
+    else
+        put_csv_text(table, text);
+    table->n_cells++;
+    if (column + 1 < table->settings.n_columns)
+        return;
+    buf_text(&table->out, "\r\n");
+    write_out(table);
+}
+
+static size_t sum_of(const size_t *widths, size_t n)
+{
+    size_t sum = n ? (n - 1) * GAP : 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += widths[i];
+    return sum;
+}
+
+/* Takes from the widest text until all fits, or no text has more to give. */
+static void fit(struct table *table)
+{
+    size_t n = table->settings.n_columns;
+
+    while (table->settings.width && sum_of(table->widths, n) > table->settings.width) {
+        size_t widest = n;
+
+        for (size_t i = 0; i < n; i++)
+            if (!table->settings.columns[i].is_number && table->widths[i] > NARROWEST &&
+                (widest == n || table->widths[i] > table->widths[widest]))
+                widest = i;
+        if (widest == n)
+            return;
+        table->widths[widest]--;
+    }
+}
+
+static void measure(struct table *table)
+{
+    size_t n = table->settings.n_columns;
+
+    table->widths = heap_array(n, sizeof(*table->widths));
+    for (size_t i = 0; i < n; i++)
+        table->widths[i] = width_of(str_of(table->settings.columns[i].title));
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t width = width_of(table->cells[i]);
+
+        if (width > table->widths[i % n])
+            table->widths[i % n] = width;
+    }
+    fit(table);
+}
+
+/* As much as fits in `room` columns, ended by an ellipsis if that is not all. Returns its width. */
+static size_t put_cut(struct buf *out, struct str shown, size_t room)
+{
+    size_t width = 0;
+
+    if (width_of(shown) <= room) {
+        buf_put(out, shown);
+        return width_of(shown);
+    }
+    for (struct str rest = shown; rest.n;) {
+        struct str character = take_shown(&rest);
+        size_t columns = columns_of(code_of(character));
+
+        if (width + columns + 1 > room)
+            break;
+        buf_put(out, character);
+        width += columns;
+    }
+    if (room)
+        buf_text(out, "…");
+    return width + (room ? 1 : 0);
+}
+
+static void put_spaces(struct buf *out, size_t n)
+{
+    while (n--)
+        buf_byte(out, ' ');
+}
+
+/* A line is built whole and then cut at the terminal's edge: numbers alone may be too wide. */
+static void put_line(struct table *table, const struct str *cells)
+{
+    size_t n = table->settings.n_columns;
+    struct buf *line = &table->cell;
+
+    buf_reset(line);
+    for (size_t i = 0; i < n; i++) {
+        bool is_number = table->settings.columns[i].is_number;
+        size_t width = width_of(cells[i]), room = table->widths[i];
+        bool is_cut = table->settings.width && !is_number;
+
+        put_spaces(line, i ? GAP : 0);
+        if (is_number && width < room)
+            put_spaces(line, room - width);
+        width = put_cut(line, cells[i], is_cut ? room : SIZE_MAX);
+        if (!is_number && width < room && i + 1 < n)
+            put_spaces(line, room - width);
+    }
+    while (line->n && line->p[line->n - 1] == ' ')
+        line->n--;
+    put_cut(&table->out, buf_str(line), table->settings.width ? table->settings.width : SIZE_MAX);
+    buf_byte(&table->out, '\n');
+    write_out(table);
+}
+
+static void put_titles(struct table *table)
+{
+    size_t n = table->settings.n_columns;
+    struct str *titles = ARENA_ARRAY(&table->arena, struct str, n);
+
+    for (size_t i = 0; i < n; i++)
+        titles[i] = str_of(table->settings.columns[i].title);
+    put_line(table, titles);
+}
+
+static void put_rule(struct table *table)
+{
+    size_t width = sum_of(table->widths, table->settings.n_columns);
+
+    if (table->settings.width && width > table->settings.width)
+        width = table->settings.width;
+    while (width--)
+        buf_byte(&table->out, '-');
+    buf_byte(&table->out, '\n');
+}
+
+static void flush(struct table *table, size_t n_kept)
+{
+    size_t n = table->settings.n_columns;
+
+    if (!table->widths) {
+        measure(table);
+        put_titles(table);
+    }
+    for (size_t at = 0; at + n_kept * n + n <= table->n_cells; at += n)
+        put_line(table, &table->cells[at]);
+    if (!n_kept) {
+        table->n_cells = 0;
+        arena_clear(&table->arena);
+    }
+}
+
+static void keep_cell(struct table *table, struct str text)
+{
+    buf_reset(&table->cell);
+    while (text.n)
+        buf_put(&table->cell, take_shown(&text));
+    table->cells = heap_grow(table->cells, table->n_cells, &table->room, sizeof(*table->cells));
+    table->cells[table->n_cells++] = arena_str(&table->arena, buf_str(&table->cell));
+}
+
+void table_cell(struct table *table, struct str text)
+{
+    size_t n = table->settings.n_columns;
+
+    if (table->settings.format == TABLE_CSV) {
+        put_csv_cell(table, text);
+        return;
+    }
+    /* The last row stays until it is known whether it has the sums. */
+    if (table->n_cells == ROWS_MEASURED * n)
+        flush(table, 0);
+    keep_cell(table, text);
+}
+
+static void end_text(struct table *table, bool has_sums)
+{
+    size_t n = table->settings.n_columns;
+
+    if (!has_sums || table->n_cells < n) {
+        flush(table, 0);
+        return;
+    }
+    flush(table, 1);
+    put_rule(table);
+    put_line(table, &table->cells[table->n_cells - n]);
+}
+
+int table_end(struct table *table, bool has_sums, struct err *err)
+{
+    int failed;
+
+    if (table->settings.format == TABLE_TEXT)
+        end_text(table, has_sums);
+    else if (table->n_cells == 0)
+        put_csv_head(table);
+    write_out(table);
+    if (fflush(table->settings.to) != 0 && !table->failed)
+        table->failed = errno;
+    failed = table->failed;
+    arena_clear(&table->arena);
+    free(table->cells);
+    free(table->widths);
+    buf_free(&table->cell);
+    buf_free(&table->out);
+    free(table);
+    return failed ? err_set(err, failed, "cannot write: %s", err_words(failed)) : 0;
+}
+
+size_t table_terminal_width(FILE *to)
+{
+    struct winsize size;
+    int fd = fileno(to);
+
+    if (fd < 0 || !isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the writing files of a store share: the open file, its statements, and what is remembered of
+ * it so that it need not be asked again. All that is remembered is forgotten at a rollback, or when
+ * others have written. */
+#ifndef SONDE_STORE_WRITER_H
+#define SONDE_STORE_WRITER_H
+
+#include "base/map.h"
+#include "store/rest.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+#include <sys/types.h>
+
+enum store_statement {
+    SQL_FIND_TEXT,
+    SQL_ADD_TEXT,
+    SQL_SET_TEXT_KINDS,
+    SQL_ADD_MEMBER,
+    SQL_FIND_CLUSTER,
+    SQL_ADD_CLUSTER,
+    SQL_GET_MARK,
+    SQL_SET_MARK,
+    SQL_HAS_JOB_ID,
+    SQL_FIND_JOB,
+    SQL_ADD_JOB,
+    SQL_CHANGE_JOB,       /* all columns */
+    SQL_CHANGE_JOB_STATE, /* those without an index */
+    SQL_RUN_BEFORE,
+    SQL_RUN_AFTER,
+    SQL_SET_FIRST_SUBMIT,
+    SQL_END_REQUEUED,
+    SQL_ADD_MOMENT,
+    SQL_DROP_MOMENT,
+    SQL_COUNT_MOMENTS,
+    SQL_COUNT_ENDED,
+    SQL_PUT_FINAL,
+    SQL_CLUSTER_NODES,
+    SQL_PUT_NODE,
+    SQL_DROP_NODE,
+    SQL_OPEN_RUNS,
+    SQL_RUNS_BY_END,
+    SQL_RUNS_BY_SUBMIT,
+    SQL_DROP_JOB,
+    SQL_DROP_LIFE,
+    SQL_DROP_FINALS,
+    SQL_UNUSED_TEXT,
+    SQL_DROP_TEXT,
+    SQL_DROP_MEMBER,
+    SQL_COUNT_RUNS,
+    SQL_STATEMENTS,
+};
+
+struct store_cluster {
+    int64_t id;
+    /* Runs of before these are deleted and do not come back; 0: none was. */
+    int64_t pruned_end, pruned_submit;
+};
+
+struct store {
+    sqlite3 *db;
+    char path[STORE_PATH_MAX];
+    dev_t device;
+    ino_t inode;
+    sqlite3_stmt *statements[SQL_STATEMENTS];
+    struct packer *packer;
+
+    int64_t data_version; /* SQLite's: another one if others have written */
+    struct arena cluster_arena, text_arena;
+    struct map clusters; /* struct store_cluster */
+    struct map texts;    /* id << 2 | kinds */
+    int64_t runs;        /* -1: not counted yet */
+
+    struct arena scratch; /* of one call */
+    struct buf plain, packed;
+};
+
+/* Ready to be bound. */
+int store_use(struct store *store, enum store_statement which, sqlite3_stmt **ret, struct err *err);
+
+/* Some of them may no longer be there. */
+void store_forget_texts(struct store *store);
+
+/* Made if it is not there. Valid until a rollback. */
+int store_cluster(struct store *store, struct str name, struct store_cluster **ret,
+                  struct err *err);
+
+int store_read_mark(struct store *store, int64_t cluster, const char *name, int64_t otherwise,
+                    int64_t *ret, struct err *err);
+int store_write_mark(struct store *store, int64_t cluster, const char *name, int64_t value,
+                     struct err *err);
+
+/* What a text is used as: a word is kept for ever, anything else only as long as a run has it. */
+enum text_use { TEXT_NAME = 0, TEXT_WORD = 1, TEXT_LIST = 2 };
+
+/* The id of a text, made if it is not there; 0 for an empty one. The members of a list are written
+ * too, as far as it can be expanded. */
+int store_text(struct store *store, struct str text, enum text_use use, int64_t *ret,
+               struct err *err);
+
+/* If no run has that text and it is no word, it goes, with its members. */
+int store_drop_text(struct store *store, int64_t id, struct err *err);
+
+/* The columns of a job that store_put_job writes, as "a, b" or "a = ?5, b = ?6". */
+void job_columns_sql(enum store_statement which, struct buf *out);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A store whose file is full, locked, damaged, gone, somebody else's, or whose writer is killed. */
+#include "base/num.h"
+#include "store_fixture.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { SKIPPED = 77 };
+
+static int put_one(struct fixture *fixture, uint32_t id)
+{
+    struct job_record record = job_in(JOB_COMPLETED, id, 1000 + id, 90000);
+    char name[100];
+    int r = store_begin(fixture->store, &fixture->err);
+
+    snprintf(name, sizeof(name), "%u%080u", id, id);
+    record.name = str_of(name);
+    if (r == 0)
+        r = store_put_job(fixture->store, STR("alpha"), &record, &fixture->err);
+    if (r == 0)
+        r = store_commit(fixture->store, &fixture->err);
+    if (r < 0)
+        store_rollback(fixture->store);
+    return r;
+}
+
+/* Runs in a process of its own, whose limits and mounts die with it. */
+static int run_apart(void (*run)(struct fixture *fixture), struct fixture *fixture)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        run(fixture);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, fixture->err.text); \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+/* Fills it until there is no room; gives the number of jobs that are there for sure. */
+static uint32_t fill(struct fixture *fixture)
+{
+    uint32_t n = 0;
+    int r;
+
+    MUST(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err) == 0);
+    while ((r = put_one(fixture, n + 1)) == 0)
+        MUST(++n < 100000);
+    MUST(r == -ENOSPC);
+    MUST(strstr(fixture->err.text, "no room") && strstr(fixture->err.text, fixture->path));
+    MUST(put_one(fixture, n + 1) == -ENOSPC);
+    return n;
+}
+
+static void check_goes_on(struct fixture *fixture, uint32_t n)
+{
+    char expected[60];
+
+    MUST(put_one(fixture, n + 1) == 0);
+    fixture->store = store_close(fixture->store);
+    snprintf(expected, sizeof(expected), "%u|%u", n + 1, n + 1);
+    ask(fixture, "SELECT (SELECT count(*) FROM job), (SELECT sum(count) FROM ended)");
+    MUST(strcmp(fixture->answer, expected) == 0);
+    MUST(strcmp(ask(fixture, "PRAGMA integrity_check"), "ok") == 0);
+}
+
+static void fill_past_a_limit(struct fixture *fixture)
+{
+    struct rlimit limit = { 300000, RLIM_INFINITY };
+    uint32_t n;
+
+    signal(SIGXFSZ, SIG_IGN);
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    n = fill(fixture);
+    limit.rlim_cur = RLIM_INFINITY;
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    check_goes_on(fixture, n);
+}
+
+static void a_limit_of_files_is_no_room_and_what_was_committed_stays(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_begin(&fixture);
+    assert_int_equal(run_apart(fill_past_a_limit, &fixture), 0);
+    fixture_end(&fixture);
+}
+
+static void fill_a_disk(struct fixture *fixture)
+{
+    uint32_t n;
+
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", fixture->directory, "tmpfs", 0, "size=600k") < 0)
+        _exit(SKIPPED);
+    n = fill(fixture);
+    MUST(mount("none", fixture->directory, "tmpfs", MS_REMOUNT, "size=8m") == 0);
+    check_goes_on(fixture, n);
+}
+
+static void a_full_disk_is_told_and_what_was_committed_stays(void **state)
+{
+    struct fixture fixture;
+    int result;
+
+    (void)state;
+    fixture_begin(&fixture);
+    result = run_apart(fill_a_disk, &fixture);
+    fixture_end(&fixture);
+    if (result == SKIPPED)
+        skip();
+    assert_int_equal(result, 0);
+}
+
+/* Holds the lock until it is told to go. */
+static pid_t lock_elsewhere(const struct fixture *fixture, int *ret_to_child)
+{
+    int to_child[2], to_parent[2];
+    char byte;
+    sqlite3 *db;
+    pid_t child;
+
+    assert_int_equal(pipe2(to_child, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(to_parent, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(to_child[1]);
+        if (sqlite3_open(fixture->path, &db) != SQLITE_OK ||
+            sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+            _exit(1);
+        if (write(to_parent[1], "x", 1) != 1 || read(to_child[0], &byte, 1) < 0)
+            _exit(1);
+        sqlite3_close(db);
+        _exit(0);
+    }
+    close(to_child[0]);
+    close(to_parent[1]);
+    assert_int_equal(read(to_parent[0], &byte, 1), 1);
+    close(to_parent[0]);
+    *ret_to_child = to_child[1];
+    return child;
+}
+
+static void a_store_that_another_writes_is_busy_for_a_while(void **state)
+{
+    struct fixture fixture;
+    int to_child, status;
+    pid_t child;
+
+    (void)state;
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    child = lock_elsewhere(&fixture, &to_child);
+    assert_int_equal(put_one(&fixture, 1), -EBUSY);
+    assert_contains(fixture.err.text, "another process writes it");
+    close(to_child);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(put_one(&fixture, 1), 0);
+    fixture_end(&fixture);
+}
+
+static void write_file(const char *path, const char *bytes, size_t n)
+{
+    FILE *file = fopen(path, "we");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_refused(struct fixture *fixture, int expected, const char *sentence)
+{
+    assert_int_equal(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err),
+                     expected);
+    assert_contains(fixture->err.text, sentence);
+    assert_contains(fixture->err.text, fixture->path);
+}
+
+static void a_file_of_something_else_is_refused_and_left_as_it_is(void **state)
+{
+    static const char garbage[8192] = "this is a letter, not a database";
+    struct fixture fixture;
+    struct stat file;
+
+    (void)state;
+    fixture_begin(&fixture);
+    write_file(fixture.path, garbage, sizeof(garbage));
+    check_refused(&fixture, -EBADMSG, "not a store");
+    assert_int_equal(stat(fixture.path, &file), 0);
+    assert_int_equal(file.st_size, sizeof(garbage));
+    fixture_end(&fixture);
+}
+
+static void make_database(const struct fixture *fixture, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_database_of_something_else_is_refused(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_begin(&fixture);
+    make_database(&fixture, "CREATE TABLE holiday(day)");
+    check_refused(&fixture, -EBADMSG, "not a store of sonde");
+    assert_string_equal(ask(&fixture, "PRAGMA journal_mode"), "delete");
+    fixture_end(&fixture);
+}
+
+static void a_store_of_a_newer_sonde_is_refused(void **state)
+{
+    struct fixture fixture;
+    struct buf told;
+
+    (void)state;
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    fixture.store = store_close(fixture.store);
+    make_database(&fixture, "PRAGMA user_version = 99");
+    check_refused(&fixture, -EPROTO, "newer sonde");
+    buf_init(&told, 100);
+    assert_int_equal(store_try_migrations(str_of(fixture.path), &told, &fixture.err), -EPROTO);
+    buf_free(&told);
+    fixture_end(&fixture);
+}
+
+static void simulated_and_real_jobs_do_not_mix(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_begin(&fixture);
+    OK(&fixture, store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
+    fixture.store = store_close(fixture.store);
+    check_refused(&fixture, -EINVAL, "is of simulated jobs, these are real");
+    OK(&fixture, store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files(&fixture);
+    fixture_open(&fixture);
+    fixture.store = store_close(fixture.store);
+    assert_int_equal(store_open(str_of(fixture.path), true, &fixture.store, &fixture.err), -EINVAL);
+    fixture_end(&fixture);
+}
+
+static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
+{
+    struct fixture fixture;
+    char aside[80];
+
+    (void)state;
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    assert_true(store_is_there(fixture.store));
+    assert_int_equal(put_one(&fixture, 1), 0);
+    snprintf(aside, sizeof(aside), "%s.aside", fixture.path);
+    assert_int_equal(rename(fixture.path, aside), 0);
+    assert_false(store_is_there(fixture.store));
+    assert_int_equal(put_one(&fixture, 2), -ENOENT);
+    assert_contains(fixture.err.text, "removed or replaced");
+    write_file(fixture.path, "", 0);
+    assert_false(store_is_there(fixture.store));
+    assert_int_equal(put_one(&fixture, 2), -ENOENT);
+    assert_int_equal(rename(aside, fixture.path), 0);
+    assert_int_equal(put_one(&fixture, 2), 0);
+    fixture_end(&fixture);
+}
+
+static void a_store_without_a_directory_or_that_is_one_is_refused(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    fixture_begin(&fixture);
+    assert_int_equal(
+        store_open(STR("/nonexistent/of/all/store.db"), false, &fixture.store, &fixture.err),
+        -ENOENT);
+    assert_contains(fixture.err.text, "check its directory");
+    assert_int_equal(store_open(str_of(fixture.directory), false, &fixture.store, &fixture.err),
+                     -EBADMSG);
+    fixture_end(&fixture);
+}
+
+static void open_as_nobody(struct fixture *fixture)
+{
+    int r;
+
+    if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+        _exit(SKIPPED);
+    r = store_open(str_of(fixture->path), false, &fixture->store, &fixture->err);
+    MUST(r == -EACCES || r == -EROFS);
+    MUST(strstr(fixture->err.text, "rights"));
+}
+
+static void a_store_that_may_not_be_written_says_so(void **state)
+{
+    struct fixture fixture;
+    int result;
+
+    (void)state;
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    fixture.store = store_close(fixture.store);
+    chmod(fixture.path, 0444);
+    chmod(fixture.directory, 0555);
+    result = run_apart(open_as_nobody, &fixture);
+    chmod(fixture.directory, 0755);
+    fixture_end(&fixture);
+    if (result == SKIPPED)
+        skip();
+    assert_int_equal(result, 0);
+}
+
+static int64_t file_bytes(const char *path)
+{
+    struct stat file;
+
+    assert_int_equal(stat(path, &file), 0);
+    return file.st_size;
+}
+
+/* From the second page on, every third has a few bytes turned over. */
+static void damage(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int64_t bytes = file_bytes(path);
+
+    assert_true(fd >= 0);
+    for (int64_t at = 4096; at < bytes; at += 3 * 4096) {
+        unsigned char part[64];
+
+        for (int64_t offset = 0; offset < 4096; offset += 1024) {
+            assert_int_equal(pread(fd, part, sizeof(part), at + offset), sizeof(part));
+            for (size_t i = 0; i < sizeof(part); i++)
+                part[i] = (unsigned char)~part[i];
+            assert_int_equal(pwrite(fd, part, sizeof(part), at + offset), sizeof(part));
+        }
+    }
+    close(fd);
+}
+
+static void a_damaged_store_is_told_and_nothing_crashes(void **state)
+{
+    struct fixture fixture;
+    size_t told = 0;
+
+    (void)state;
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    for (uint32_t i = 1; i <= 300; i++)
+        assert_int_equal(put_one(&fixture, i), 0);
+    fixture.store = store_close(fixture.store);
+    damage(fixture.path);
+    if (store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) < 0) {
+        assert_int_equal(fixture.err.code, EBADMSG);
+        fixture_end(&fixture);
+        return;
+    }
+    for (uint32_t i = 1; i <= 400; i++) {
+        int r = put_one(&fixture, i);
+
+        told += r == -EBADMSG;
+        assert_true(r == 0 || r == -EBADMSG);
+    }
+    assert_true(told > 0);
+    assert_contains(fixture.err.text, fixture.path);
+    fixture_end(&fixture);
+}
+
+enum { BATCH = 40, KILLS = 30 };
+
+/* Batches without end, each acknowledged by a byte after its commit. */
+static void write_batches(struct fixture *fixture, uint32_t first, int acknowledge)
+{
+    struct final_record final = {
+        .node = STR("n1"), .begin_time = 1, .end_time = 2, .document = STR("{}")
+    };
+
+    MUST(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err) == 0);
+    for (uint32_t batch = first;; batch++) {
+        MUST(store_begin(fixture->store, &fixture->err) == 0);
+        for (uint32_t i = 0; i < BATCH; i++) {
+            uint32_t id = batch * BATCH + i + 1;
+            struct job_record record = job_in(JOB_COMPLETED, id, 1000 + id, 900000);
+
+            final.job_id = id;
+            MUST(store_put_job(fixture->store, STR("alpha"), &record, &fixture->err) == 0);
+            MUST(store_put_final(fixture->store, STR("alpha"), &final, &fixture->err) == 0);
+        }
+        MUST(store_set_mark(fixture->store, STR("alpha"), "batch", batch, &fixture->err) == 0);
+        MUST(store_commit(fixture->store, &fixture->err) == 0);
+        MUST(write(acknowledge, "x", 1) == 1);
+    }
+}
+
+static void read_byte(int fd)
+{
+    struct pollfd waits = { .fd = fd, .events = POLLIN };
+    char byte;
+
+    assert_int_equal(poll(&waits, 1, 20000), 1);
+    assert_int_equal(read(fd, &byte, 1), 1);
+}
+
+/* Kills a writer somewhere after that many batches; gives the number of those it acknowledged. */
+static uint32_t kill_in_the_middle(struct fixture *fixture, uint32_t first, uint32_t least,
+                                   unsigned turns)
+{
+    int acknowledged[2], status;
+    uint32_t n = 0;
+    pid_t child;
+    char byte;
+
+    assert_int_equal(pipe2(acknowledged, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        write_batches(fixture, first, acknowledged[1]);
+    close(acknowledged[1]);
+    for (; n < least; n++)
+        read_byte(acknowledged[0]);
+    for (unsigned i = 0; i < turns; i++)
+        sched_yield();
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    while (read(acknowledged[0], &byte, 1) == 1)
+        n++;
+    close(acknowledged[0]);
+    return n;
+}
+
+static void check_whole(struct fixture *fixture, uint32_t acknowledged, uint32_t *ret_batches)
+{
+    uint64_t jobs;
+    char expected[100];
+
+    fixture_open(fixture);
+    assert_string_equal(ask(fixture, "PRAGMA integrity_check"), "ok");
+    assert_true(num_get_u64(str_of(ask(fixture, "SELECT count(*) FROM job")), &jobs));
+    assert_int_equal(jobs % BATCH, 0);
+    assert_true(jobs >= (uint64_t)acknowledged * BATCH);
+    snprintf(expected, sizeof(expected), "%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64, jobs,
+             3 * jobs, jobs, jobs / BATCH - 1);
+    if (jobs)
+        assert_string_equal(ask(fixture, "SELECT (SELECT sum(count) FROM ended),"
+                                         " (SELECT count(*) FROM life),"
+                                         " (SELECT count(*) FROM final),"
+                                         " (SELECT value FROM mark WHERE name = 'batch')"),
+                            expected);
+    fixture->store = store_close(fixture->store);
+    *ret_batches = (uint32_t)(jobs / BATCH);
+}
+
+static void a_killed_writer_leaves_all_it_acknowledged_and_nothing_half(void **state)
+{
+    struct fixture fixture;
+    uint32_t batches = 0, random = 1;
+
+    (void)state;
+    fixture_begin(&fixture);
+    for (unsigned i = 0; i < KILLS; i++) {
+        uint32_t acknowledged;
+
+        random = random * 1664525 + 1013904223;
+        acknowledged = kill_in_the_middle(&fixture, batches, i % 4, random >> 22);
+        check_whole(&fixture, batches + acknowledged, &batches);
+    }
+    assert_true(batches > KILLS);
+    fixture_end(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_limit_of_files_is_no_room_and_what_was_committed_stays),
+        cmocka_unit_test(a_full_disk_is_told_and_what_was_committed_stays),
+        cmocka_unit_test(a_store_that_another_writes_is_busy_for_a_while),
+        cmocka_unit_test(a_file_of_something_else_is_refused_and_left_as_it_is),
+        cmocka_unit_test(a_database_of_something_else_is_refused),
+        cmocka_unit_test(a_store_of_a_newer_sonde_is_refused),
+        cmocka_unit_test(simulated_and_real_jobs_do_not_mix),
+        cmocka_unit_test(a_file_that_is_removed_or_replaced_is_noticed),
+        cmocka_unit_test(a_store_without_a_directory_or_that_is_one_is_refused),
+        cmocka_unit_test(a_store_that_may_not_be_written_says_so),
+        cmocka_unit_test(a_damaged_store_is_told_and_nothing_crashes),
+        cmocka_unit_test(a_killed_writer_leaves_all_it_acknowledged_and_nothing_half),
+    };
+
+    return RUN_TESTS(tests);
+}

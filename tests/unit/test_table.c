@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "base/arena.h"
+#include "report/table.h"
+
+static const struct table_column columns[] = { { "JOBID", true },
+                                               { "NAME", false },
+                                               { "STATE", false } };
+
+/* What is written of these cells. */
+static struct str write_cells(struct arena *arena, enum table_format format, size_t width,
+                              bool has_sums, const struct str *cells, size_t n)
+{
+    struct table_settings settings = { format, columns, COUNT(columns), width, NULL };
+    char *text = NULL;
+    struct err err = { 0 };
+    struct table *table;
+    struct str copy;
+    size_t size;
+
+    settings.to = open_memstream(&text, &size);
+    table = table_new(&settings);
+    for (size_t i = 0; i < n; i++)
+        table_cell(table, cells[i]);
+    assert_int_equal(table_end(table, has_sums, &err), 0);
+    fclose(settings.to);
+    copy = arena_str(arena, (struct str){ text, size });
+    free(text);
+    return copy;
+}
+
+#define WRITE(arena, format, width, has_sums, ...)                                                 \
+    write_cells(arena, format, width, has_sums, (const struct str[]){ __VA_ARGS__ },               \
+                sizeof((const struct str[]){ __VA_ARGS__ }) / sizeof(struct str))
+
+static void a_table_has_its_columns_below_each_other(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("7"), STR("train"), STR("RUNNING"),
+                     STR("123456"), STR(""), STR("FAILED")),
+               " JOBID  NAME   STATE\n"
+               "     7  train  RUNNING\n"
+               "123456         FAILED\n");
+    arena_clear(&arena);
+}
+
+static void the_sums_stand_below_a_line(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_TEXT, 0, true, STR("7"), STR("a"), STR("b"), STR("7"),
+                     STR("TOTAL"), STR("")),
+               "JOBID  NAME   STATE\n"
+               "    7  a      b\n"
+               "-------------------\n"
+               "    7  TOTAL\n");
+    assert_str(write_cells(&arena, TABLE_TEXT, 0, false, NULL, 0), "JOBID  NAME  STATE\n");
+    arena_clear(&arena);
+}
+
+static void a_table_fits_the_terminal_and_elsewhere_nothing_is_cut(void **state)
+{
+    struct arena arena = { 0 };
+    const struct str cells[] = { STR("1234567890"), STR("a name that is much too long"),
+                                 STR("COMPLETED") };
+
+    (void)state;
+    assert_str(write_cells(&arena, TABLE_TEXT, 30, false, cells, 3),
+               "     JOBID  NAME      STATE\n"
+               "1234567890  a name …  COMPLET…\n");
+    /* Numbers are never cut inside the line, but the line is. */
+    assert_str(write_cells(&arena, TABLE_TEXT, 12, false, cells, 3), "     JOBID …\n"
+                                                                     "1234567890 …\n");
+    assert_str(write_cells(&arena, TABLE_TEXT, 0, false, cells, 3),
+               "     JOBID  NAME                          STATE\n"
+               "1234567890  a name that is much too long  COMPLETED\n");
+    arena_clear(&arena);
+}
+
+static void no_text_breaks_the_table(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("1"), STR("a\nb\tc\033[31md\x7f"),
+                     STR("x\xff\xc3y"), STR("2"), STR("\u202eevil\u200b\xc2\x85"), STR("z")),
+               "JOBID  NAME          STATE\n"
+               "    1  a?b?c?[31md?  x??y\n"
+               "    2  ?evil??       z\n" +
+                   0);
+    arena_clear(&arena);
+}
+
+static void wide_and_narrow_characters_are_measured(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("1"), STR("日本"), STR("x"), STR("2"),
+                     STR("e\u0301té"), STR("y")),
+               "JOBID  NAME  STATE\n"
+               "    1  日本  x\n"
+               "    2  e\u0301té   y\n");
+    arena_clear(&arena);
+}
+
+static void csv_is_that_of_rfc_4180(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_CSV, 10, false, STR("-1"), STR("plain, with \"quotes\""),
+                     STR("two\nlines"), STR("2"), STR(""), STR("\001\xff")),
+               "JOBID,NAME,STATE\r\n"
+               "-1,\"plain, with \"\"quotes\"\"\",\"two\nlines\"\r\n"
+               "2,,??\r\n");
+    assert_str(write_cells(&arena, TABLE_CSV, 0, false, NULL, 0), "JOBID,NAME,STATE\r\n");
+    arena_clear(&arena);
+}
+
+static void a_spreadsheet_takes_no_text_for_a_formula(void **state)
+{
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_str(WRITE(&arena, TABLE_CSV, 0, false, STR("1"), STR("=cmd|' /C calc'!A0"), STR("+1"),
+                     STR("2"), STR("-1+1"), STR("@SUM(1,2)"), STR("3"), STR("\t=1"), STR("a=b")),
+               "JOBID,NAME,STATE\r\n"
+               "1,'=cmd|' /C calc'!A0,'+1\r\n"
+               "2,'-1+1,\"'@SUM(1,2)\"\r\n"
+               "3,\"'\t=1\",a=b\r\n");
+    arena_clear(&arena);
+}
+
+static void many_rows_are_written_as_they_come(void **state)
+{
+    struct arena arena = { 0 };
+    enum { ROWS = 2500 };
+    struct str *cells = ARENA_ARRAY(&arena, struct str, ROWS * 3);
+    struct str text;
+    size_t lines = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        cells[i * 3] = STR("1");
+        cells[i * 3 + 1] = i < 2000 ? STR("x") : STR("longer than those that were measured");
+        cells[i * 3 + 2] = STR("y");
+    }
+    text = write_cells(&arena, TABLE_TEXT, 0, true, cells, ROWS * 3);
+    for (struct str rest = text; rest.p;)
+        lines += str_cut(&rest, '\n').n > 0;
+    assert_int_equal(lines, ROWS + 2);
+    assert_contains(text.p, "    1  longer than those that were measured  y\n");
+    arena_clear(&arena);
+}
+
+static void a_full_disk_is_told(void **state)
+{
+    struct table_settings settings = { TABLE_CSV, columns, COUNT(columns), 0, NULL };
+    struct err err = { 0 };
+    struct table *table;
+
+    (void)state;
+    settings.to = fopen("/dev/full", "we");
+    assert_non_null(settings.to);
+    table = table_new(&settings);
+    for (size_t i = 0; i < 30000; i++)
+        table_cell(table, STR("x"));
+    assert_int_equal(table_end(table, false, &err), -ENOSPC);
+    assert_contains(err.text, "cannot write");
+    fclose(settings.to);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_has_its_columns_below_each_other),
+        cmocka_unit_test(the_sums_stand_below_a_line),
+        cmocka_unit_test(a_table_fits_the_terminal_and_elsewhere_nothing_is_cut),
+        cmocka_unit_test(no_text_breaks_the_table),
+        cmocka_unit_test(wide_and_narrow_characters_are_measured),
+        cmocka_unit_test(csv_is_that_of_rfc_4180),
+        cmocka_unit_test(a_spreadsheet_takes_no_text_for_a_formula),
+        cmocka_unit_test(many_rows_are_written_as_they_come),
+        cmocka_unit_test(a_full_disk_is_told),
+    };
+
+    return RUN_TESTS(tests);
+}
