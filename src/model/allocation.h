@@ -15,8 +15,9 @@ enum allocation_of {
 
 struct allocation {
     symbol account;
-    int64_t from, to;                 /* UTC seconds; to: itself excluded */
-    double seconds[ALLOCATION_KINDS]; /* promised in all of that time; NAN: nothing was */
+    int64_t from, to;                 /* UTC seconds; to: itself excluded; both 0: for good */
+    double seconds[ALLOCATION_KINDS]; /* promised in all of that time; for good: in each year; NAN:
+                                       * nothing was */
     double used[ALLOCATION_KINDS];    /* NAN: unknown */
     double rate[ALLOCATION_KINDS]; /* used per second of late: how many are in use; NAN: unknown */
     double storage_bytes;          /* NAN: nothing was said, as the next */
@@ -29,7 +30,7 @@ struct allocations {
     int64_t now; /* of used and rate; UTC seconds */
 };
 
-/* What is left; NAN: unknown. Negative: more was used than promised. */
+/* What is left; NAN: unknown, or promised for good. Negative: more was used than promised. */
 double allocation_left(const struct allocation *allocation, enum allocation_of what);
 
 /* When nothing will be left at the present rate, UTC seconds; NAN: not before it ends, unknown, or

@@ -7,11 +7,14 @@
 #include "base/err.h"
 #include "model/allocation.h"
 
-/* As it stands there; what is not said is NAN, a time 0. */
+/* As it stands there; what is not said is NAN, a time 0. No two of an account hold at once. */
 struct allocation_entry {
     struct str cluster, account;
+    const struct str *includes; /* other accounts whose use counts here as well */
+    size_t n_includes;
     double cpu_years, gpu_years, storage_bytes, students;
-    int64_t from, to;
+    int64_t from, to; /* UTC seconds; to: itself excluded; both 0: for good */
+    unsigned line;
 };
 
 struct allocation_list {
@@ -22,5 +25,11 @@ struct allocation_list {
 /* The list lives in the arena. -EINVAL, -EBADMSG or why it cannot be read, with file and line. */
 int allocation_file_read(const char *path, struct arena *arena, struct allocation_list *ret,
                          struct err *err);
+
+/* Whether it holds at that time. */
+bool allocation_entry_holds(const struct allocation_entry *entry, int64_t now);
+
+/* What it promises: its account is not set, and what is used unknown. */
+struct allocation allocation_entry_promise(const struct allocation_entry *entry);
 
 #endif

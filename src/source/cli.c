@@ -6,11 +6,10 @@
 #include "base/quote.h"
 #include "source/cli_routes.h"
 #include "source/prefix.h"
+#include "source/slurm_command.h"
 
 enum {
     FORMAT_MAX = 8192,
-    ENV_FIXED = 6,           /* what is set for every command, */
-    ENV_MAX = ENV_FIXED + 3, /* and its configuration, its format, NULL */
     ALL_KINDS = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |
                 KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES) |
                 KIND_BIT(KIND_ASSOCIATIONS) | KIND_BIT(KIND_CONFIG),
@@ -22,9 +21,7 @@ struct cli {
     struct route partitions; /* the second question for the nodes; without words: not asked */
     struct route user;       /* … for the configuration */
     struct route owners;     /* of jobs, at SOURCE_OWNERS */
-    size_t max_output;
-    char **prefix; /* words of the command that runs all of them elsewhere; NULL: they run here */
-    char *conf;    /* "SLURM_CONF=…"; NULL: their own */
+    struct slurm_commands commands;
     uint32_t far_user_id; /* as whom they run there; MODEL_UNKNOWN_U32: not asked yet */
 };
 
@@ -129,16 +126,15 @@ static const char **make_argv(char *const *words, const char *const *flags, cons
 static int run(struct cli *cli, struct route *route, struct answer *answer, int64_t deadline_ns,
                char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    const char *env[ENV_MAX] = { "SQUEUE_*",           "SINFO_*",
-                                 "SCONTROL_*",         "SLURM_TIME_FORMAT=%s",
-                                 "SLURM_BITSTR_LEN=0", "SLURM_JSON=compact" };
+    static const char *const env[] = {
+        "SQUEUE_*",           "SINFO_*", "SCONTROL_*", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0",
+        "SLURM_JSON=compact", NULL,
+    };
     int64_t began = clock_mono(&clock_real);
-    size_t n_env = ENV_FIXED;
     struct spawn_result result;
     struct spawn spawn = {
         .env = env,
         .deadline_ns = deadline_ns,
-        .max_output = cli->max_output,
         .cancelled = &cli->source.cancelled,
         .stuck = &route->stuck,
         .sink = feed,
@@ -157,14 +153,7 @@ static int run(struct cli *cli, struct route *route, struct answer *answer, int6
     secret = route->format_variable ? format.p : NULL;
     spawn.argv = argv =
         make_argv(route->words, route->flags, format.n && !secret ? format.p : NULL);
-    if (cli->conf)
-        env[n_env++] = cli->conf;
-    if (cli->prefix) {
-        code = prefix_run(cli->prefix, &spawn, secret, &result, err);
-    } else {
-        env[n_env++] = secret;
-        code = spawn_run(&spawn, &result, err);
-    }
+    code = slurm_command_run(&cli->commands, &spawn, secret, &result, err);
     if (code == 0)
         code = answer->class->end(answer, err);
     if (code < 0)
@@ -183,8 +172,8 @@ static int ask_who(struct cli *cli, struct route *route, int64_t deadline_ns,
     int code = 0;
 
     if (cli->far_user_id == MODEL_UNKNOWN_U32)
-        code = prefix_user_id(cli->prefix, deadline_ns, &cli->source.cancelled, &route->stuck,
-                              &cli->far_user_id, err);
+        code = prefix_user_id(cli->commands.prefix, deadline_ns, &cli->source.cancelled,
+                              &route->stuck, &cli->far_user_id, err);
     section->config.user_id = cli->far_user_id;
     return code;
 }
@@ -194,8 +183,9 @@ static int read_by(struct cli *cli, struct route *route, enum kind kind, int64_t
 {
     struct section *section = section_new(kind);
     struct answer *answer = answer_new(route->answer, section);
-    int code =
-        kind == KIND_CONFIG && cli->prefix ? ask_who(cli, route, deadline_ns, section, err) : 0;
+    int code = kind == KIND_CONFIG && cli->commands.prefix
+                   ? ask_who(cli, route, deadline_ns, section, err)
+                   : 0;
 
     if (code == 0)
         code = run(cli, route, answer, deadline_ns, ret_warning, err);
@@ -304,11 +294,11 @@ static int cli_probe(const struct source *source, struct err *err)
 {
     const struct cli *cli = (const struct cli *)source;
 
-    if (cli->prefix && !spawn_exists(cli->prefix[0]))
+    if (cli->commands.prefix && !spawn_exists(cli->commands.prefix[0]))
         return err_set(err, ENOENT, "%s, with which --slurm.prefix begins, is not to be found",
-                       cli->prefix[0]);
+                       cli->commands.prefix[0]);
     for (int kind = source->depth == SOURCE_OWNERS ? KIND_JOBS : KIND_NODES;
-         kind <= KIND_JOBS && !cli->prefix; kind++) {
+         kind <= KIND_JOBS && !cli->commands.prefix; kind++) {
         const char *command = cli->routes[kind].ways[0].words[0];
 
         if (!spawn_exists(command))
@@ -329,8 +319,7 @@ static void cli_close(struct source *source)
     route_close(&cli->partitions);
     route_close(&cli->user);
     route_close(&cli->owners);
-    free(cli->prefix);
-    free(cli->conf);
+    slurm_commands_close(&cli->commands);
     free(cli);
 }
 
@@ -350,17 +339,6 @@ static const struct source_class json_class = {
     .probe = cli_probe,
 };
 
-static char *conf_variable(struct str conf)
-{
-    static const char name[] = "SLURM_CONF=";
-    size_t room = sizeof(name) + conf.n;
-    char *variable = conf.n ? heap_array(room, 1) : NULL;
-
-    if (variable)
-        snprintf(variable, room, "%s%.*s", name, STR_ARG(conf));
-    return variable;
-}
-
 static int open_as(const struct source_class *class, const struct source_settings *settings,
                    const struct clock *clock, struct source **ret, struct err *err)
 {
@@ -368,14 +346,12 @@ static int open_as(const struct source_class *class, const struct source_setting
 
     cli->source.class = class;
     cli->source.clock = clock;
-    cli->max_output = settings->max_output;
-    cli->conf = conf_variable(settings->conf);
     cli->far_user_id = MODEL_UNKNOWN_U32;
     cli->user = route_of_user(settings);
     if (!settings->commands[KIND_NODES].n)
         cli->partitions = route_of_partitions(settings);
     if (route_of_owners(settings, &cli->owners, err) < 0 ||
-        prefix_parse(settings->prefix, &cli->prefix, err) < 0) {
+        slurm_commands_open(settings, &cli->commands, err) < 0) {
         cli_close(&cli->source);
         return -EINVAL;
     }

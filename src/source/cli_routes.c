@@ -5,6 +5,7 @@
 #include "base/spawn.h"
 #include "source/cli.h"
 #include "source/json_answers.h"
+#include "source/slurm_command.h"
 
 enum { FLAGS_MAX = 6, JSON_MAX = ROUTES_MAX - 2 };
 
@@ -113,21 +114,11 @@ static const struct question owners_question = {
     .answer = &answer_owners,
 };
 
-static char **one_word(struct str directory, const char *command)
-{
-    size_t room = directory.n + strlen(command) + 2;
-    char **words = heap_alloc(2 * sizeof(*words) + room);
-
-    words[0] = (char *)(words + 2);
-    snprintf(words[0], room, "%.*s%s%s", STR_ARG(directory), directory.n ? "/" : "", command);
-    return words;
-}
-
 static struct route make_route(const struct source_settings *settings,
                                const struct question *question)
 {
     return (struct route){
-        .words = one_word(settings->bin_path, question->command),
+        .words = slurm_command_words(settings, question->command),
         .flags = question->flags,
         .format_variable = question->format_variable,
         .answer = question->answer,

@@ -11,7 +11,7 @@
 
 enum {
     FRAME_TOKEN = 18, /* "@", 16 random hexadecimal digits, "@" */
-    FRAME_FIELDS_MAX = 48,
+    FRAME_FIELDS_MAX = 96,
     FRAME_PIECE_MAX = 1 << 20,  /* of the pieces that are fed */
     FRAME_RECORD_MAX = 1 << 20, /* a longer record is passed over */
 };

@@ -7,19 +7,21 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "model/record.h"
+#include "source/sacct_answer.h"
 #include "source/source.h"
 
 struct sacct;
 
-/* Uses the commands' settings: conf, bin_path, prefix, max_output. */
-struct sacct *sacct_new(const struct source_settings *settings);
+/* Uses the commands' settings: conf, bin_path, prefix, max_output. -EINVAL with a sentence if the
+ * prefix is not a command line. */
+int sacct_new(const struct source_settings *settings, struct sacct **ret, struct err *err);
 struct sacct *sacct_free(struct sacct *sacct); /* returns NULL */
 
 struct sacct_question {
     int64_t from, to;    /* jobs that waited, ran or ended in this time; */
     const uint32_t *ids; /* or, if there are any, these jobs whatever their time */
     size_t n_ids;
+    int64_t as_of;       /* what time it is: of all records */
     int64_t deadline_ns; /* monotonic, clock_real */
     const atomic_bool *cancelled;
 
@@ -30,10 +32,9 @@ struct sacct_question {
 };
 
 struct sacct_result {
-    uint64_t records, bytes;
-    uint64_t skipped; /* records that could not be read */
-    char skipped_example[100];
-    char warning[SOURCE_WARNING];
+    struct sacct_counts counts; /* with records that could not be read */
+    uint64_t bytes;
+    char warning[SOURCE_WARNING]; /* what sacct said while it answered; or empty */
 };
 
 /* -ENOENT: there is no sacct; -EOPNOTSUPP: this cluster keeps no accounting; -E2BIG: slurmdbd

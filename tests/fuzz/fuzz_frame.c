@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!size || size > FRAME_PIECE_MAX / FRAME_TOKEN)
         return 0;
-    expected = read_plainly(str_skip(input, 1), 1 + data[0] % FRAME_FIELDS_MAX);
+    expected = read_plainly(str_skip(input, 1), 1 + (uint8_t)(data[0] - '0') % FRAME_FIELDS_MAX);
     for (size_t i = 0; i < COUNT(sizes); i++)
         check_reading(str_skip(input, 1), &expected, sizes[i], false);
     /* A megabyte each time would make most of the work. */

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* record/history, with tests/data/sacct/bin/sacct for slurmdbd and, for the recorder, the functions
+ * below that keep what they are given. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "manual_clock.h"
+#include "record/history.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+/* The recorded jobs were submitted at 1794841634 … 1794841639. */
+enum { SEEN = 1794841640, NOW = SEEN + 600, HOUR = 3600, DAY = 24 * HOUR, MARKS = 2 };
+
+struct recorder {
+    pthread_mutex_t lock;
+    bool has_name;
+    int64_t marks[MARKS];
+    int code;           /* what everything answers */
+    size_t fails_after; /* batches that are taken before */
+    size_t n_batches, n_largest, n_jobs, n_marked;
+    uint32_t ids[4000];
+    uint32_t open[8];
+    size_t n_open;
+    int64_t open_as_of;
+};
+
+int recorder_put(struct recorder *r, const struct record_batch *batch, int64_t deadline_ns,
+                 const atomic_bool *cancelled, struct err *err)
+{
+    int code = 0;
+
+    (void)deadline_ns;
+    (void)cancelled;
+    pthread_mutex_lock(&r->lock);
+    assert_int_equal(batch->cluster, 3);
+    if (r->code && r->n_batches >= r->fails_after) {
+        code = err_set(err, -r->code, "the disk is full");
+    } else {
+        r->n_batches++;
+        if (batch->n_jobs > r->n_largest)
+            r->n_largest = batch->n_jobs;
+        for (size_t i = 0; i < batch->n_jobs; i++) {
+            assert_true(batch->jobs[i].name.n);
+            r->ids[r->n_jobs++ % COUNT(r->ids)] = batch->jobs[i].id;
+        }
+        r->n_marked += batch->n_marks > 0;
+        for (size_t i = 0; i < batch->n_marks; i++)
+            r->marks[strcmp(batch->marks[i].name, "accounted_until") == 0] = batch->marks[i].value;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return code;
+}
+
+int recorder_get_marks(struct recorder *r, size_t cluster, const char *const *names,
+                       int64_t *values, size_t n, int64_t deadline_ns, const atomic_bool *cancelled,
+                       struct err *err)
+{
+    (void)cluster;
+    (void)deadline_ns;
+    (void)cancelled;
+    (void)err;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < n; i++)
+        values[i] = r->marks[strcmp(names[i], "accounted_until") == 0];
+    pthread_mutex_unlock(&r->lock);
+    return 0;
+}
+
+int recorder_open_runs(struct recorder *r, size_t cluster, int64_t as_of, uint32_t *ids,
+                       size_t most, size_t *ret_n, int64_t deadline_ns,
+                       const atomic_bool *cancelled, struct err *err)
+{
+    (void)cluster;
+    (void)deadline_ns;
+    (void)cancelled;
+    (void)err;
+    pthread_mutex_lock(&r->lock);
+    assert_true(r->n_open <= most);
+    memcpy(ids, r->open, r->n_open * sizeof(*ids));
+    *ret_n = r->n_open;
+    r->open_as_of = as_of;
+    pthread_mutex_unlock(&r->lock);
+    return 0;
+}
+
+bool recorder_get_name(struct recorder *r, size_t cluster, char *to, size_t room)
+{
+    bool has_name;
+
+    (void)cluster;
+    pthread_mutex_lock(&r->lock);
+    has_name = r->has_name;
+    pthread_mutex_unlock(&r->lock);
+    if (has_name)
+        snprintf(to, room, "sandbox");
+    return has_name;
+}
+
+struct world {
+    struct recorder recorder;
+    struct manual_clock clock;
+    struct history *history;
+    struct history_config config;
+    struct log *log;
+    FILE *log_file;
+    char calls[64], answer[64], bin[4096], data[4096];
+};
+
+static struct world *world_new(void)
+{
+    struct world *w = heap_alloc(sizeof(*w));
+
+    snprintf(w->bin, sizeof(w->bin), "%s/sacct/bin", getenv("TEST_DATA"));
+    snprintf(w->data, sizeof(w->data), "%s/sacct/24.11.txt", getenv("TEST_DATA"));
+    snprintf(w->calls, sizeof(w->calls), "/tmp/sonde_test_accounting.XXXXXX");
+    close(mkstemp(w->calls));
+    setenv("FAKE_SACCT_ANSWER", w->data, 1);
+    setenv("FAKE_SACCT_LOG", w->calls, 1);
+    unsetenv("FAKE_SACCT_REFUSAL");
+    manual_clock_init(&w->clock, NOW * NS_PER_SEC, NS_PER_SEC);
+    pthread_mutex_init(&w->recorder.lock, NULL);
+    w->recorder.has_name = true;
+    w->log_file = tmpfile();
+    w->log = log_new(fileno(w->log_file), LOG_INFO, &w->clock.clock);
+    w->config = (struct history_config){
+        .recorder = &w->recorder,
+        .cluster = 3,
+        .name = "sandbox",
+        .source = { .bin_path = str_of(w->bin), .max_output = 64 << 20 },
+        .interval_ns = 60 * NS_PER_SEC,
+        .timeout_ns = 60 * NS_PER_SEC,
+        .clock = &w->clock.clock,
+        .log = w->log,
+    };
+    return w;
+}
+
+static void start(struct world *w)
+{
+    struct err err;
+
+    if (history_start(&w->config, &w->history, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void world_free(struct world *w)
+{
+    history_stop(w->history);
+    unlink(w->calls);
+    if (w->answer[0])
+        unlink(w->answer);
+    log_free(w->log);
+    fclose(w->log_file);
+    manual_clock_destroy(&w->clock);
+    pthread_mutex_destroy(&w->recorder.lock);
+    free(w);
+}
+
+static struct history_stats stats_of(struct world *w)
+{
+    struct history_stats stats;
+
+    history_stats(w->history, &stats);
+    return stats;
+}
+
+static bool is_complete(struct world *w)
+{
+    return stats_of(w).is_complete;
+}
+
+static struct buf text_of(int fd)
+{
+    struct buf text;
+    ssize_t n;
+
+    buf_init(&text, 1 << 20);
+    for (off_t at = 0; (n = pread(fd, buf_room(&text, 4096), 4096, at)) > 0; at += n) {
+        text.n += (size_t)n;
+        buf_end(&text);
+    }
+    return text;
+}
+
+static size_t count(struct str text, const char *part)
+{
+    size_t n = 0, at;
+
+    while ((at = str_find_str(text, str_of(part))) < text.n) {
+        text = str_skip(text, at + 1);
+        n++;
+    }
+    return n;
+}
+
+static size_t logged(struct world *w, const char *part)
+{
+    struct buf text = text_of(fileno(w->log_file));
+    size_t n = count(buf_str(&text), part);
+
+    buf_free(&text);
+    return n;
+}
+
+/* How often sacct was called with that among its arguments. */
+static size_t called(struct world *w, const char *part)
+{
+    int fd = open(w->calls, O_RDONLY | O_CLOEXEC);
+    struct buf text = text_of(fd);
+    size_t n = count(buf_str(&text), part);
+
+    close(fd);
+    buf_free(&text);
+    return n;
+}
+
+static bool has_id(struct world *w, uint32_t id)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&w->recorder.lock);
+    for (size_t i = 0; i < w->recorder.n_jobs && i < COUNT(w->recorder.ids) && !found; i++)
+        found = w->recorder.ids[i] == id;
+    pthread_mutex_unlock(&w->recorder.lock);
+    return found;
+}
+
+static void a_new_store_gets_what_is_new_and_then_all_from_before(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of(w).until, NOW);
+    assert_int_equal(stats_of(w).since, 1009843200);
+    assert_int_equal(w->recorder.marks[0], 1009843200);
+    assert_int_equal(w->recorder.marks[1], NOW);
+    assert_true(has_id(w, 5435002));
+    assert_true(has_id(w, 5435008));
+    assert_true(stats_of(w).is_up && !stats_of(w).is_missing);
+    assert_int_equal(stats_of(w).failures, 0);
+    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
+    assert_int_equal(called(w, "--starttime 2002-01-01T00:00:00"), 2);
+    /* Empty years are asked for a year at a time. */
+    assert_true(stats_of(w).questions < 50);
+    assert_int_equal(logged(w, "all that slurmdbd has kept is in the store"), 1);
+    world_free(w);
+}
+
+static void afterwards_only_what_is_new_is_asked_for(void **state)
+{
+    struct world *w = world_new();
+    uint64_t questions;
+
+    (void)state;
+    w->config.first_time = NOW - DAY;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of(w).since, NOW - DAY);
+    questions = stats_of(w).questions;
+    manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
+    wait_until_true(stats_of(w).questions == questions + 1);
+    wait_until_true(stats_of(w).until == NOW + 60);
+    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:18:20"), 2);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of(w).questions, questions + 1);
+    assert_int_equal(stats_of(w).since, NOW - DAY);
+    world_free(w);
+}
+
+static void a_gap_is_closed_the_oldest_first(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - 100 * DAY;
+    w->recorder.marks[0] = NOW - 100 * DAY;
+    w->recorder.marks[1] = NOW - 10 * DAY;
+    start(w);
+    wait_until_true(stats_of(w).until == NOW);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(called(w, "--starttime 2026-11-06T14:17:20 --endtime 2026-11-07T14:17:20"), 2);
+    assert_int_equal(stats_of(w).since, NOW - 100 * DAY);
+    assert_true(has_id(w, 5435002));
+    world_free(w);
+}
+
+static void the_mark_moves_with_the_last_of_a_window_only(void **state)
+{
+    struct world *w = world_new();
+    FILE *answer;
+
+    (void)state;
+    snprintf(w->answer, sizeof(w->answer), "/tmp/sonde_test_accounting.XXXXXX");
+    answer = fdopen(mkstemp(w->answer), "w");
+    fputs("JobID,JobIDRaw,State,Submit,JobName,Eligible,End\n", answer);
+    for (int i = 1; i <= 4500; i++)
+        fprintf(answer, "%d~%d~COMPLETED~%d~job~%d~%d~\n", i, i, SEEN, SEEN, SEEN);
+    fclose(answer);
+    setenv("FAKE_SACCT_ANSWER", w->answer, 1);
+    w->config.first_time = NOW + 10 - HOUR;
+    w->recorder.code = -ENOSPC;
+    w->recorder.fails_after = 1;
+    start(w);
+    wait_until_true(stats_of(w).failures == 1);
+    assert_int_equal(w->recorder.n_batches, 1);
+    assert_int_equal(w->recorder.n_marked, 0);
+    assert_int_equal(w->recorder.marks[1], 0);
+    assert_int_equal(logged(w, "cannot be written into the store"), 1);
+    assert_false(stats_of(w).is_missing);
+
+    pthread_mutex_lock(&w->recorder.lock);
+    w->recorder.code = 0;
+    pthread_mutex_unlock(&w->recorder.lock);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    manual_clock_advance(&w->clock, 10 * NS_PER_SEC);
+    wait_until_true(is_complete(w));
+    assert_int_equal(w->recorder.n_batches, 4);
+    assert_int_equal(w->recorder.n_marked, 1);
+    assert_int_equal(w->recorder.n_largest, 2000);
+    assert_int_equal(w->recorder.n_jobs, 2000 + 4500);
+    assert_int_equal(w->recorder.marks[1], NOW + 10);
+    assert_int_equal(logged(w, "slurmdbd is asked again"), 1);
+    world_free(w);
+}
+
+static void a_refusal_of_so_wide_a_time_asks_for_less(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    setenv("FAKE_SACCT_REFUSAL",
+           "[ $width -le 7200 ] || { echo 'sacct: error: Too wide of a date range in query' >&2; "
+           "exit 1; }",
+           1);
+    w->config.first_time = NOW - 2 * DAY;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_int_equal(stats_of(w).failures, 0);
+    assert_int_equal(w->recorder.marks[0], NOW - 2 * DAY);
+    assert_true(has_id(w, 5435002));
+    /* Once it is known what is too wide, it is tried rarely: 48 hours are 32 windows. */
+    assert_true(stats_of(w).questions < 50);
+    world_free(w);
+}
+
+static void a_failure_is_told_once_and_tried_again_ever_more_rarely(void **state)
+{
+    struct world *w = world_new();
+    int64_t waits[] = { 10, 20, 40, 80, 160, 300, 300 };
+
+    (void)state;
+    setenv("FAKE_SACCT_REFUSAL",
+           "echo 'sacct: error: Problem talking to the database: Connection refused' >&2; exit 1",
+           1);
+    start(w);
+    for (size_t i = 0; i < COUNT(waits); i++) {
+        wait_until_true(stats_of(w).failures == i + 1);
+        assert_true(manual_clock_await_waiters(&w->clock, 1));
+        manual_clock_advance(&w->clock, (waits[i] - 1) * NS_PER_SEC);
+        assert_true(manual_clock_await_waiters(&w->clock, 1));
+        assert_int_equal(stats_of(w).failures, i + 1);
+        manual_clock_advance(&w->clock, NS_PER_SEC);
+    }
+    wait_until_true(stats_of(w).failures == COUNT(waits) + 1);
+    assert_false(stats_of(w).is_up);
+    assert_false(stats_of(w).is_missing);
+    assert_int_equal(logged(w, "slurmdbd cannot be asked"), 1);
+    assert_int_equal(logged(w, "is slurmdbd running?"), 1);
+    world_free(w);
+}
+
+static void where_there_is_no_accounting_it_gives_up_and_looks_again_after_an_hour(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.source.bin_path = STR("/no/such/place");
+    w->config.first_time = NOW - DAY;
+    start(w);
+    wait_until_true(stats_of(w).is_missing);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    manual_clock_advance(&w->clock, 3599 * NS_PER_SEC);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of(w).failures, 1);
+    manual_clock_advance(&w->clock, NS_PER_SEC);
+    wait_until_true(stats_of(w).failures == 2);
+    assert_int_equal(logged(w, "jobs are known as far as they are seen"), 1);
+    world_free(w);
+}
+
+static void accounting_that_is_switched_on_is_found(void **state)
+{
+    struct world *w = world_new();
+    char refusal[200], off[] = "/tmp/sonde_test_accounting.XXXXXX";
+
+    (void)state;
+    close(mkstemp(off));
+    snprintf(refusal, sizeof(refusal),
+             "[ ! -e %s ] || { echo 'Slurm accounting storage is disabled' >&2; exit 1; }", off);
+    setenv("FAKE_SACCT_REFUSAL", refusal, 1);
+    w->config.first_time = NOW - DAY;
+    start(w);
+    wait_until_true(stats_of(w).is_missing);
+    unlink(off);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    manual_clock_advance(&w->clock, HOUR * NS_PER_SEC);
+    wait_until_true(is_complete(w));
+    assert_true(stats_of(w).is_up && !stats_of(w).is_missing);
+    world_free(w);
+}
+
+static void nothing_is_asked_until_the_cluster_has_a_name(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->recorder.has_name = false;
+    w->config.first_time = NOW - HOUR;
+    start(w);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of(w).questions, 0);
+    pthread_mutex_lock(&w->recorder.lock);
+    w->recorder.has_name = true;
+    pthread_mutex_unlock(&w->recorder.lock);
+    manual_clock_advance(&w->clock, NS_PER_SEC);
+    wait_until_true(is_complete(w));
+    world_free(w);
+}
+
+static void runs_of_which_nothing_was_heard_are_asked_for_by_their_ids(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - HOUR;
+    w->recorder.open[0] = 5435008;
+    w->recorder.open[1] = 77; /* sacct does not know it either */
+    w->recorder.n_open = 2;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(called(w, "--jobs 5435008,77"), 1);
+    assert_int_equal(w->recorder.open_as_of, NOW - 600);
+    assert_int_equal(w->recorder.ids[w->recorder.n_jobs - 1], 5435008);
+    world_free(w);
+}
+
+static void what_was_asked_for_goes_back_with_the_clock(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - DAY;
+    w->recorder.marks[0] = NOW - DAY;
+    w->recorder.marks[1] = NOW + 30 * DAY;
+    start(w);
+    wait_until_true(stats_of(w).until == NOW);
+    assert_int_equal(w->recorder.marks[0], NOW - DAY);
+    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
+    world_free(w);
+}
+
+static void jobs_that_are_not_ours_are_not_kept(void **state)
+{
+    struct str account = STR("bio");
+    struct world *w = world_new();
+    struct keep *keep;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(keep_new(&account, 1, NULL, 0, &keep, &err), 0);
+    w->config.keep = keep;
+    w->config.first_time = NOW - HOUR;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_true(has_id(w, 5435009));
+    assert_false(has_id(w, 5435002));
+    world_free(w);
+    keep_free(keep);
+}
+
+static void a_store_that_is_replaced_is_filled_anew(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - 30 * DAY;
+    start(w);
+    wait_until_true(is_complete(w));
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    pthread_mutex_lock(&w->recorder.lock);
+    w->recorder.marks[0] = w->recorder.marks[1] = 0;
+    w->recorder.n_jobs = 0;
+    pthread_mutex_unlock(&w->recorder.lock);
+    manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
+    wait_until_true(stats_of(w).until == NOW + 60);
+    wait_until_true(is_complete(w));
+    assert_true(has_id(w, 5435002));
+    world_free(w);
+}
+
+static void it_can_be_stopped_while_sacct_hangs(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    setenv("FAKE_SACCT_REFUSAL", "exec sleep 60", 1);
+    start(w);
+    wait_until_true(called(w, "--starttime") == 1);
+    w->history = history_stop(w->history);
+    assert_int_equal(logged(w, "level=warn"), 0);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_store_gets_what_is_new_and_then_all_from_before),
+        cmocka_unit_test(afterwards_only_what_is_new_is_asked_for),
+        cmocka_unit_test(a_gap_is_closed_the_oldest_first),
+        cmocka_unit_test(the_mark_moves_with_the_last_of_a_window_only),
+        cmocka_unit_test(a_refusal_of_so_wide_a_time_asks_for_less),
+        cmocka_unit_test(a_failure_is_told_once_and_tried_again_ever_more_rarely),
+        cmocka_unit_test(where_there_is_no_accounting_it_gives_up_and_looks_again_after_an_hour),
+        cmocka_unit_test(accounting_that_is_switched_on_is_found),
+        cmocka_unit_test(nothing_is_asked_until_the_cluster_has_a_name),
+        cmocka_unit_test(runs_of_which_nothing_was_heard_are_asked_for_by_their_ids),
+        cmocka_unit_test(what_was_asked_for_goes_back_with_the_clock),
+        cmocka_unit_test(jobs_that_are_not_ours_are_not_kept),
+        cmocka_unit_test(a_store_that_is_replaced_is_filled_anew),
+        cmocka_unit_test(it_can_be_stopped_while_sacct_hangs),
+    };
+
+    return RUN_TESTS(tests);
+}
