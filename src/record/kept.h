@@ -15,6 +15,8 @@ struct kept_settings {
     bool is_simulated;
 };
 
+/* -EINVAL with a sentence for a wrong URL; also if the file has a mistake: a later one leaves what
+ * it said before, with a warning. */
 int source_open_kept(const struct kept_settings *settings, const struct clock *clock,
                      struct source **ret, struct err *err);
 

@@ -34,7 +34,8 @@ struct recorder_config {
  * into real). */
 int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err);
 
-/* Writes what is waiting, within a second or two, and ends. Returns NULL. */
+/* Writes what is waiting, within a second or two, and ends. Nobody may wait for it any longer.
+ * Returns NULL. */
 struct recorder *recorder_stop(struct recorder *recorder);
 
 /* What that cluster is called, as Slurm has told; nothing happens if it has a name. */
@@ -48,7 +49,7 @@ size_t recorder_n_clusters(const struct recorder *recorder);
 int recorder_find(struct recorder *recorder, struct str name);
 
 /* A section of jobs or nodes of that cluster: takes a reference and returns at once. One that still
- * waits to be written is replaced. */
+ * waits to be written is replaced. Nodes are written once a minute at most. */
 void recorder_note(struct recorder *recorder, size_t cluster, struct section *section);
 
 /* What is to be written together: all of it or nothing. */
@@ -66,15 +67,20 @@ struct record_batch {
 };
 
 /* Waits until it is written for good (committed and synced), by any thread: 0 is an
- * acknowledgement. -ETIMEDOUT, -ECANCELED, -EAGAIN (too many wait), or what the store said. After a
- * failure it may have been written all the same: put it again, that changes nothing. */
+ * acknowledgement. -ETIMEDOUT, -ECANCELED, -EAGAIN (too many wait, or the cluster has no name yet),
+ * or what the store said, at once while it cannot be written. After a failure it may have been
+ * written all the same: put it again, that changes nothing. `deadline_ns` is monotonic time of the
+ * recorder's clock. */
 int recorder_put(struct recorder *recorder, const struct record_batch *batch, int64_t deadline_ns,
                  const atomic_bool *cancelled, struct err *err);
 
-/* On the recorder's thread, waited for as above. */
+/* On the recorder's thread, waited for as above. A mark that is not there is 0. */
 int recorder_get_marks(struct recorder *recorder, size_t cluster, const char *const *names,
                        int64_t *values, size_t n, int64_t deadline_ns, const atomic_bool *cancelled,
                        struct err *err);
+
+/* Runs that have not ended as far as is known, that were last heard of before `as_of`, and that do
+ * not stand in the newest section: the oldest `most` of them. */
 int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of, uint32_t *ids,
                        size_t most, size_t *ret_n, int64_t deadline_ns,
                        const atomic_bool *cancelled, struct err *err);
@@ -86,6 +92,7 @@ struct recorder_stats {
     uint64_t commits;      /* transactions */
     uint64_t jobs, finals; /* records written */
     uint64_t unchanged;    /* jobs of sections that were as before */
+    uint64_t skipped;      /* jobs of sections that do not tell when they were submitted */
     uint64_t replaced;     /* sections that were never written, as newer ones came */
     double last_seconds;   /* what the last transaction took */
     double behind_seconds; /* age of the oldest that waits; 0: none */

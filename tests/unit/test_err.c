@@ -73,6 +73,8 @@ static void each_code_has_a_reason_fit_for_a_label(void **state)
         { EBADMSG, "garbled" }, { EREMOTEIO, "failed" },     { EACCES, "denied" },
         { EPERM, "denied" },    { ECONNREFUSED, "refused" }, { ECANCELED, "cancelled" },
         { EINVAL, "other" },    { 123456, "other" },         { EOPNOTSUPP, "unsupported" },
+        { ENOSPC, "no_space" }, { EBUSY, "busy" },           { EROFS, "read_only" },
+        { EIO, "io" },
     };
 
     (void)state;

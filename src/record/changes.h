@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tells which jobs of a cluster are not as they were when they were last kept. A run is remembered
+ * by no more than a hash of what was kept of it, until it is no longer seen. */
+#ifndef SONDE_RECORD_CHANGES_H
+#define SONDE_RECORD_CHANGES_H
+
+#include "model/section.h"
+
+struct changes;
+
+struct changes *changes_new(void);
+struct changes *changes_free(struct changes *changes); /* returns NULL */
+
+/* As if nothing had ever been kept. */
+void changes_forget(struct changes *changes);
+
+struct changed_job {
+    uint32_t job;    /* of the section */
+    bool is_refused; /* the store takes everything but this */
+    uint64_t hash;
+};
+
+struct changes_found {
+    struct changed_job *job; /* new or changed; valid until the next changes_find */
+    size_t n;
+    bool is_all;        /* there are no more than these */
+    uint64_t unchanged; /* runs that are as they were */
+    uint64_t skipped;   /* jobs that cannot be told from others: their submit time is not known */
+};
+
+/* At most `most` of those that have changed. Of a run that stands in the section twice, only the
+ * first counts. */
+void changes_find(struct changes *changes, const struct section *jobs, size_t most,
+                  struct changes_found *ret);
+
+/* What was found last in that section has been kept. Without this it will be found again. */
+void changes_keep(struct changes *changes, const struct section *jobs,
+                  const struct changes_found *found);
+
+/* Whether a run of that id stands in the section that was last looked at; and how many do. */
+bool changes_sees(const struct changes *changes, uint32_t id);
+size_t changes_count(const struct changes *changes);
+
+#endif

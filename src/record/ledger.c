@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/ledger.h"
+
+#include "record/changes.h"
+#include "record/request.h"
+#include "record/seen.h"
+
+enum {
+    MOST_CHANGED = 10000, /* of a cluster in one transaction, which then takes half a second */
+    MOST_PRUNED = 500,
+};
+
+struct ledger {
+    char *url;
+    bool is_simulated;
+    struct store *store; /* NULL: not open */
+    size_t n_clusters;
+    struct changes **changes;    /* of each cluster */
+    struct changes_found *found; /* in this round */
+
+    /* What is being written, to tell what the store does not take. */
+    struct request *at_request;
+    struct changed_job *at_job;
+    struct round_cluster *at_nodes;
+};
+
+struct ledger *ledger_new(struct str url, bool is_simulated, size_t n_clusters)
+{
+    struct ledger *ledger = heap_alloc(sizeof(*ledger));
+
+    ledger->url = heap_str(url);
+    ledger->is_simulated = is_simulated;
+    ledger->n_clusters = n_clusters;
+    ledger->found = heap_alloc(n_clusters * sizeof(*ledger->found));
+    ledger->changes = heap_alloc(n_clusters * sizeof(struct changes *));
+    for (size_t i = 0; i < n_clusters; i++)
+        ledger->changes[i] = changes_new();
+    return ledger;
+}
+
+struct ledger *ledger_free(struct ledger *ledger)
+{
+    if (ledger) {
+        store_close(ledger->store);
+        for (size_t i = 0; i < ledger->n_clusters; i++)
+            changes_free(ledger->changes[i]);
+        free(ledger->changes);
+        free(ledger->found);
+        free(ledger->url);
+        free(ledger);
+    }
+    return NULL;
+}
+
+int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err)
+{
+    *ret_was_gone = ledger->store && !store_is_there(ledger->store);
+    if (*ret_was_gone)
+        ledger->store = store_close(ledger->store);
+    if (ledger->store)
+        return 0;
+    /* It may be another one, put there meanwhile. */
+    for (size_t i = 0; i < ledger->n_clusters; i++)
+        changes_forget(ledger->changes[i]);
+    return store_open(str_of(ledger->url), ledger->is_simulated, &ledger->store, err);
+}
+
+/* What is open can be written once there is room again, or once another lets go of it. */
+static int give_up(struct ledger *ledger, int code)
+{
+    store_rollback(ledger->store);
+    if (code != -ENOSPC && code != -EBUSY)
+        ledger->store = store_close(ledger->store);
+    return code;
+}
+
+static void find_changes(struct ledger *ledger, struct round *round)
+{
+    for (size_t i = 0; i < ledger->n_clusters; i++) {
+        struct round_cluster *cluster = &round->clusters[i];
+        struct changes_found *found = &ledger->found[i];
+
+        *found = (struct changes_found){ .is_all = true };
+        if (cluster->jobs)
+            changes_find(ledger->changes[i], cluster->jobs, MOST_CHANGED, found);
+        cluster->has_more = !found->is_all;
+        round->unchanged += found->unchanged;
+        round->skipped += found->skipped;
+        round->is_written |= found->n || cluster->nodes;
+    }
+    for (struct link *link = list_first(&round->requests); link;
+         link = list_next(&round->requests, link))
+        round->is_written |= PART_OF(link, struct request, link)->is_written;
+}
+
+static int run_requests(struct ledger *ledger, struct round *round, struct err *err)
+{
+    for (struct link *link = list_first(&round->requests); link;
+         link = list_next(&round->requests, link)) {
+        struct request *request = PART_OF(link, struct request, link);
+        size_t cluster = request->batch.cluster;
+        int code;
+
+        ledger->at_request = request;
+        code = request->run(request, ledger->store, round->clusters[cluster].name,
+                            ledger->changes[cluster], err);
+        if (code < 0)
+            return code;
+        round->jobs += request->batch.n_jobs;
+        round->finals += request->batch.n_finals;
+    }
+    ledger->at_request = NULL;
+    return 0;
+}
+
+static int put_jobs(struct ledger *ledger, const struct round_cluster *cluster,
+                    const struct changes_found *found, uint64_t *jobs, struct err *err)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        struct changed_job *changed = &found->job[i];
+        struct seen_job seen;
+        int code;
+
+        if (changed->is_refused)
+            continue;
+        ledger->at_job = changed;
+        seen_job(cluster->jobs, &cluster->jobs->jobs.job[changed->job], &seen);
+        code = store_put_job(ledger->store, cluster->name, &seen.record, err);
+        if (code < 0)
+            return code;
+        ++*jobs;
+    }
+    ledger->at_job = NULL;
+    return 0;
+}
+
+static int put_nodes(struct ledger *ledger, struct round_cluster *cluster, struct err *err)
+{
+    struct arena arena = { 0 };
+    int code;
+
+    if (!cluster->nodes)
+        return 0;
+    ledger->at_nodes = cluster;
+    code = store_put_nodes(ledger->store, cluster->name, cluster->nodes->wall_ns / NS_PER_SEC,
+                           seen_nodes(cluster->nodes, &arena), cluster->nodes->nodes.n, err);
+    arena_clear(&arena);
+    if (code < 0)
+        return code;
+    ledger->at_nodes = NULL;
+    return 0;
+}
+
+static int put_sections(struct ledger *ledger, struct round *round, struct err *err)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < ledger->n_clusters && code >= 0; i++) {
+        code = put_jobs(ledger, &round->clusters[i], &ledger->found[i], &round->jobs, err);
+        if (code >= 0)
+            code = put_nodes(ledger, &round->clusters[i], err);
+    }
+    return code;
+}
+
+static int transact(struct ledger *ledger, struct round *round, struct err *err)
+{
+    int code = store_begin(ledger->store, err);
+
+    round->jobs = round->finals = 0;
+    ledger->at_request = NULL;
+    ledger->at_job = NULL;
+    ledger->at_nodes = NULL;
+    if (code >= 0)
+        code = run_requests(ledger, round, err);
+    if (code >= 0)
+        code = put_sections(ledger, round, err);
+    if (code >= 0)
+        code = store_commit(ledger->store, err);
+    /* What was written into a file that nobody can find is not kept. */
+    if (code >= 0 && !store_is_there(ledger->store))
+        code = err_set(err, ENOENT, "%s has gone while it was written", ledger->url);
+    return code;
+}
+
+/* These are troubles of the store. All others are of what is written into it. */
+static bool is_of_store(int code)
+{
+    static const int codes[] = { ENOSPC, EBUSY, EBADMSG, ENOENT, EROFS, EACCES, EIO, EPROTO };
+
+    for (size_t i = 0; i < COUNT(codes); i++)
+        if (code == -codes[i])
+            return true;
+    return false;
+}
+
+/* The store works but does not take one thing: what else there is must not suffer for it. False if
+ * it cannot be told which it is. */
+static bool leave_out(struct ledger *ledger, struct round *round, const struct err *err)
+{
+    if (ledger->at_request) {
+        ledger->at_request->code = -err->code;
+        ledger->at_request->err = *err;
+        list_append(&round->refused, &ledger->at_request->link);
+    } else if (ledger->at_job) {
+        ledger->at_job->is_refused = true;
+    } else if (ledger->at_nodes) {
+        ledger->at_nodes->nodes = NULL;
+    } else {
+        return false;
+    }
+    store_rollback(ledger->store);
+    round->refusals++;
+    round->refusal = *err;
+    return true;
+}
+
+static void keep_found(struct ledger *ledger, const struct round *round)
+{
+    for (size_t i = 0; i < ledger->n_clusters; i++)
+        if (round->clusters[i].jobs)
+            changes_keep(ledger->changes[i], round->clusters[i].jobs, &ledger->found[i]);
+}
+
+int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
+{
+    int code = ledger_open(ledger, &round->was_gone, err);
+
+    if (code < 0)
+        return code;
+    find_changes(ledger, round);
+    if (round->is_written || list_first(&round->requests))
+        do
+            code = transact(ledger, round, err);
+        while (code < 0 && !is_of_store(code) && leave_out(ledger, round, err));
+    if (code < 0)
+        return give_up(ledger, code);
+    keep_found(ledger, round);
+    return 0;
+}
+
+int ledger_prune(struct ledger *ledger, struct str cluster, const struct store_retention *retention,
+                 size_t *ret_deleted, struct err *err)
+{
+    int code = store_begin(ledger->store, err);
+
+    if (code >= 0)
+        code = store_prune(ledger->store, cluster, retention, MOST_PRUNED, ret_deleted, err);
+    if (code >= 0)
+        code = store_commit(ledger->store, err);
+    return code < 0 ? give_up(ledger, code) : 0;
+}
+
+int ledger_size(struct ledger *ledger, struct store_size *ret, struct err *err)
+{
+    int code = store_begin(ledger->store, err);
+
+    if (code >= 0)
+        code = store_size(ledger->store, ret, err);
+    if (code >= 0)
+        code = store_commit(ledger->store, err);
+    return code < 0 ? give_up(ledger, code) : 0;
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The source over a store: jobs that have ended, and what is used of what was promised. The store
+ * is a real one; of the recorder, nothing is needed but the cluster's name. */
+#include "test.h"
+
+#include "manual_clock.h"
+#include "record/kept.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int64_t day = 24 * 3600;
+static const int64_t now = 1780315200; /* 2026-06-01 12:00 */
+static const int64_t start_of_2026 = 1767225600;
+static const int64_t april = 1775001600;
+
+static const char *cluster_name; /* NULL: not known yet */
+
+bool recorder_get_name(struct recorder *recorder, size_t cluster, char *to, size_t room)
+{
+    (void)recorder;
+    assert_int_equal(cluster, 3);
+    if (cluster_name)
+        snprintf(to, room, "%s", cluster_name);
+    return cluster_name;
+}
+
+static struct manual_clock manual;
+static char directory[64], url[128], file[128];
+static struct source *source;
+static struct section *section;
+static struct err err;
+static char warning[SOURCE_WARNING];
+
+static int set_up(void **state)
+{
+    (void)state;
+    manual_clock_init(&manual, now * NS_PER_SEC, 0);
+    cluster_name = "mila";
+    snprintf(directory, sizeof(directory), "/tmp/test_kept.XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(url, sizeof(url), "sqlite:%s/store", directory);
+    snprintf(file, sizeof(file), "%s/allocations.yml", directory);
+    return 0;
+}
+
+static void remove_store(void)
+{
+    static const char *const names[] = { "store", "store-wal", "store-shm" };
+    char path[128];
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        unlink(path);
+    }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    section = section_unref(section);
+    source = source_close(source);
+    remove_store();
+    unlink(file);
+    assert_int_equal(rmdir(directory), 0);
+    manual_clock_destroy(&manual);
+    return 0;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *stream = fopen(path, "we");
+
+    assert_non_null(stream);
+    assert_true(fputs(text, stream) >= 0);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static struct store *open_store(void)
+{
+    struct store *store;
+
+    if (store_open(str_of(url), false, &store, &err) < 0 || store_begin(store, &err) < 0)
+        fail_msg("%s", err.text);
+    return store;
+}
+
+static void close_store(struct store *store)
+{
+    if (store_commit(store, &err) < 0)
+        fail_msg("%s", err.text);
+    store_close(store);
+}
+
+static struct job_record job(uint32_t id, const char *account, int64_t start, int64_t end)
+{
+    struct job_record record;
+
+    job_record_clear(&record);
+    record.id = id;
+    record.submit_time = record.eligible_time = record.start_time = start;
+    record.end_time = end;
+    record.origin = RECORD_ACCOUNTED;
+    record.as_of = now;
+    record.tasks = 1;
+    record.state = (struct job_state){ .base = JOB_COMPLETED };
+    record.account = str_of(account);
+    record.partition = STR("gpu");
+    record.user = STR("anna");
+    record.cpus = 4;
+    record.node_count = 1;
+    record.tres = STR("cpu=4,mem=1G,node=1,billing=4,gres/gpu=2");
+    return record;
+}
+
+static void put(struct store *store, const char *cluster, struct job_record record)
+{
+    if (store_put_job(store, str_of(cluster), &record, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void put_mark(struct store *store, const char *name, int64_t value)
+{
+    if (store_set_mark(store, STR("mila"), name, value, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+/* With the file if there is one. */
+static void open_source(void)
+{
+    struct kept_settings settings = {
+        .url = str_of(url),
+        .allocations_file = access(file, F_OK) == 0 ? str_of(file) : STR(""),
+        .cluster = 3,
+    };
+
+    if (source_open_kept(&settings, &manual.clock, &source, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static int look(enum kind kind)
+{
+    section = section_unref(section);
+    err = (struct err){ 0 };
+    return source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                               warning, &err);
+}
+
+static void look_well(enum kind kind)
+{
+    if (look(kind) < 0)
+        fail_msg("%s", err.text);
+}
+
+static uint64_t count_of(const char *state, const char *account)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < section->ended.n; i++) {
+        const struct ended_jobs *row = &section->ended.row[i];
+
+        if (str_eq(section_text(section, row->state), str_of(state)) &&
+            str_eq(section_text(section, row->account), str_of(account)))
+            count += row->count;
+    }
+    return count;
+}
+
+static const struct allocation *find(const char *account)
+{
+    for (size_t i = 0; i < section->allocations.n; i++)
+        if (str_eq(section_text(section, section->allocations.row[i].account), str_of(account)))
+            return &section->allocations.row[i];
+    fail_msg("there is nothing of %s", account);
+    return NULL;
+}
+
+static void jobs_that_have_ended_are_those_of_this_cluster(void **state)
+{
+    struct store *store = open_store();
+    struct job_record failed = job(3, "physics", now - 100, now - 50);
+
+    (void)state;
+    failed.state.base = JOB_FAILED;
+    put(store, "mila", job(1, "physics", now - 200, now - 100));
+    put(store, "mila", job(2, "physics", now - 200, now - 100));
+    put(store, "mila", failed);
+    put(store, "mila", job(4, "chemistry", now - 200, now - 100));
+    put(store, "cedar", job(1, "physics", now - 200, now - 100));
+    close_store(store);
+    open_source();
+    look_well(KIND_ENDED);
+    assert_int_equal(section->kind, KIND_ENDED);
+    assert_int_equal(section->ended.n, 3);
+    assert_int_equal(count_of("COMPLETED", "physics"), 2);
+    assert_int_equal(count_of("FAILED", "physics"), 1);
+    assert_int_equal(count_of("COMPLETED", "chemistry"), 1);
+    assert_str(section_text(section, section->ended.row[0].partition), "gpu");
+}
+
+static void what_is_added_later_is_seen_at_the_next_look(void **state)
+{
+    struct store *store = open_store();
+
+    (void)state;
+    put(store, "mila", job(1, "physics", now - 200, now - 100));
+    close_store(store);
+    open_source();
+    look_well(KIND_ENDED);
+    assert_int_equal(count_of("COMPLETED", "physics"), 1);
+    store = open_store();
+    put(store, "mila", job(2, "physics", now - 200, now - 100));
+    close_store(store);
+    look_well(KIND_ENDED);
+    assert_int_equal(count_of("COMPLETED", "physics"), 2);
+}
+
+static void until_the_recorder_has_made_the_store_there_is_none(void **state)
+{
+    (void)state;
+    open_source();
+    assert_int_equal(look(KIND_ENDED), -ENOENT);
+    assert_contains(err.text, "the recorder makes it");
+    close_store(open_store());
+    look_well(KIND_ENDED);
+    assert_int_equal(section->ended.n, 0);
+}
+
+static void a_store_that_was_replaced_is_opened_anew(void **state)
+{
+    struct store *store = open_store();
+
+    (void)state;
+    put(store, "mila", job(1, "physics", now - 200, now - 100));
+    close_store(store);
+    open_source();
+    look_well(KIND_ENDED);
+    assert_int_equal(count_of("COMPLETED", "physics"), 1);
+    remove_store();
+    assert_int_equal(look(KIND_ENDED), -ENOENT);
+    store = open_store();
+    put(store, "mila", job(1, "chemistry", now - 200, now - 100));
+    close_store(store);
+    look_well(KIND_ENDED);
+    assert_int_equal(count_of("COMPLETED", "physics"), 0);
+    assert_int_equal(count_of("COMPLETED", "chemistry"), 1);
+}
+
+static void what_is_no_store_is_refused_until_one_is_there(void **state)
+{
+    (void)state;
+    write_file(url + strlen("sqlite:"), "this is not what it should be, but a text");
+    open_source();
+    assert_int_equal(look(KIND_ENDED), -EBADMSG);
+    remove_store();
+    close_store(open_store());
+    look_well(KIND_ENDED);
+}
+
+static void without_its_name_nothing_is_told_of_a_cluster(void **state)
+{
+    (void)state;
+    close_store(open_store());
+    cluster_name = NULL;
+    open_source();
+    assert_int_equal(look(KIND_ENDED), -EAGAIN);
+    cluster_name = "mila";
+    look_well(KIND_ENDED);
+}
+
+static void simulated_jobs_are_not_taken_for_real_ones(void **state)
+{
+    struct store *store;
+
+    (void)state;
+    assert_int_equal(store_open(str_of(url), true, &store, &err), 0);
+    store_close(store);
+    open_source();
+    assert_int_equal(look(KIND_ENDED), -EINVAL);
+    assert_contains(err.text, "simulated");
+}
+
+static void another_scheme_is_refused(void **state)
+{
+    const struct kept_settings settings = { .url = STR("mysql:host"), .cluster = 3 };
+
+    (void)state;
+    assert_int_equal(source_open_kept(&settings, &manual.clock, &source, &err), -EINVAL);
+}
+
+static void without_a_file_there_are_no_allocations(void **state)
+{
+    (void)state;
+    open_source();
+    assert_int_equal(source->class->kinds, KIND_BIT(KIND_ENDED));
+    assert_string_equal(source->class->name, "store");
+}
+
+static void a_mistake_in_the_file_is_told_when_it_is_opened(void **state)
+{
+    struct kept_settings settings = { .url = str_of(url), .cluster = 3 };
+
+    (void)state;
+    write_file(file, "clusters: {mila: {physics: {gpu_year: 1}}}");
+    settings.allocations_file = str_of(file);
+    assert_int_equal(source_open_kept(&settings, &manual.clock, &source, &err), -EINVAL);
+    assert_contains(err.text, "did you mean gpu_years?");
+}
+
+/* A day of 4 CPUs and 2 GPUs in May, and two hours of them yesterday. */
+static void make_usage(void)
+{
+    struct store *store = open_store();
+
+    put(store, "mila", job(1, "physics", april + 30 * day, april + 31 * day));
+    put(store, "mila", job(2, "physics", now - day, now - day + 7200));
+    put(store, "mila", job(3, "chemistry", april + 30 * day, april + 30 * day + 10));
+    put(store, "cedar", job(1, "physics", april + 30 * day, april + 31 * day));
+    put_mark(store, "accounted_since", start_of_2026);
+    put_mark(store, "accounted_until", now);
+    close_store(store);
+}
+
+static void what_is_used_is_counted_from_the_beginning_of_an_allocation(void **state)
+{
+    const struct allocation *of;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters:\n"
+                     "  mila: {physics: {gpu_years: 1, cpu_years: 2, from: 2026-04-01, to: "
+                     "2027-04-01}}\n"
+                     "  cedar: {biology: {gpu_years: 1}}\n");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_string_equal(warning, "");
+    assert_int_equal(section->allocations.n, 1);
+    assert_int_equal(section->allocations.now, now);
+    of = find("physics");
+    assert_int_equal(of->from, april);
+    assert_true(of->seconds[ALLOCATION_GPUS] == (double)ALLOCATION_YEAR_SECONDS);
+    assert_true(of->used[ALLOCATION_CPUS] == 4. * (double)(day + 7200));
+    assert_true(of->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200));
+}
+
+static void the_rate_is_that_of_the_last_seven_days(void **state)
+{
+    const struct allocation *of;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
+                     "chemistry: {gpu_years: 1, from: 2026-05-31, to: 2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    of = find("physics");
+    assert_true(of->rate[ALLOCATION_GPUS] == 2. * 7200 / (7. * (double)day));
+    of = find("chemistry");
+    assert_true(of->used[ALLOCATION_GPUS] == 0 && of->rate[ALLOCATION_GPUS] == 0);
+}
+
+static void what_was_used_long_ago_is_counted_once_an_hour(void **state)
+{
+    struct store *store;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
+                     "2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200));
+    store = open_store();
+    put(store, "mila", job(4, "physics", april + day, april + day + 100));
+    put(store, "mila", job(5, "physics", now - 1000, now));
+    close_store(store);
+    manual_clock_set_wall(&manual, (now + 3599) * NS_PER_SEC);
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200 + 1000));
+    manual_clock_set_wall(&manual, (now + 3600) * NS_PER_SEC);
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200 + 1000 + 100));
+}
+
+static void another_store_or_another_list_of_accounts_is_counted_at_once(void **state)
+{
+    struct store *store;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
+                     "2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01, "
+                     "includes: [chemistry]}}}");
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200 + 10));
+    remove_store();
+    store = open_store();
+    put(store, "mila", job(1, "chemistry", april, april + 50));
+    close_store(store);
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * 50);
+}
+
+static void the_rate_of_a_young_allocation_is_that_since_it_began(void **state)
+{
+    const struct allocation *of;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-05-31, to: "
+                     "2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    of = find("physics");
+    assert_true(of->used[ALLOCATION_GPUS] == 2. * 7200);
+    assert_true(of->rate[ALLOCATION_GPUS] == 2. * 7200 / (1.5 * (double)day));
+    manual_clock_set_wall(&manual, of->from * NS_PER_SEC);
+    look_well(KIND_ALLOCATIONS);
+    of = find("physics");
+    assert_true(of->used[ALLOCATION_GPUS] == 0);
+    assert_true(isnan(of->rate[ALLOCATION_GPUS]));
+}
+
+static void accounts_that_are_included_count_as_well(void **state)
+{
+    const struct allocation *of;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01, "
+                     "includes: [chemistry, nobody]}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_int_equal(section->allocations.n, 1);
+    of = find("physics");
+    assert_true(of->used[ALLOCATION_CPUS] == 4. * (double)(day + 7200 + 10));
+}
+
+static void only_the_allocation_of_now_is_told(void **state)
+{
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: [{gpu_years: 1, from: 2025-04-01, to: "
+                     "2026-04-01}, {gpu_years: 2, from: 2026-04-01, to: 2027-04-01}, {gpu_years: "
+                     "3, from: 2027-04-01, to: 2028-04-01}], later: {gpu_years: 4, from: "
+                     "2027-04-01, to: 2028-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_int_equal(section->allocations.n, 1);
+    assert_int_equal(find("physics")->from, april);
+    manual_clock_set_wall(&manual, (april + 365 * day) * NS_PER_SEC);
+    look_well(KIND_ALLOCATIONS);
+    assert_int_equal(section->allocations.n, 2);
+    assert_int_equal(find("physics")->from, april + 365 * day);
+}
+
+static void what_began_before_the_store_reaches_back_is_unknown(void **state)
+{
+    struct store *store = open_store();
+    const struct allocation *of;
+
+    (void)state;
+    put(store, "mila", job(1, "physics", now - 2 * day, now - day));
+    close_store(store);
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
+                     "chemistry: {gpu_years: 1, from: 2026-06-01, to: 2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_contains(warning, "since 2026-05-30 only");
+    of = find("physics");
+    assert_true(isnan(of->used[ALLOCATION_GPUS]));
+    assert_true(of->rate[ALLOCATION_GPUS] == 1);
+    assert_true(find("chemistry")->used[ALLOCATION_GPUS] == 0);
+    store = open_store();
+    put_mark(store, "accounted_since", april);
+    put_mark(store, "accounted_until", now);
+    close_store(store);
+    look_well(KIND_ALLOCATIONS);
+    assert_string_equal(warning, "");
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)day);
+}
+
+static void a_store_without_jobs_tells_what_was_promised_alone(void **state)
+{
+    (void)state;
+    close_store(open_store());
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
+                     "all: {gpu_years: 5}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_contains(warning, "knows no jobs yet");
+    assert_true(isnan(find("physics")->used[ALLOCATION_GPUS]));
+    assert_true(isnan(find("physics")->rate[ALLOCATION_GPUS]));
+    assert_true(find("all")->seconds[ALLOCATION_GPUS] == 5. * ALLOCATION_YEAR_SECONDS);
+}
+
+static void a_change_of_the_file_holds_at_the_next_look(void **state)
+{
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {students: 1}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->students == 1);
+    write_file(file, "clusters: {mila: {physics: {students: 2}}}");
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->students == 2);
+}
+
+static void a_mistake_made_later_leaves_what_the_file_said_before(void **state)
+{
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {students: 1}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    write_file(file, "clusters: {mila: {physics: {students: -2}}}");
+    look_well(KIND_ALLOCATIONS);
+    assert_contains(warning, "holds on");
+    assert_contains(warning, "allocations.yml:1: students is a whole number");
+    assert_true(find("physics")->students == 1);
+    unlink(file);
+    look_well(KIND_ALLOCATIONS);
+    assert_contains(warning, "allocations.yml");
+    assert_true(find("physics")->students == 1);
+    write_file(file, "clusters: {mila: {physics: {students: 3}}}");
+    look_well(KIND_ALLOCATIONS);
+    assert_string_equal(warning, "");
+    assert_true(find("physics")->students == 3);
+}
+
+static void more_accounts_than_are_asked_for_by_name_are_counted_too(void **state)
+{
+    FILE *stream;
+
+    (void)state;
+    make_usage();
+    stream = fopen(file, "we");
+    assert_non_null(stream);
+    fputs("clusters:\n  mila:\n", stream);
+    for (unsigned i = 0; i < 600; i++)
+        fprintf(stream, "    a%u: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n", i);
+    fputs("    physics: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n", stream);
+    assert_int_equal(fclose(stream), 0);
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_int_equal(section->allocations.n, 601);
+    assert_true(find("a599")->used[ALLOCATION_CPUS] == 0);
+    assert_true(find("physics")->used[ALLOCATION_CPUS] == 4. * (double)(day + 7200));
+}
+
+static void a_look_that_was_cancelled_ends(void **state)
+{
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
+                     "2027-04-01}}}");
+    open_source();
+    source_cancel(source);
+    assert_int_equal(look(KIND_ALLOCATIONS), -ECANCELED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(jobs_that_have_ended_are_those_of_this_cluster),
+        TEST(what_is_added_later_is_seen_at_the_next_look),
+        TEST(until_the_recorder_has_made_the_store_there_is_none),
+        TEST(a_store_that_was_replaced_is_opened_anew),
+        TEST(what_is_no_store_is_refused_until_one_is_there),
+        TEST(without_its_name_nothing_is_told_of_a_cluster),
+        TEST(simulated_jobs_are_not_taken_for_real_ones),
+        TEST(another_scheme_is_refused),
+        TEST(without_a_file_there_are_no_allocations),
+        TEST(a_mistake_in_the_file_is_told_when_it_is_opened),
+        TEST(what_is_used_is_counted_from_the_beginning_of_an_allocation),
+        TEST(the_rate_is_that_of_the_last_seven_days),
+        TEST(what_was_used_long_ago_is_counted_once_an_hour),
+        TEST(another_store_or_another_list_of_accounts_is_counted_at_once),
+        TEST(the_rate_of_a_young_allocation_is_that_since_it_began),
+        TEST(accounts_that_are_included_count_as_well),
+        TEST(only_the_allocation_of_now_is_told),
+        TEST(what_began_before_the_store_reaches_back_is_unknown),
+        TEST(a_store_without_jobs_tells_what_was_promised_alone),
+        TEST(a_change_of_the_file_holds_at_the_next_look),
+        TEST(a_mistake_made_later_leaves_what_the_file_said_before),
+        TEST(more_accounts_than_are_asked_for_by_name_are_counted_too),
+        TEST(a_look_that_was_cancelled_ends),
+    };
+
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,896 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "manual_clock.h"
+#include "record/ledger.h"
+#include "record/recorder.h"
+#include "record/request.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { SUBMIT = 1700000000, NOW = SUBMIT + 100000, QUEUE = 64 };
+
+/* The disk, between SQLite and the real one. */
+static struct {
+    atomic_bool is_full, hangs;
+    atomic_uint writes, hanging;
+} disk;
+
+static ssize_t disk_pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+    atomic_fetch_add(&disk.writes, 1);
+    atomic_fetch_add(&disk.hanging, 1);
+    while (atomic_load(&disk.hangs))
+        sched_yield();
+    atomic_fetch_sub(&disk.hanging, 1);
+    if (atomic_load(&disk.is_full)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return pwrite(fd, bytes, n, at);
+}
+
+static int stand_before_the_disk(void **state)
+{
+    sqlite3_vfs *vfs;
+
+    (void)state;
+    sqlite3_initialize();
+    vfs = sqlite3_vfs_find(NULL);
+    for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
+         name = vfs->xNextSystemCall(vfs, name))
+        if (str_eq(str_of(name), STR("pwrite")) || str_eq(str_of(name), STR("pwrite64")))
+            vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)disk_pwrite);
+    return 0;
+}
+
+struct fixture {
+    struct manual_clock clock;
+    char directory[32], path[64];
+    int log_fds[2]; /* a pipe */
+    struct log *log;
+    char logged[8192];
+    size_t n_logged;
+    struct recorded_cluster clusters[2];
+    struct recorder *recorder;
+};
+
+static const atomic_bool never;
+
+static struct recorder_config config_of(struct fixture *f)
+{
+    return (struct recorder_config){
+        .url = str_of(f->path),
+        .clusters = f->clusters,
+        .n_clusters = COUNT(f->clusters),
+        .clock = &f->clock.clock,
+        .log = f->log,
+    };
+}
+
+static void start(struct fixture *f)
+{
+    struct recorder_config config = config_of(f);
+    struct err err = { 0 };
+
+    if (recorder_start(&config, &f->recorder, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static int set_up_stopped(void **state)
+{
+    static struct fixture f;
+
+    f = (struct fixture){ .directory = "/tmp/sonde-recorder-XXXXXX",
+                          .clusters = { { .name = STR("north") }, { .name = STR("south") } } };
+    assert_non_null(mkdtemp(f.directory));
+    snprintf(f.path, sizeof(f.path), "%s/store.db", f.directory);
+    manual_clock_init(&f.clock, NOW * NS_PER_SEC, 50 * NS_PER_SEC);
+    assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
+    f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
+    *state = &f;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    set_up_stopped(state);
+    start(*state);
+    return 0;
+}
+
+static void remove_files(const struct fixture *f)
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
+
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        char path[80];
+
+        snprintf(path, sizeof(path), "%s%s", f->path, ends[i]);
+        unlink(path);
+    }
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    atomic_store(&disk.is_full, false);
+    atomic_store(&disk.hangs, false);
+    recorder_stop(f->recorder);
+    remove_files(f);
+    rmdir(f->directory);
+    log_free(f->log);
+    close(f->log_fds[0]);
+    close(f->log_fds[1]);
+    manual_clock_destroy(&f->clock);
+    return 0;
+}
+
+static bool has_logged(struct fixture *f, const char *words)
+{
+    ssize_t n = read(f->log_fds[0], f->logged + f->n_logged, sizeof(f->logged) - 1 - f->n_logged);
+
+    f->n_logged += n > 0 ? (size_t)n : 0;
+    f->logged[f->n_logged] = '\0';
+    return strstr(f->logged, words);
+}
+
+static size_t lines_logged(struct fixture *f)
+{
+    size_t lines = 0;
+
+    has_logged(f, "");
+    for (const char *p = f->logged; *p; p++)
+        lines += *p == '\n';
+    return lines;
+}
+
+static struct recorder_stats stats_of(struct fixture *f)
+{
+    struct recorder_stats stats;
+
+    recorder_stats(f->recorder, &stats);
+    return stats;
+}
+
+static uint64_t errors_of(struct fixture *f, const char *reason)
+{
+    struct recorder_stats stats = stats_of(f);
+
+    for (size_t i = 0; i < RECORDER_REASONS && stats.errors[i].reason; i++)
+        if (str_eq(str_of(stats.errors[i].reason), str_of(reason)))
+            return stats.errors[i].count;
+    return 0;
+}
+
+static struct section *jobs_section(uint32_t first_id, size_t n)
+{
+    struct section *section = section_new(KIND_JOBS);
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    section->jobs.n = n;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, n);
+    for (size_t i = 0; i < n; i++)
+        section->jobs.job[i] = (struct job){
+            .id = (uint32_t)(first_id + i),
+            .array_task_id = MODEL_UNKNOWN_U32,
+            .tasks = 1,
+            .user_id = 1000,
+            .state = { JOB_RUNNING, 0 },
+            .user = symbols_put(&section->symbols, STR("alice")),
+            .nodes = symbols_put(&section->symbols, STR("n[1-2]")),
+            .cpus = 4,
+            .node_count = 2,
+            .memory_bytes = 1 << 30,
+            .time_limit_minutes = 60,
+            .priority = 1,
+            .submit_time = SUBMIT,
+            .start_time = SUBMIT + 5,
+        };
+    return section;
+}
+
+static void note(struct fixture *f, size_t cluster, struct section *section)
+{
+    recorder_note(f->recorder, cluster, section);
+    section_unref(section);
+}
+
+static int put(struct fixture *f, const struct record_batch *batch, struct err *err)
+{
+    return recorder_put(f->recorder, batch, clock_mono(&f->clock.clock) + 10 * NS_PER_SEC, &never,
+                        err);
+}
+
+/* Whatever is asked is answered when what was noted before is written. */
+static bool is_answered(struct fixture *f)
+{
+    const char *name = "any";
+    int64_t value;
+    struct err err;
+
+    return recorder_get_marks(f->recorder, 0, &name, &value, 1, INT64_MAX, &never, &err) == 0;
+}
+
+static void settle(struct fixture *f)
+{
+    wait_until_true(is_answered(f));
+}
+
+static struct job_record record_of(uint32_t id)
+{
+    struct job_record record;
+
+    job_record_clear(&record);
+    record.id = id;
+    record.submit_time = SUBMIT;
+    record.as_of = NOW;
+    record.tasks = 1;
+    record.state = (struct job_state){ JOB_COMPLETED, 0 };
+    record.start_time = SUBMIT + 5;
+    record.end_time = SUBMIT + 10;
+    record.user = STR("bob");
+    record.tres = STR("cpu=4,mem=1G,node=1");
+    return record;
+}
+
+static int64_t query(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t value;
+
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+}
+
+static void only_what_has_changed_since_the_last_section_is_written(void **state)
+{
+    struct fixture *f = *state;
+    struct section *third = jobs_section(1, 100);
+
+    note(f, 0, jobs_section(1, 100));
+    settle(f);
+    assert_int_equal(stats_of(f).jobs, 100);
+    note(f, 0, jobs_section(1, 100));
+    wait_until_true(stats_of(f).unchanged == 100);
+    assert_int_equal(stats_of(f).jobs, 100);
+    assert_int_equal(stats_of(f).commits, 1);
+    third->jobs.job[42].state.flags = JOB_COMPLETING;
+    third->wall_ns += NS_PER_SEC;
+    note(f, 0, third);
+    wait_until_true(stats_of(f).unchanged == 199);
+    assert_int_equal(stats_of(f).jobs, 101);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 100);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job j JOIN text t ON t.id = j.state "
+                                    "WHERE t.value = 'RUNNING+COMPLETING' AND job_id = 43"),
+                     1);
+}
+
+static void a_first_section_of_many_jobs_is_written_in_several_transactions(void **state)
+{
+    struct fixture *f = *state;
+
+    note(f, 0, jobs_section(1, 25000));
+    for (int i = 0; i < 3; i++)
+        settle(f);
+    assert_int_equal(stats_of(f).jobs, 25000);
+    assert_int_equal(stats_of(f).commits, 3);
+    assert_int_equal(stats_of(f).replaced, 0);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 25000);
+}
+
+static void jobs_of_whom_only_the_owner_is_told_are_not_recorded(void **state)
+{
+    struct fixture *f = *state;
+    struct section *owners = jobs_section(1, 3);
+
+    for (size_t i = 0; i < owners->jobs.n; i++)
+        owners->jobs.job[i].submit_time = 0;
+    note(f, 0, owners);
+    wait_until_true(stats_of(f).skipped == 3);
+    assert_int_equal(stats_of(f).jobs, 0);
+    wait_until_true(has_logged(f, "not recorded"));
+}
+
+static void equal_ids_on_two_clusters_are_two_jobs(void **state)
+{
+    struct fixture *f = *state;
+
+    note(f, 0, jobs_section(1, 10));
+    note(f, 1, jobs_section(1, 20));
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 30);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job j JOIN cluster c ON c.id = j.cluster "
+                                    "WHERE c.name = 'south'"),
+                     20);
+}
+
+static struct section *nodes_section(unsigned n)
+{
+    static const char *const names[] = { "a", "b", "c", "d" };
+    struct section *section = section_new(KIND_NODES);
+
+    section->wall_ns = (NOW + n) * NS_PER_SEC;
+    section->nodes.n = n;
+    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, n);
+    for (unsigned i = 0; i < n; i++)
+        section->nodes.node[i] = (struct node){
+            .name = symbols_put(&section->symbols, str_of(names[i])),
+            .cpus = 10 * n,
+        };
+    return section;
+}
+
+static void nodes_are_kept_as_they_were_last_seen_once_a_minute(void **state)
+{
+    struct fixture *f = *state;
+
+    note(f, 0, nodes_section(4));
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 4);
+    note(f, 0, nodes_section(3));
+    settle(f);
+    manual_clock_advance(&f->clock, 59 * NS_PER_SEC);
+    note(f, 0, nodes_section(2));
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 4);
+    assert_true(stats_of(f).behind_seconds == 0);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    wait_until_true(query(f->path, "SELECT count(*) FROM node") == 2);
+    assert_int_equal(query(f->path, "SELECT cpus FROM node WHERE name = 'a'"), 20);
+    assert_int_equal(query(f->path, "SELECT seen_time FROM node WHERE name = 'a'"), NOW + 2);
+    assert_int_equal(stats_of(f).replaced, 0);
+}
+
+static void nothing_of_a_cluster_is_written_until_its_name_is_known(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record job = record_of(7);
+    char name[40];
+    struct err err;
+
+    f->clusters[1].name = STR("");
+    start(f);
+    assert_false(recorder_get_name(f->recorder, 1, name, sizeof(name)));
+    assert_int_equal(recorder_find(f->recorder, STR("south")), -1);
+    assert_int_equal(
+        put(f, &(struct record_batch){ .cluster = 1, .jobs = &job, .n_jobs = 1 }, &err), -EAGAIN);
+    note(f, 1, jobs_section(1, 5));
+    note(f, 1, jobs_section(1, 6));
+    note(f, 0, jobs_section(1, 1));
+    wait_until_true(stats_of(f).jobs == 1);
+    recorder_name(f->recorder, 1, STR("south"));
+    wait_until_true(stats_of(f).jobs == 7);
+    assert_int_equal(stats_of(f).replaced, 1);
+    recorder_name(f->recorder, 1, STR("west"));
+    assert_true(recorder_get_name(f->recorder, 1, name, sizeof(name)));
+    assert_string_equal(name, "south");
+    assert_int_equal(recorder_find(f->recorder, STR("south")), 1);
+    assert_int_equal(recorder_find(f->recorder, STR("north")), 0);
+    assert_int_equal(recorder_n_clusters(f->recorder), 2);
+}
+
+static void a_batch_is_written_with_its_marks_when_it_is_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record jobs[] = { record_of(1), record_of(2) };
+    const struct final_record final = { .job_id = 1,
+                                        .node = STR("n1"),
+                                        .begin_time = SUBMIT,
+                                        .end_time = SUBMIT + 9,
+                                        .document = STR("{}") };
+    const struct record_mark mark = { "accounted_until", 12345 };
+    const char *const names[] = { "accounted_until", "accounted_since" };
+    int64_t values[2];
+    struct err err = { 0 };
+
+    assert_int_equal(put(f,
+                         &(struct record_batch){ .jobs = jobs,
+                                                 .n_jobs = 2,
+                                                 .finals = &final,
+                                                 .n_finals = 1,
+                                                 .marks = &mark,
+                                                 .n_marks = 1 },
+                         &err),
+                     0);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM final"), 1);
+    assert_int_equal(stats_of(f).jobs, 2);
+    assert_int_equal(stats_of(f).finals, 1);
+    assert_int_equal(recorder_get_marks(f->recorder, 0, names, values, 2, INT64_MAX, &never, &err),
+                     0);
+    assert_int_equal(values[0], 12345);
+    assert_int_equal(values[1], 0);
+    assert_int_equal(recorder_get_marks(f->recorder, 1, names, values, 1, INT64_MAX, &never, &err),
+                     0);
+    assert_int_equal(values[0], 0);
+}
+
+static void runs_that_are_still_seen_are_not_told_as_open(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    uint32_t ids[2];
+    size_t n;
+
+    note(f, 0, jobs_section(1, 10));
+    settle(f);
+    note(f, 0, jobs_section(4, 7));
+    wait_until_true(stats_of(f).unchanged == 7);
+    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, ids, COUNT(ids), &n, INT64_MAX,
+                                        &never, &err),
+                     0);
+    assert_int_equal(n, 2);
+    assert_in_range(ids[0], 1, 3);
+    assert_in_range(ids[1], 1, 3);
+    assert_int_equal(
+        recorder_open_runs(f->recorder, 0, NOW, ids, COUNT(ids), &n, INT64_MAX, &never, &err), 0);
+    assert_int_equal(n, 0);
+}
+
+static void a_full_disk_disturbs_nobody_and_is_caught_up_with(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record job = record_of(700);
+    const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
+    struct err err = { 0 };
+    unsigned writes;
+
+    note(f, 0, jobs_section(1, 10));
+    settle(f);
+    atomic_store(&disk.is_full, true);
+    assert_int_equal(put(f, &batch, &err), -ENOSPC);
+    assert_contains(err.text, "room");
+    assert_false(stats_of(f).is_up);
+    assert_int_equal(errors_of(f, "no_space"), 1);
+
+    /* Until it is tried again, nobody waits for it. */
+    writes = atomic_load(&disk.writes);
+    note(f, 0, jobs_section(1, 20));
+    assert_int_equal(put(f, &batch, &err), -ENOSPC);
+    assert_int_equal(atomic_load(&disk.writes), writes);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    wait_until_true(errors_of(f, "no_space") == 2);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    assert_true(stats_of(f).behind_seconds == 1);
+
+    /* The second pause is longer. */
+    note(f, 0, jobs_section(1, 30));
+    atomic_store(&disk.is_full, false);
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    assert_int_equal(put(f, &batch, &err), -ENOSPC);
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    settle(f);
+    assert_true(stats_of(f).is_up);
+    assert_int_equal(stats_of(f).replaced, 1);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 30);
+    assert_int_equal(put(f, &batch, &err), 0);
+    wait_until_true(stats_of(f).commits == 3);
+}
+
+static void trouble_is_logged_when_it_begins_and_when_it_is_over(void **state)
+{
+    struct fixture *f = *state;
+
+    settle(f);
+    atomic_store(&disk.is_full, true);
+    note(f, 0, jobs_section(1, 1));
+    for (int i = 0; i < 3; i++) {
+        wait_until_true(errors_of(f, "no_space") == (uint64_t)i + 1);
+        assert_true(manual_clock_await_waiters(&f->clock, 1));
+        manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+    }
+    wait_until_true(errors_of(f, "no_space") == 4);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    assert_true(has_logged(f, "level=error"));
+    assert_true(has_logged(f, "there is no room"));
+    assert_int_equal(lines_logged(f), 1);
+    atomic_store(&disk.is_full, false);
+    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+    wait_until_true(has_logged(f, "written again"));
+    assert_int_equal(lines_logged(f), 2);
+}
+
+static void a_store_that_another_has_locked_is_written_later(void **state)
+{
+    struct fixture *f = *state;
+    sqlite3 *other;
+
+    note(f, 0, jobs_section(1, 1));
+    settle(f);
+    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    note(f, 0, jobs_section(1, 9));
+    wait_until_true(errors_of(f, "busy") == 1);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 9);
+}
+
+static void a_file_that_is_removed_is_made_anew_with_all_that_is_known(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record job = record_of(700);
+    struct err err = { 0 };
+
+    note(f, 0, jobs_section(1, 10));
+    settle(f);
+    remove_files(f);
+    note(f, 0, jobs_section(1, 10));
+    wait_until_true(stats_of(f).jobs == 20);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
+    assert_int_equal(errors_of(f, "missing"), 1);
+    wait_until_true(has_logged(f, "removed or replaced"));
+    remove_files(f);
+    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+static void a_file_that_is_no_store_is_told_and_left_alone(void **state)
+{
+    static const char garbage[] = "this is somebody's letter, and by no means a store of jobs";
+    struct fixture *f = *state;
+    struct stat about;
+
+    note(f, 0, jobs_section(1, 10));
+    settle(f);
+    remove_files(f);
+    write_file(f->path, garbage);
+    note(f, 0, jobs_section(1, 10));
+    wait_until_true(errors_of(f, "garbled") == 1);
+    assert_int_equal(stat(f->path, &about), 0);
+    assert_int_equal(about.st_size, sizeof(garbage) - 1);
+    remove_files(f);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
+}
+
+static void a_store_that_cannot_be_opened_yet_is_opened_when_it_can(void **state)
+{
+    struct fixture *f = *state;
+
+    write_file(f->path, "this is not a store, and somebody will soon move it away");
+    start(f);
+    assert_false(stats_of(f).is_up);
+    note(f, 0, jobs_section(1, 10));
+    remove_files(f);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
+}
+
+static void a_store_that_waiting_does_not_mend_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct recorder_config config = config_of(f);
+    struct err err = { 0 };
+
+    config.url = STR("mysql://somewhere/sonde");
+    assert_int_equal(recorder_start(&config, &f->recorder, &err), -EINVAL);
+    assert_true(err.text[0]);
+    start(f);
+    note(f, 0, jobs_section(1, 1));
+    f->recorder = recorder_stop(f->recorder);
+    config = config_of(f);
+    config.is_simulated = true;
+    assert_int_equal(recorder_start(&config, &f->recorder, &err), -EINVAL);
+}
+
+struct caller {
+    struct fixture *f;
+    pthread_t thread;
+    int64_t deadline_ns;
+    uint32_t id;
+    atomic_bool is_cancelled;
+    int code;
+};
+
+static void *call(void *arg)
+{
+    struct caller *caller = arg;
+    struct job_record job = record_of(caller->id);
+    struct err err;
+
+    caller->code =
+        recorder_put(caller->f->recorder, &(struct record_batch){ .jobs = &job, .n_jobs = 1 },
+                     caller->deadline_ns, &caller->is_cancelled, &err);
+    return NULL;
+}
+
+/* Hangs the disk, and the recorder's thread in it. */
+static void hang(struct fixture *f)
+{
+    settle(f);
+    atomic_store(&disk.hangs, true);
+    note(f, 0, jobs_section(1, 1));
+    wait_until_true(atomic_load(&disk.hanging) == 1);
+}
+
+static void call_from_a_thread(struct fixture *f, struct caller *caller, uint32_t id)
+{
+    *caller = (struct caller){ .f = f, .id = id, .deadline_ns = INT64_MAX };
+    assert_int_equal(pthread_create(&caller->thread, NULL, call, caller), 0);
+}
+
+static void too_many_that_wait_are_told_to_come_again(void **state)
+{
+    static struct caller callers[QUEUE];
+    struct fixture *f = *state;
+    struct job_record job = record_of(1000);
+    const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
+    struct err err;
+
+    hang(f);
+    for (size_t i = 0; i < QUEUE; i++)
+        call_from_a_thread(f, &callers[i], (uint32_t)(2000 + i));
+    assert_true(manual_clock_await_waiters(&f->clock, QUEUE));
+    assert_int_equal(put(f, &batch, &err), -EAGAIN);
+    atomic_store(&disk.hangs, false);
+    for (size_t i = 0; i < QUEUE; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(callers[i].code, 0);
+    }
+    assert_int_equal(put(f, &batch, &err), 0);
+    /* All that had waited was written at once. */
+    assert_int_equal(stats_of(f).commits, 3);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), QUEUE + 2);
+}
+
+static void who_gives_up_leaves_at_once_though_the_disk_hangs(void **state)
+{
+    struct fixture *f = *state;
+    struct caller taken, cancelled, late;
+    struct job_record job = record_of(1);
+    struct err err;
+
+    settle(f);
+    atomic_store(&disk.hangs, true);
+    call_from_a_thread(f, &taken, 10); /* and is being written when it gives up */
+    wait_until_true(atomic_load(&disk.hanging) == 1);
+    call_from_a_thread(f, &cancelled, 11);
+    late = (struct caller){ .f = f,
+                            .id = 12,
+                            .deadline_ns = clock_mono(&f->clock.clock) + 5 * NS_PER_SEC };
+    assert_int_equal(pthread_create(&late.thread, NULL, call, &late), 0);
+    assert_true(manual_clock_await_waiters(&f->clock, 3));
+    assert_true(stats_of(f).behind_seconds == 0);
+    atomic_store(&taken.is_cancelled, true);
+    atomic_store(&cancelled.is_cancelled, true);
+    manual_clock_advance(&f->clock, 100 * NS_PER_MS);
+    pthread_join(taken.thread, NULL);
+    assert_int_equal(taken.code, -ECANCELED);
+    pthread_join(cancelled.thread, NULL);
+    assert_int_equal(cancelled.code, -ECANCELED);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, 5 * NS_PER_SEC);
+    pthread_join(late.thread, NULL);
+    assert_int_equal(late.code, -ETIMEDOUT);
+    assert_true(stats_of(f).behind_seconds > 5);
+
+    /* Who refreshes is not held up either. */
+    note(f, 1, jobs_section(1, 3));
+    atomic_store(&disk.hangs, false);
+    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job WHERE job_id IN (11, 12)"), 0);
+}
+
+static void what_waits_is_written_before_the_end(void **state)
+{
+    struct fixture *f = *state;
+
+    note(f, 0, nodes_section(4));
+    settle(f);
+    note(f, 0, nodes_section(3));
+    note(f, 0, jobs_section(1, 1000));
+    note(f, 1, jobs_section(1, 1000));
+    f->recorder = recorder_stop(f->recorder);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2000);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 3);
+}
+
+static void runs_that_ended_long_ago_are_deleted_and_others_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record jobs[1201];
+    struct err err = { 0 };
+
+    f->clusters[0].retention_ns = 3600 * NS_PER_SEC;
+    start(f);
+    for (uint32_t i = 0; i < COUNT(jobs); i++)
+        jobs[i] = record_of(i + 1);
+    jobs[1200].end_time = NOW - 10;
+    for (size_t cluster = 0; cluster < 2; cluster++)
+        assert_int_equal(
+            put(f,
+                &(struct record_batch){ .cluster = cluster, .jobs = jobs, .n_jobs = COUNT(jobs) },
+                &err),
+            0);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+    wait_until_true(query(f->path, "SELECT count(*) FROM job") == 1202);
+    wait_until_true(stats_of(f).size.runs == 1202);
+    assert_true(stats_of(f).size.bytes > 100000);
+}
+
+static int refuse(struct request *request, struct store *store, struct str cluster,
+                  const struct changes *seen, struct err *err)
+{
+    (void)request;
+    (void)store;
+    (void)cluster;
+    (void)seen;
+    return err_set(err, EFBIG, "too big for any store");
+}
+
+static void what_the_store_does_not_take_spoils_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+    struct ledger *ledger = ledger_new(str_of(f->path), false, 1);
+    struct job_record job = record_of(1);
+    const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
+    struct request *good = request_put(&batch), *bad = request_put(&batch);
+    struct section *section = jobs_section(10, 5);
+    struct round_cluster cluster = { .name = STR("north"), .jobs = section };
+    struct round round = { .clusters = &cluster };
+    struct err err = { 0 };
+
+    bad->run = refuse;
+    list_init(&round.requests);
+    list_init(&round.refused);
+    list_append(&round.requests, &bad->link);
+    list_append(&round.requests, &good->link);
+    assert_int_equal(ledger_write(ledger, &round, &err), 0);
+    assert_int_equal(round.refusals, 1);
+    assert_int_equal(bad->code, -EFBIG);
+    assert_int_equal(good->code, 0);
+    assert_ptr_equal(list_first(&round.refused), &bad->link);
+    assert_ptr_equal(list_first(&round.requests), &good->link);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 6);
+    request_free(good);
+    request_free(bad);
+    section_unref(section);
+    ledger_free(ledger);
+}
+
+/* Puts one batch after another and tells of each that is acknowledged, until it is killed. */
+_Noreturn static void put_until_killed(struct fixture *f, int told, uint32_t first)
+{
+    struct recorder_config config = config_of(f);
+    struct recorder *recorder;
+    struct err err;
+
+    config.clock = &clock_real;
+    if (recorder_start(&config, &recorder, &err) < 0)
+        _exit(1);
+    for (uint32_t id = first;; id += 20) {
+        struct job_record jobs[20];
+        const struct record_mark mark = { "last", id };
+
+        for (uint32_t i = 0; i < COUNT(jobs); i++)
+            jobs[i] = record_of(id + i);
+        if (recorder_put(recorder,
+                         &(struct record_batch){
+                             .jobs = jobs, .n_jobs = COUNT(jobs), .marks = &mark, .n_marks = 1 },
+                         INT64_MAX, &never, &err) < 0 ||
+            write(told, &id, sizeof(id)) != sizeof(id))
+            _exit(1);
+    }
+}
+
+static void what_was_acknowledged_is_there_whenever_it_is_killed(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t acknowledged = 1, seed = (uint32_t)clock_mono(&clock_real);
+
+    for (int i = 0; i < 12; i++) {
+        uint32_t first = acknowledged + 20, id;
+        unsigned acks, most = 1 + (seed = seed * 1103515245 + 12345) % 97;
+        int fds[2], status;
+        pid_t child;
+        int64_t last;
+
+        assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            put_until_killed(f, fds[1], first);
+        close(fds[1]);
+        for (acks = 0; acks < most && read(fds[0], &id, sizeof(id)) == sizeof(id); acks++)
+            acknowledged = id;
+        /* Somewhere within what it does next. */
+        for (unsigned pause = seed % 1000; pause; pause--)
+            sched_yield();
+        kill(child, SIGKILL);
+        while (read(fds[0], &id, sizeof(id)) == sizeof(id))
+            acknowledged = id;
+        close(fds[0]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+
+        /* All that was acknowledged, and of what came after it a whole batch or nothing. */
+        last = query(f->path, "SELECT value FROM mark WHERE name = 'last'");
+        assert_true(last == acknowledged || last == acknowledged + 20);
+        assert_int_equal(query(f->path, "SELECT max(job_id) FROM job"), last + 19);
+        assert_int_equal(query(f->path, "SELECT count(*) FROM job"), last - 1);
+        assert_int_equal(query(f->path, "SELECT (SELECT count FROM ended) - count(*) FROM job"), 0);
+        acknowledged = (uint32_t)last;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_acknowledged_is_there_whenever_it_is_killed,
+                                        set_up_stopped, tear_down),
+        cmocka_unit_test_setup_teardown(only_what_has_changed_since_the_last_section_is_written,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_first_section_of_many_jobs_is_written_in_several_transactions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(jobs_of_whom_only_the_owner_is_told_are_not_recorded,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(equal_ids_on_two_clusters_are_two_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nodes_are_kept_as_they_were_last_seen_once_a_minute, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(nothing_of_a_cluster_is_written_until_its_name_is_known,
+                                        set_up_stopped, tear_down),
+        cmocka_unit_test_setup_teardown(a_batch_is_written_with_its_marks_when_it_is_acknowledged,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(runs_that_are_still_seen_are_not_told_as_open, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_full_disk_disturbs_nobody_and_is_caught_up_with, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(trouble_is_logged_when_it_begins_and_when_it_is_over,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_store_that_another_has_locked_is_written_later, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_removed_is_made_anew_with_all_that_is_known,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_no_store_is_told_and_left_alone, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_store_that_cannot_be_opened_yet_is_opened_when_it_can,
+                                        set_up_stopped, tear_down),
+        cmocka_unit_test_setup_teardown(a_store_that_waiting_does_not_mend_is_refused,
+                                        set_up_stopped, tear_down),
+        cmocka_unit_test_setup_teardown(too_many_that_wait_are_told_to_come_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(who_gives_up_leaves_at_once_though_the_disk_hangs, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_waits_is_written_before_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(runs_that_ended_long_ago_are_deleted_and_others_kept,
+                                        set_up_stopped, tear_down),
+        cmocka_unit_test_setup_teardown(what_the_store_does_not_take_spoils_nothing_else,
+                                        set_up_stopped, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, stand_before_the_disk, NULL);
+}
