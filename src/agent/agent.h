@@ -55,6 +55,9 @@ struct agent_job {
     unsigned n_device_questions; /* to its device cgroup */
     bool has_true_gpus;          /* it has answered */
     size_t n_gpu_room;
+    struct step_use *past_steps; /* that have ended, for whoever is told at its end */
+    size_t n_past_steps, n_past_room;
+    size_t n_past_left_out; /* past the ceiling */
 };
 
 struct agent_step {
@@ -133,6 +136,8 @@ struct agent_step *agent_step_begin(struct agent *agent, struct agent_job *job, 
 void agent_look_soon(const struct agent *agent, struct agent_job *job);
 void agent_step_end(struct agent *agent, struct agent_step *step);
 void agent_job_end(struct agent *agent, struct agent_job *job); /* its last counters stay */
+/* What was thought to have ended: what is told at its end takes the place of what was told. */
+void agent_job_go_on(struct agent_job *job, struct agent_job *old);
 void agent_job_free(struct agent *agent, struct agent_job *job);
 struct agent_job *agent_job_find(struct agent *agent, const char *id, const char *node);
 struct agent_step *agent_step_find(struct agent_job *job, const char *id);

@@ -245,13 +245,13 @@ static void begin_by_stepd(struct agent *agent, const struct stepd *stepd, struc
     struct agent_step *step;
 
     if (!job || job->use.has_ended) {
-        const struct sums past = job ? job->past : (struct sums){ 0 };
+        struct agent_job *old = job;
 
         snprintf(match.job, sizeof(match.job), "%s", stepd->job);
         snprintf(match.node, sizeof(match.node), "%s", stepd->node);
         job = agent_job_begin(agent, &match, NULL);
-        if (job)
-            job->past = past;
+        if (job && old)
+            agent_job_go_on(job, old);
         agent->is_by_stepd = true;
     }
     if (!job)

@@ -36,6 +36,9 @@ static struct job_gpu *add(struct agent_job *job, const char *id)
         .processes = MODEL_UNKNOWN_U64,
         .memory_bytes = MODEL_UNKNOWN_U64,
         .utilization = NAN,
+        .memory_peak_bytes = MODEL_UNKNOWN_U64,
+        .energy_begin_mj = MODEL_UNKNOWN_U64,
+        .energy_mj = MODEL_UNKNOWN_U64,
     };
     snprintf(gpu->id, sizeof(gpu->id), "%s", id);
     return gpu;
@@ -124,6 +127,18 @@ static void ask_device_cgroup(struct agent *agent, struct agent_job *job,
     }
 }
 
+/* What is told of it when the job has ended. */
+static void remember(struct job_gpu *gpu, const struct gpu_use *use)
+{
+    snprintf(gpu->model, sizeof(gpu->model), "%s", use->model);
+    if (use->energy_mj == MODEL_UNKNOWN_U64)
+        return;
+    /* It begins anew with the driver. */
+    if (gpu->energy_begin_mj == MODEL_UNKNOWN_U64 || use->energy_mj < gpu->energy_mj)
+        gpu->energy_begin_mj = use->energy_mj;
+    gpu->energy_mj = use->energy_mj;
+}
+
 static void resolve(struct agent_job *job, const struct gpu_look *look)
 {
     for (size_t i = 0; i < job->use.n_gpus; i++) {
@@ -138,6 +153,8 @@ static void resolve(struct agent_job *job, const struct gpu_look *look)
                 gpu->gpu = (uint32_t)k;
                 /* By its number from now on, also while the driver does not answer. */
                 name_gpu(&look->gpus[k], gpu->id);
+                if (!job->use.has_ended)
+                    remember(gpu, &look->gpus[k]);
                 if (look->gpus[k].tells_processes)
                     gpu->processes = gpu->memory_bytes = 0;
             }
@@ -199,6 +216,18 @@ static void add_process(struct agent *agent, const struct gpu_look *look,
         gpu->utilization = (isnan(gpu->utilization) ? 0 : gpu->utilization) + process->utilization;
 }
 
+static void raise_peaks(struct agent_job *job)
+{
+    for (size_t i = 0; i < job->use.n_gpus; i++) {
+        struct job_gpu *gpu = &job->use.gpus[i];
+
+        if (gpu->memory_bytes != MODEL_UNKNOWN_U64 &&
+            (gpu->memory_peak_bytes == MODEL_UNKNOWN_U64 ||
+             gpu->memory_bytes > gpu->memory_peak_bytes))
+            gpu->memory_peak_bytes = gpu->memory_bytes;
+    }
+}
+
 void agent_use_gpus(struct agent *agent, const struct gpu_look *look)
 {
     static const struct gpu_look nothing;
@@ -217,4 +246,6 @@ void agent_use_gpus(struct agent *agent, const struct gpu_look *look)
     }
     for (size_t i = 0; i < look->n_processes; i++)
         add_process(agent, look, &look->processes[i]);
+    for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link))
+        raise_peaks(PART_OF(link, struct agent_job, link));
 }

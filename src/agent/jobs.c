@@ -2,6 +2,7 @@
 /* Jobs and steps come and go, as their directories do, or their slurmstepds where there are none.
  */
 #include "agent/agent.h"
+#include "agent/spool.h"
 
 #include "base/arena.h"
 
@@ -10,7 +11,10 @@
 /* The first looks at a job come soon, so that one of three seconds is seen too. */
 static const int64_t first_pause_ns = 10 * NS_PER_MS;
 
-enum { MOST_ENDED = 1024 }; /* jobs whose last counters are kept */
+enum {
+    MOST_ENDED = 1024, /* jobs whose last counters are kept */
+    PAST_STEPS = 32,   /* of one job that are told one by one at its end */
+};
 
 bool agent_job_is_live(const struct agent_job *job)
 {
@@ -239,6 +243,28 @@ static void end_tasks_below(struct agent_step *step, struct cgroup_dir *dir)
         end_tasks_below(step, child);
 }
 
+/* Its last counters, for the end of its job. */
+static void remember_step(struct agent_job *job, const struct agent_step *step)
+{
+    struct step_use *past;
+
+    if (job->n_past_steps == PAST_STEPS) {
+        job->n_past_left_out++;
+        return;
+    }
+    job->past_steps =
+        heap_grow(job->past_steps, job->n_past_steps, &job->n_past_room, sizeof(*job->past_steps));
+    past = &job->past_steps[job->n_past_steps++];
+    *past = step->use;
+    past->tasks = NULL;
+    past->n_tasks = 0;
+    past->cgroup.core_ns = past->cgroup.core_set = NULL;
+    past->cgroup.devices = NULL;
+    past->cgroup.n_cores = past->cgroup.n_devices = 0;
+    if (!job->has_io)
+        io_use_clear(&past->io);
+}
+
 void agent_step_end(struct agent *agent, struct agent_step *step)
 {
     struct agent_job *job = step->job;
@@ -252,6 +278,8 @@ void agent_step_end(struct agent *agent, struct agent_step *step)
     oom_notices_close(&step->oom_notices);
     if (step->dir && step->dir->owner == step)
         step->dir->owner = NULL;
+    if (agent->config.spool && !job->use.has_ended && !job->is_skipped)
+        remember_step(job, step);
     cgroup_close(step->cgroup);
     list_remove(&step->link);
     free(step->use.tasks);
@@ -296,6 +324,19 @@ static void keep_last_counters(struct job_use *use)
     use->n_steps = 0;
 }
 
+/* To whoever keeps it for good. Jobs of another scheduler are none of Slurm's. */
+static void tell_end(struct agent *agent, const struct agent_job *job)
+{
+    struct job_use use = job->use;
+
+    if (!agent->config.spool || job->is_skipped || !job->has_supervisor ||
+        (agent->tuning.n_skipped && use.uid == MODEL_UNKNOWN_U32))
+        return;
+    use.steps = job->past_steps;
+    use.n_steps = job->n_past_steps;
+    spool_add(agent->config.spool, &use, job->n_past_left_out, clock_wall(agent->config.clock));
+}
+
 void agent_job_end(struct agent *agent, struct agent_job *job)
 {
     struct link *link;
@@ -309,6 +350,7 @@ void agent_job_end(struct agent *agent, struct agent_job *job)
         agent_step_end(agent, PART_OF(link, struct agent_step, link));
     agent_show_events(job);
     agent_show_names(agent, job);
+    tell_end(agent, job);
     keep_last_counters(&job->use);
     job->cgroup = cgroup_close(job->cgroup);
     job->ended_ns = agent->now;
@@ -338,6 +380,7 @@ void agent_job_free(struct agent *agent, struct agent_job *job)
     names_free(&job->names);
     free(job->use.gpus);
     free(job->use.steps);
+    free(job->past_steps);
     free(job);
 }
 
@@ -361,6 +404,18 @@ static struct agent_job *job_above(const struct cgroup_dir *dir)
     return dir ? dir->owner : NULL;
 }
 
+void agent_job_go_on(struct agent_job *job, struct agent_job *old)
+{
+    job->past = old->past;
+    job->use.seen_wall_ns = old->use.seen_wall_ns;
+    job->past_steps = old->past_steps;
+    job->n_past_steps = old->n_past_steps;
+    job->n_past_room = old->n_past_room;
+    job->n_past_left_out = old->n_past_left_out;
+    old->past_steps = NULL;
+    old->n_past_steps = old->n_past_room = old->n_past_left_out = 0;
+}
+
 /* A directory whose slurmstepds had all gone gets another: the job goes on. */
 static struct agent_job *begin_again(struct agent *agent, struct agent_job *old,
                                      const struct cgroup_match *match)
@@ -371,9 +426,9 @@ static struct agent_job *begin_again(struct agent *agent, struct agent_job *old,
     old->dir = NULL;
     dir->owner = job;
     if (job) {
-        job->past = old->past;
         job->past_events = old->past_events;
         job->has_run_out = old->has_run_out;
+        agent_job_go_on(job, old);
         agent_look_at_cgroup(agent, job);
     }
     return job;

@@ -361,12 +361,19 @@ static bool look_at_processes(struct agent *agent, struct agent_step *step, bool
     return has_files;
 }
 
+static void raise_peak(uint64_t *peak, uint64_t now)
+{
+    if (now != MODEL_UNKNOWN_U64 && (*peak == MODEL_UNKNOWN_U64 || *peak < now))
+        *peak = now;
+}
+
 static void show_files(struct agent *agent, struct agent_job *job)
 {
     job->use.descriptors = proc_files_descriptors(agent->files);
     job->use.files = proc_files_distinct(agent->files);
     if (job->use.uses_scratch != 1)
         job->use.uses_scratch = proc_files_found(agent->files);
+    raise_peak(&job->use.files_peak, job->use.files);
 }
 
 /* By when it was read: a tick may last, and at one job earlier than at the next. */
@@ -397,6 +404,8 @@ static void sum_processes(const struct agent *agent, struct agent_job *job)
     }
     if (job->has_refused || agent->is_blind)
         use->processes = use->threads = use->resident_bytes = MODEL_UNKNOWN_U64;
+    raise_peak(&use->processes_peak, use->processes);
+    raise_peak(&use->threads_peak, use->threads);
 }
 
 void agent_show_names(const struct agent *agent, struct agent_job *job)

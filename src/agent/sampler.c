@@ -58,6 +58,9 @@ static void take_tuning(struct agent *agent, const struct sampler_tuning *tuning
 {
     unsigned needs = usage_collectors_need(tuning->publish.collectors);
 
+    if (agent->config.spool)
+        needs |= USAGE_CGROUP | USAGE_IO | USAGE_STEPS | USAGE_OWNER;
+
     free(agent->skipped);
     agent->skipped = skipped;
     agent->tuning = *tuning;

@@ -12,6 +12,7 @@
 #include "source/lustre_targets.h"
 
 struct pattern;
+struct spool;
 struct sweeper;
 
 /* What can be changed while it runs. */
@@ -38,6 +39,7 @@ struct sampler_config {
     struct bulletin_board *board;
     struct pusher *pusher;   /* NULL: nothing is pushed */
     struct sweeper *sweeper; /* NULL: nothing is deleted on a Pushgateway */
+    struct spool *spool;     /* NULL: nobody wants to know what ended jobs have used */
     const struct clock *clock;
     struct log *log;
 };

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde agent: what each job on this node is doing, for Prometheus. */
+#include "agent/spool.h"
 #include "agent/sweeper.h"
 #include "cmd/agent_settings.h"
 
+#include "base/num.h"
 #include "base/privileges.h"
 #include "base/process.h"
 
 #include <linux/capability.h>
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 /* What the agent needs; everything else is given up. packaging/systemd/sonde-agent.service.in gives
  * the same. */
@@ -26,6 +29,8 @@ static const struct privilege privileges[] = {
 static const int64_t blacklist_retry_seconds = 60; /* while it has names that nobody knows */
 static const int64_t longest_goodbye_ns = 3 * NS_PER_SEC;
 static const int64_t sweep_round_ns = 10 * NS_PER_SEC;
+static const int64_t longest_spooled_ns = 30 * 24 * 3600 * NS_PER_SEC;
+static const int64_t longest_spool_pause_ns = 300 * NS_PER_SEC;
 
 enum {
     PUSH_BYTES = 64 << 20,
@@ -50,6 +55,7 @@ struct agent {
     struct lustre_targets *lustre;
     struct pusher *_Atomic pusher;   /* NULL: nothing is pushed, or not yet */
     struct sweeper *_Atomic sweeper; /* likewise */
+    struct spool *_Atomic spool;     /* likewise */
     struct sampler *sampler;
     pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
 };
@@ -184,10 +190,31 @@ static void tell_sweeps(const struct agent *agent, struct agent_self *to)
     to->sweep_failures = stats.failures;
 }
 
+static void tell_spool(const struct agent *agent, struct agent_self *to)
+{
+    struct spool *spool = agent->spool;
+    struct spool_stats stats;
+
+    if (!spool)
+        return;
+    spool_stats(spool, &stats);
+    to->is_handing_in = true;
+    to->ingest_is_up = stats.is_up;
+    to->ingest_records = stats.records;
+    to->ingest_posted = stats.posted;
+    to->ingest_dropped = stats.dropped;
+    to->ingest_failures = stats.failures;
+    to->ingest_on_disk = stats.waiting - stats.in_memory;
+    to->ingest_in_memory = stats.in_memory;
+    to->ingest_bytes = stats.waiting_bytes;
+    to->ingest_success_wall_ns = stats.last_success_wall_ns;
+}
+
 static void tell_gateways(void *ctx, struct agent_self *to)
 {
     tell_pushes(ctx, to);
     tell_sweeps(ctx, to);
+    tell_spool(ctx, to);
 }
 
 static int start_pusher(struct agent *agent, struct err *err)
@@ -237,6 +264,33 @@ static int start_sweeper(struct agent *agent, struct err *err)
     if (sweeper_start(&config, &sweeper, err) < 0)
         return err_prefix(err, "--profile.pushgateway");
     agent->sweeper = sweeper;
+    return 0;
+}
+
+static int start_spool(struct agent *agent, struct err *err)
+{
+    const struct agent_settings *settings = &agent->first;
+    const struct spool_config config = {
+        .directory = settings->ingest.spool.p,
+        .url = settings->ingest.url.p,
+        .token_file = settings->ingest.token_file.p,
+        .ca_file = text_or_null(settings->ingest.ca_file),
+        .cluster = settings->ingest.cluster.n ? settings->ingest.cluster.p : "",
+        .timeout_ns = settings->ingest.timeout_ns,
+        .retry_ns = NS_PER_SEC,
+        .max_backoff_ns = longest_spool_pause_ns,
+        .max_bytes = settings->ingest.max_bytes,
+        .max_age_ns = longest_spooled_ns,
+        .clock = &clock_real,
+        .log = agent->log,
+    };
+    struct spool *spool;
+
+    if (!settings->ingest.url.n)
+        return 0;
+    if (spool_start(&config, &spool, err) < 0)
+        return err_prefix(err, "--ingest.url");
+    agent->spool = spool;
     return 0;
 }
 
@@ -318,6 +372,7 @@ static int start_sampler(struct agent *agent, struct err *err)
         .board = agent->board,
         .pusher = agent->pusher,
         .sweeper = agent->sweeper,
+        .spool = agent->spool,
         .clock = clock_of_environment(),
         .log = agent->log,
     };
@@ -349,6 +404,8 @@ static int start(struct agent *agent, struct err *err)
     if (code == 0)
         code = start_sweeper(agent, err);
     if (code == 0)
+        code = start_spool(agent, err);
+    if (code == 0)
         code = start_gpus(agent, err);
     if (code == 0)
         code = start_lustre(agent, err);
@@ -363,6 +420,7 @@ static void stop(struct agent *agent)
 {
     http_stop(agent->server);
     sampler_stop(agent->sampler);
+    spool_stop(agent->spool);
     sweeper_stop(agent->sweeper);
     pusher_stop(agent->pusher, longest_goodbye_ns);
     gpus_stop(agent->gpus);
@@ -376,6 +434,24 @@ static void stop(struct agent *agent)
     arena_clear(&agent->arena);
     arena_clear(&agent->first_arena);
     pthread_mutex_destroy(&agent->reloading);
+}
+
+/* Where only root may make it. What cannot be done here, the spool tells of. */
+static void make_spool_directory(const struct agent *agent)
+{
+    const char *path = text_or_null(agent->first.ingest.spool);
+    const char *user = text_or_null(agent->first.user);
+    uint64_t number;
+    uint32_t uid;
+
+    if (!agent->first.ingest.url.n || !path || mkdir(path, 0700) < 0 || !user)
+        return;
+    if (num_get_u64(str_of(user), &number) && number < UINT32_MAX)
+        uid = (uint32_t)number;
+    else if (user_find(user, &uid) < 0)
+        return;
+    if (chown(path, uid, (gid_t)-1) < 0)
+        rmdir(path); /* better none than one that is root's */
 }
 
 static int give_up_privileges(struct agent *agent, struct err *err)
@@ -427,6 +503,7 @@ int main(int argc, char **argv)
 
     /* A request to reload may come as soon as there is a server. */
     pthread_mutex_lock(&agent.reloading);
+    make_spool_directory(&agent);
     code = give_up_privileges(&agent, &err);
     if (code == 0)
         code = start(&agent, &err);

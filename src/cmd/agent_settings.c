@@ -11,6 +11,7 @@
 static const int64_t shortest_tick_ns = 100 * NS_PER_MS;
 static const int64_t longest_tick_ns = 3600 * NS_PER_SEC;
 static const int64_t longest_linger_ns = 24 * 3600 * NS_PER_SEC;
+static const uint64_t least_spool_bytes = 1 << 20;
 
 /* Old values are withdrawn after this, or five ticks if that is longer. */
 static const int64_t stale_ns = 300 * NS_PER_SEC;
@@ -84,6 +85,22 @@ static const struct option sample_options[] = {
       "Certificates to trust for https, if not the system's." },
     { "push.timeout", OPTION_DURATION, SETTING(push.timeout_ns), "DURATION", "5s", NULL, NULL,
       "Push", "One push has this long." },
+    { "ingest.url", OPTION_STRING, SETTING(ingest.url), "URL", NULL, NULL, NULL, "Ingest",
+      "Hand in what each job used, when it has ended, to this exporter, which keeps it with the "
+      "job: https://HOST:9092." },
+    { "ingest.token-file", OPTION_STRING, SETTING(ingest.token_file), "FILE", NULL, NULL, NULL,
+      "Ingest", "What the exporter knows this agent by: the same as its own --ingest.token-file." },
+    { "ingest.ca-file", OPTION_STRING, SETTING(ingest.ca_file), "FILE", NULL, NULL, NULL, "Ingest",
+      "Certificates to trust for https, if not the system's." },
+    { "ingest.cluster", OPTION_STRING, SETTING(ingest.cluster), "NAME", NULL, NULL, NULL, "Ingest",
+      "The name of this cluster, where the exporter has several." },
+    { "ingest.timeout", OPTION_DURATION, SETTING(ingest.timeout_ns), "DURATION", "15s", NULL, NULL,
+      "Ingest", "One post has this long." },
+    { "ingest.spool-dir", OPTION_STRING, SETTING(ingest.spool), "DIRECTORY", "/var/spool/sonde",
+      "STATE_DIRECTORY", NULL, "Ingest",
+      "Where it waits while the exporter is away; the agent's own." },
+    { "ingest.spool-size", OPTION_BYTES, SETTING(ingest.max_bytes), "BYTES", "64M", NULL, NULL,
+      "Ingest", "So much waits there at most; then the oldest is dropped." },
     { "collector.disable-defaults", OPTION_BOOL, SETTING(has_no_defaults), NULL, NULL, NULL, NULL,
       "Collectors", "Give only what is asked for by name." },
 };
@@ -131,6 +148,20 @@ static int check_limits(const struct agent_settings *settings, struct err *err)
     return 0;
 }
 
+static int check_ingest(const struct agent_settings *settings, struct err *err)
+{
+    if (settings->ingest.timeout_ns <= 0)
+        return err_set(err, EINVAL, "--ingest.timeout must be more than 0");
+    if (settings->ingest.max_bytes < least_spool_bytes)
+        return err_set(err, EINVAL, "--ingest.spool-size must be at least 1M");
+    if (settings->ingest.url.n && !settings->ingest.token_file.n)
+        return err_set(err, EINVAL,
+                       "--ingest.token-file must be given: the exporter wants a token");
+    if (settings->ingest.url.n && !settings->ingest.spool.n)
+        return err_set(err, EINVAL, "--ingest.spool-dir must not be empty");
+    return 0;
+}
+
 static int check(const struct agent_settings *settings, struct err *err)
 {
     int code = serve_options_check(&settings->serve, err);
@@ -147,7 +178,7 @@ static int check(const struct agent_settings *settings, struct err *err)
         return err_set(err, EINVAL, "--push.timeout must be more than 0");
     if (settings->push.url.n && !settings->push.job.n)
         return err_set(err, EINVAL, "--push.job must not be empty: the Pushgateway needs one");
-    return 0;
+    return check_ingest(settings, err);
 }
 
 static int exclude(struct agent_settings *settings, struct err *err)
@@ -225,7 +256,8 @@ static int parse(int argc, char **argv, bool has_defaults, struct arena *arena,
             "/metrics, in the Prometheus text format or OpenMetrics, as the scraper prefers.\n\n"
             "Samples are taken at ticks of their own, and when a job begins or ends: however many "
             "scrapers there are, the node is looked at once. With --push.url they are pushed to a "
-            "Pushgateway as well.\n\n"
+            "Pushgateway as well. With --ingest.url, what each job has used is handed in to the "
+            "exporter when it has ended, and kept on disk until that has it.\n\n"
             "Needs root, or the capabilities CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and "
             "CAP_NET_ADMIN; it gives up all others and says in the log what it cannot tell "
             "without one.\n\n"
@@ -260,7 +292,7 @@ int agent_settings_parse(int argc, char **argv, struct arena *arena,
     return code;
 }
 
-/* What the sampler and the pusher were started with. */
+/* What the sampler, the pusher and the spool were started with. */
 static const struct {
     const char *flag;
     size_t offset; /* of a struct str */
@@ -280,6 +312,11 @@ static const struct {
     { "push.job", SETTING(push.job) },
     { "push.password-file", SETTING(push.password_file) },
     { "push.ca-file", SETTING(push.ca_file) },
+    { "ingest.url", SETTING(ingest.url) },
+    { "ingest.token-file", SETTING(ingest.token_file) },
+    { "ingest.ca-file", SETTING(ingest.ca_file) },
+    { "ingest.cluster", SETTING(ingest.cluster) },
+    { "ingest.spool-dir", SETTING(ingest.spool) },
 };
 
 static struct str text_at(const struct agent_settings *settings, size_t offset)
@@ -297,7 +334,7 @@ int agent_settings_check_reload(const struct agent_settings *old, const struct a
             changed = fixed[i].flag;
     if (changed)
         ;
-    else if (!serve_same_list(old->layouts, new->layouts))
+    else if (!option_list_equal(old->layouts, new->layouts))
         changed = "cgroup.layout";
     else if (old->max_jobs != new->max_jobs)
         changed = "max-jobs";
@@ -307,6 +344,10 @@ int agent_settings_check_reload(const struct agent_settings *old, const struct a
         changed = "lustre.max-ids";
     else if (old->push.timeout_ns != new->push.timeout_ns)
         changed = "push.timeout";
+    else if (old->ingest.timeout_ns != new->ingest.timeout_ns)
+        changed = "ingest.timeout";
+    else if (old->ingest.max_bytes != new->ingest.max_bytes)
+        changed = "ingest.spool-size";
     if (!changed)
         return 0;
     return err_set(err, EINVAL, "%s has changed: restart sonde for that", changed);

@@ -19,6 +19,11 @@ struct agent_settings {
         struct str url, job, password_file, ca_file;
         int64_t timeout_ns;
     } push;
+    struct {
+        struct str url, token_file, ca_file, cluster, spool;
+        int64_t timeout_ns;
+        uint64_t max_bytes;
+    } ingest;
     bool has_no_defaults; /* only collectors that are asked for are on */
     bool collectors[USAGE_COLLECTORS_MAX];
 

@@ -40,6 +40,14 @@ enum {
     PUSH_SUCCESS,
     SWEPT,
     SWEEP_FAILURES,
+    INGEST_UP,
+    INGEST_RECORDS,
+    INGEST_POSTED,
+    INGEST_DROPPED,
+    INGEST_FAILURES,
+    INGEST_WAITING,
+    INGEST_BYTES,
+    INGEST_SUCCESS,
     PROGRAM,
 };
 
@@ -199,6 +207,41 @@ const struct family agent_self_families[] = {
                          METRIC_COUNTER,
                          "Requests for that which the Pushgateway did not take.",
                          { NULL } },
+    [INGEST_UP] = { "sonde_agent_ingest_up",
+                    METRIC_GAUGE,
+                    "1 if the exporter took the last post of what ended jobs used, or there was "
+                    "none yet, else 0.",
+                    { NULL } },
+    [INGEST_RECORDS] = { "sonde_agent_ingest_records_total",
+                         METRIC_COUNTER,
+                         "Jobs that have ended here and are to be told to the exporter.",
+                         { NULL } },
+    [INGEST_POSTED] = { "sonde_agent_ingest_posted_total",
+                        METRIC_COUNTER,
+                        "Those that the exporter has written into its store, of an earlier agent "
+                        "too.",
+                        { NULL } },
+    [INGEST_DROPPED] = { "sonde_agent_ingest_dropped_total",
+                         METRIC_COUNTER,
+                         "Those that were dropped: no room was left, they had waited too long, or "
+                         "the exporter refused them.",
+                         { NULL } },
+    [INGEST_FAILURES] = { "sonde_agent_ingest_failures_total",
+                          METRIC_COUNTER,
+                          "Posts that the exporter did not take.",
+                          { NULL } },
+    [INGEST_WAITING] = { "sonde_agent_ingest_waiting",
+                         METRIC_GAUGE,
+                         "Jobs that are still to be told, by where they wait: disk, memory.",
+                         { "place" } },
+    [INGEST_BYTES] = { "sonde_agent_ingest_spool_bytes",
+                       METRIC_GAUGE,
+                       "Bytes that wait on disk.",
+                       { NULL } },
+    [INGEST_SUCCESS] = { "sonde_agent_last_ingest_timestamp_seconds",
+                         METRIC_GAUGE,
+                         "When the exporter last took a post.",
+                         { NULL } },
 #include "collector/program.inc"
 };
 
@@ -303,6 +346,28 @@ static void collect_pushes(const struct agent_self *self, struct metric_writer *
         metric_double(writer, NULL, seconds(self->push_success_wall_ns));
 }
 
+static void collect_ingest(const struct agent_self *self, struct metric_writer *writer)
+{
+    metric_begin(writer, INGEST_UP);
+    metric_u64(writer, NULL, self->ingest_is_up);
+    metric_begin(writer, INGEST_RECORDS);
+    metric_u64(writer, NULL, self->ingest_records);
+    metric_begin(writer, INGEST_POSTED);
+    metric_u64(writer, NULL, self->ingest_posted);
+    metric_begin(writer, INGEST_DROPPED);
+    metric_u64(writer, NULL, self->ingest_dropped);
+    metric_begin(writer, INGEST_FAILURES);
+    metric_u64(writer, NULL, self->ingest_failures);
+    metric_begin(writer, INGEST_WAITING);
+    metric_u64(writer, METRIC_VALUES(STR("disk")), self->ingest_on_disk);
+    metric_u64(writer, METRIC_VALUES(STR("memory")), self->ingest_in_memory);
+    metric_begin(writer, INGEST_BYTES);
+    metric_u64(writer, NULL, self->ingest_bytes);
+    metric_begin(writer, INGEST_SUCCESS);
+    if (self->ingest_success_wall_ns)
+        metric_double(writer, NULL, seconds(self->ingest_success_wall_ns));
+}
+
 void agent_self_collect(const struct agent_self *self, struct metric_writer *writer)
 {
     collect_freshness(self, writer);
@@ -322,5 +387,7 @@ void agent_self_collect(const struct agent_self *self, struct metric_writer *wri
         metric_begin(writer, SWEEP_FAILURES);
         metric_u64(writer, NULL, self->sweep_failures);
     }
+    if (self->is_handing_in)
+        collect_ingest(self, writer);
     program_collect(&self->program, writer, PROGRAM);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the agent says of itself: how fresh its samples are, what it could not see, its pushes, and
- * what every program says. */
+/* What the agent says of itself: how fresh its samples are, what it could not see, its pushes, what
+ * it hands in, and what every program says. */
 #ifndef SONDE_COLLECTOR_AGENT_SELF_H
 #define SONDE_COLLECTOR_AGENT_SELF_H
 
@@ -19,6 +19,11 @@ struct agent_self {
     int64_t push_success_wall_ns; /* 0: never */
     bool is_sweeping;             /* likewise */
     uint64_t swept_groups, sweep_failures;
+    bool is_handing_in; /* likewise */
+    bool ingest_is_up;
+    uint64_t ingest_records, ingest_posted, ingest_dropped, ingest_failures;
+    uint64_t ingest_on_disk, ingest_in_memory, ingest_bytes;
+    int64_t ingest_success_wall_ns; /* 0: never */
     struct program program;
 };
 

@@ -81,6 +81,9 @@ void job_use_clear(struct job_use *use)
         .descriptors = MODEL_UNKNOWN_U64,
         .files = MODEL_UNKNOWN_U64,
         .uses_scratch = MODEL_UNKNOWN_U64,
+        .processes_peak = MODEL_UNKNOWN_U64,
+        .threads_peak = MODEL_UNKNOWN_U64,
+        .files_peak = MODEL_UNKNOWN_U64,
     };
     io_use_clear(&use->io);
 }

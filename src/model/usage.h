@@ -99,7 +99,10 @@ struct job_gpu {
     char id[96];        /* as Slurm names it: an index ("0") or a UUID */
     uint64_t processes; /* of the job on it, now; unknown without NVML */
     uint64_t memory_bytes;
-    double utilization; /* by the job's processes */
+    double utilization;                  /* by the job's processes */
+    char model[64];                      /* empty: the driver has not told */
+    uint64_t memory_peak_bytes;          /* of the job's processes, in any look */
+    uint64_t energy_begin_mj, energy_mj; /* of the whole GPU, in the first and the last look */
 };
 
 struct task_use {
@@ -136,6 +139,7 @@ struct job_use {
     uint64_t descriptors;  /* open ones, of any kind */
     uint64_t files;        /* distinct regular files among them, by name */
     uint64_t uses_scratch; /* 0, or 1 for the rest of its life; unknown: nobody has looked */
+    uint64_t processes_peak, threads_peak, files_peak; /* the most in any look */
     struct io_use io;
     struct name_use *names; /* at most the ceiling; the last may be "other". None where names must
                              * not be published (USAGE_NAMES) */

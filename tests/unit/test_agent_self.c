@@ -133,6 +133,47 @@ static void what_is_not_known_is_absent(void **state)
     buf_free(&text);
 }
 
+static void what_is_handed_in_is_told(void **state)
+{
+    static const char *const lines[] = {
+        "sonde_agent_ingest_up 0\n",
+        "sonde_agent_ingest_records_total 1\n",
+        "sonde_agent_ingest_posted_total 2\n",
+        "sonde_agent_ingest_dropped_total 3\n",
+        "sonde_agent_ingest_failures_total 4\n",
+        "sonde_agent_ingest_waiting{place=\"disk\"} 5\n",
+        "sonde_agent_ingest_waiting{place=\"memory\"} 6\n",
+        "sonde_agent_ingest_spool_bytes 7\n",
+        "sonde_agent_last_ingest_timestamp_seconds 8\n",
+    };
+    struct agent_self self = {
+        .node = "n1",
+        .is_handing_in = true,
+        .ingest_records = 1,
+        .ingest_posted = 2,
+        .ingest_dropped = 3,
+        .ingest_failures = 4,
+        .ingest_on_disk = 5,
+        .ingest_in_memory = 6,
+        .ingest_bytes = 7,
+        .ingest_success_wall_ns = 8 * NS_PER_SEC,
+    };
+    struct buf text = collect(&self, METRIC_TEXT);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++)
+        assert_contains(text.p, lines[i]);
+    buf_free(&text);
+    self.ingest_success_wall_ns = 0;
+    text = collect(&self, METRIC_TEXT);
+    assert_false(has(&text, "last_ingest"));
+    buf_free(&text);
+    self.is_handing_in = false;
+    text = collect(&self, METRIC_TEXT);
+    assert_false(has(&text, "ingest"));
+    buf_free(&text);
+}
+
 static void check_names(struct map *names, const struct family *families, size_t n)
 {
     assert_true(n <= METRIC_FAMILIES_MAX);
@@ -163,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_the_sampler_counts_is_told),
         cmocka_unit_test(what_is_not_known_is_absent),
+        cmocka_unit_test(what_is_handed_in_is_told),
         cmocka_unit_test(no_name_is_used_twice_by_the_agent),
     };
 

@@ -64,6 +64,9 @@ static void without_flags_it_serves_on_9798_every_15_seconds(void **state)
     assert_string_equal(settings.node_name, host);
     assert_int_equal(settings.slurmd_uid, 0);
     assert_str(settings.push.url, "");
+    assert_str(settings.ingest.url, "");
+    assert_str(settings.ingest.spool, "/var/spool/sonde");
+    assert_int_equal(settings.ingest.max_bytes, 64 << 20);
     assert_str(settings.profile_socket, "/run/sonde/profile.sock");
     assert_true(is_on("profile"));
     assert_true(is_on("lustre"));
@@ -96,6 +99,17 @@ static void by_the_name_of_jobs_exporter_it_pushes_where_that_did(void **state)
     assert_str(settings.push.url, "");
     assert_int_equal(parse_as("my_jobs_exporter", &settings, ARGS()), OPTION_GO_ON);
     assert_str(settings.push.url, "");
+}
+
+static void what_systemd_gives_it_to_keep_things_in_is_its_spool(void **state)
+{
+    (void)state;
+    setenv("STATE_DIRECTORY", "/var/lib/sonde-agent", 1);
+    parse(ARGS());
+    assert_str(settings.ingest.spool, "/var/lib/sonde-agent");
+    parse(ARGS("--ingest.spool-dir=/else"));
+    assert_str(settings.ingest.spool, "/else");
+    unsetenv("STATE_DIRECTORY");
 }
 
 static void collectors_are_switched(void **state)
@@ -145,6 +159,11 @@ static void mistakes_are_told(void **state)
     assert_refused(ARGS("--web.telemetry-path=metrics"), "must begin with /");
     assert_refused(ARGS("--push.url=http://x:1", "--push.job="), "--push.job must not be empty");
     assert_refused(ARGS("--push.timeout=0"), "--push.timeout must be more than 0");
+    assert_refused(ARGS("--ingest.url=http://x:1"), "--ingest.token-file must be given");
+    assert_refused(ARGS("--ingest.url=http://x:1", "--ingest.token-file=x", "--ingest.spool-dir="),
+                   "--ingest.spool-dir must not be empty");
+    assert_refused(ARGS("--ingest.timeout=0"), "--ingest.timeout must be more than 0");
+    assert_refused(ARGS("--ingest.spool-size=1000K"), "--ingest.spool-size must be at least 1M");
     assert_refused(ARGS(long_name), "the name of the node must have from 1 to 64 bytes");
     assert_refused(ARGS("--collector.job"), "did you mean --collector.jobs?");
 }
@@ -171,6 +190,12 @@ static void some_things_cannot_change_under_way(void **state)
         { "--max-processes=1", "max-processes" },
         { "--push.url=http://x:1", "push.url" },
         { "--push.timeout=1s", "push.timeout" },
+        { "--ingest.token-file=x", "ingest.token-file" },
+        { "--ingest.ca-file=x", "ingest.ca-file" },
+        { "--ingest.cluster=x", "ingest.cluster" },
+        { "--ingest.spool-dir=/x", "ingest.spool-dir" },
+        { "--ingest.timeout=1s", "ingest.timeout" },
+        { "--ingest.spool-size=1M", "ingest.spool-size" },
     };
     struct agent_settings old;
 
@@ -204,6 +229,7 @@ int main(void)
         cmocka_unit_test(without_flags_it_serves_on_9798_every_15_seconds),
         cmocka_unit_test(the_flags_of_jobs_exporter_work),
         cmocka_unit_test(by_the_name_of_jobs_exporter_it_pushes_where_that_did),
+        cmocka_unit_test(what_systemd_gives_it_to_keep_things_in_is_its_spool),
         cmocka_unit_test(collectors_are_switched),
         cmocka_unit_test(metrics_are_excluded_by_name),
         cmocka_unit_test(mistakes_are_told),

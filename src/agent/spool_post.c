@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/spool_post.h"
+
+#include "agent/final.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fetch.h"
+#include "base/json.h"
+#include "base/secret.h"
+
+#include <stdlib.h>
+
+enum {
+    POST_ROOM = SPOOL_POST_BYTES + FINAL_MAX + 4096, /* and what stands around the records */
+    MOST_ANSWER = 16 * 1024,
+};
+
+struct spool_post {
+    struct fetch_base base;
+    char *url, *token_file, *ca_file, *cluster; /* ca_file: NULL: the system's */
+    struct fetch_line *line;                    /* NULL: a connection for each request */
+    const atomic_bool *cancelled;
+
+    /* of the batch at hand */
+    struct spool_record *records;
+    int64_t timeout_ms;
+    struct buf body;
+    size_t n_doubtful; /* records that were refused one by one, but not by their names */
+};
+
+enum outcome {
+    POST_TAKEN,
+    POST_REFUSED, /* a record is at fault */
+    POST_FAILED,
+};
+
+/* What the exporter answered. */
+struct answer {
+    struct buf text;
+    long status;
+    bool has_named; /* it has said which record is at fault */
+    uint64_t record;
+};
+
+static int add_answer(void *ctx, struct str piece, struct err *err)
+{
+    struct answer *answer = ctx;
+
+    (void)err;
+    buf_put(&answer->text, piece);
+    return 0;
+}
+
+/* {"error": …, "record": 3} */
+static void read_answer(struct answer *answer)
+{
+    struct json *json = json_new();
+    bool is_record = false;
+    enum json_event event;
+
+    json_feed(json, buf_str(&answer->text));
+    json_finish(json);
+    if (json_next(json) == JSON_OBJECT)
+        while ((event = json_next(json)) > JSON_END) {
+            if (event == JSON_KEY) {
+                is_record = str_eq(json_text(json), STR("record"));
+                if (!is_record)
+                    json_skip(json);
+            } else if (is_record) {
+                answer->has_named = json_u64(json, &answer->record);
+                is_record = false;
+            }
+        }
+    if (json_error(json, NULL) < 0)
+        answer->has_named = false;
+    json_free(json);
+}
+
+static const struct status {
+    long status;
+    const char *advice;
+} statuses[] = {
+    { 401, "is the token in --ingest.token-file the exporter's?" },
+    { 403, "is this node allowed to post?" },
+    { 404, "does the exporter keep jobs in a store, and is --ingest.cluster one that it knows?" },
+    { 429, "it has too much to do" },
+    { 503, "it has too much to do, or cannot write its store" },
+};
+
+static const char *advice_of(long status)
+{
+    for (size_t i = 0; i < COUNT(statuses); i++)
+        if (statuses[i].status == status)
+            return statuses[i].advice;
+    return "see its log";
+}
+
+static enum outcome judge(struct spool_post *post, struct answer *answer, struct err *err)
+{
+    if (answer->status == 200)
+        return POST_TAKEN;
+    err_set(err, EREMOTEIO, "%s answered with status %ld; %s", post->base.origin, answer->status,
+            advice_of(answer->status));
+    if (answer->status != 400 && answer->status != 413 && answer->status != 422)
+        return POST_FAILED;
+    if (!answer->text.over)
+        read_answer(answer);
+    return POST_REFUSED;
+}
+
+static void make_body(struct spool_post *post, size_t first, size_t n)
+{
+    struct buf *body = &post->body;
+
+    buf_reset(body);
+    buf_text(body, "{\"cluster\":");
+    buf_json(body, str_of(post->cluster));
+    buf_text(body, ",\"records\":[");
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_byte(body, ',');
+        buf_put(body, post->records[first + i].text);
+    }
+    buf_text(body, "]}");
+}
+
+/* The token is read each time: it may have been changed. */
+static enum outcome send_records(struct spool_post *post, size_t first, size_t n,
+                                 struct answer *answer, struct err *err)
+{
+    struct fetch fetch = {
+        .url = post->url,
+        .content_type = "application/json",
+        .ca_file = post->ca_file,
+        .timeout_ms = post->timeout_ms,
+        .max_answer = MOST_ANSWER,
+        .cancelled = post->cancelled,
+        .line = post->line,
+        .sink = add_answer,
+        .ctx = answer,
+    };
+    struct fetch_result result = { 0 };
+    char *token = NULL;
+    int code;
+
+    make_body(post, first, n);
+    fetch.body = buf_str(&post->body);
+    code = secret_read(post->token_file, "token", &token, err);
+    fetch.bearer = token;
+    if (code == 0)
+        code = fetch_run(&fetch, &result, err);
+    secret_free(token);
+    answer->status = result.status;
+    return code < 0 ? POST_FAILED : judge(post, answer, err);
+}
+
+static void keep_words(struct spool_batch *batch, const struct answer *answer)
+{
+    struct str words = str_trim(buf_str(&answer->text));
+
+    batch->words[str_copy_printable(batch->words, sizeof(batch->words) - 1, words)] = '\0';
+}
+
+static void forget_record(struct spool_post *post, size_t i, size_t end)
+{
+    memmove(&post->records[i], &post->records[i + 1], (end - i - 1) * sizeof(*post->records));
+}
+
+/* False if it is to be tried again later. */
+static bool post_range(struct spool_post *post, size_t first, size_t n, struct spool_batch *batch)
+{
+    struct answer answer = { 0 };
+    enum outcome outcome;
+
+    if (!n)
+        return true;
+    buf_init(&answer.text, MOST_ANSWER);
+    outcome = send_records(post, first, n, &answer, &batch->err);
+    if (outcome != POST_TAKEN)
+        keep_words(batch, &answer);
+    buf_free(&answer.text);
+    if (outcome == POST_FAILED)
+        return false;
+    if (outcome == POST_TAKEN) {
+        batch->n_taken += n;
+        return true;
+    }
+    if (answer.has_named && answer.record < n) {
+        batch->n_refused++;
+        forget_record(post, first + answer.record, first + n);
+        return post_range(post, first, n - 1, batch);
+    }
+    if (n == 1) {
+        batch->n_refused += answer.status == 413;
+        post->n_doubtful += answer.status != 413;
+        return true;
+    }
+    return post_range(post, first, n / 2, batch) &&
+           post_range(post, first + n / 2, n - n / 2, batch);
+}
+
+/* A single record that is refused may be at fault, or the way to the exporter: if others were taken
+ * it is the record. */
+bool spool_post_send(struct spool_post *post, struct spool_record *records, size_t n,
+                     int64_t timeout_ns, struct spool_batch *ret)
+{
+    bool is_done;
+
+    *ret = (struct spool_batch){ 0 };
+    post->records = records;
+    post->timeout_ms = timeout_ns > NS_PER_MS ? timeout_ns / NS_PER_MS : 1;
+    post->n_doubtful = 0;
+    buf_init(&post->body, POST_ROOM);
+    is_done = post_range(post, 0, n, ret) && (!post->n_doubtful || ret->n_taken);
+    if (is_done)
+        ret->n_refused += post->n_doubtful;
+    buf_free(&post->body); /* it may be large, and the next is far */
+    return is_done;
+}
+
+static int prepare(struct spool_post *post, const struct spool_post_config *config, struct err *err)
+{
+    char *token = NULL;
+    struct buf url;
+    int code = fetch_base_of(config->url, &post->base, err);
+
+    if (code < 0)
+        return code;
+    if (post->base.user)
+        return err_set(err, EINVAL, "%s is to be reached with a token, not as a user",
+                       post->base.origin);
+    code = secret_read(config->token_file, "token", &token, err);
+    secret_free(token);
+    buf_init(&url, strlen(post->base.url) + sizeof("/ingest"));
+    buf_printf(&url, "%s/ingest", post->base.url);
+    post->url = url.p;
+    /* Without TLS a new connection costs little. */
+    if (str_starts(buf_str(&url), STR("https:")))
+        post->line = fetch_line_new();
+    return code;
+}
+
+int spool_post_new(const struct spool_post_config *config, struct spool_post **ret, struct err *err)
+{
+    struct spool_post *post = heap_alloc(sizeof(*post));
+    int code;
+
+    post->token_file = heap_str(str_of(config->token_file));
+    post->ca_file = config->ca_file ? heap_str(str_of(config->ca_file)) : NULL;
+    post->cluster = heap_str(str_of(config->cluster));
+    post->cancelled = config->cancelled;
+    code = prepare(post, config, err);
+    if (code < 0)
+        spool_post_free(post);
+    else
+        *ret = post;
+    return code;
+}
+
+struct spool_post *spool_post_free(struct spool_post *post)
+{
+    if (post) {
+        fetch_line_free(post->line);
+        fetch_base_clear(&post->base);
+        free(post->url);
+        free(post->token_file);
+        free(post->ca_file);
+        free(post->cluster);
+        free(post);
+    }
+    return NULL;
+}

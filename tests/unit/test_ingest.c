@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* /ingest over the real server into a real store. */
+#include "test.h"
+
+#include "http_client.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "http/ingest.h"
+#include "http/ingest_body.h"
+#include "store/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SUBMIT = 1700000000 };
+
+#define RECORD(id, rest)                                                                           \
+    "{\"job_id\":" #id ",\"node\":\"n1\",\"begin_time\":1700000010,\"end_time\":1700000013" rest "}"
+#define POST(records) "{\"cluster\":\"north\",\"records\":[" records "]}"
+
+struct fixture {
+    char directory[40], store[80], token_file[80];
+    struct log *log;
+    struct recorded_cluster clusters[2];
+    size_t n_clusters;
+    struct recorder *recorder;
+    struct http_ingest *ingest;
+    struct http_route routes[HTTP_INGEST_ROUTES + 1];
+    struct http_server *server;
+    struct client client;
+};
+
+/* What the recorder is made to say; 0: its own. */
+static struct {
+    int code;
+    atomic_bool hangs;
+    atomic_uint n_hanging;
+} fault;
+
+int __real_recorder_put(struct recorder *recorder, const struct record_batch *batch,
+                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err);
+int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *batch,
+                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err);
+
+int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *batch,
+                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err)
+{
+    int64_t left_ns = deadline_ns - clock_mono(&clock_real);
+
+    assert_true(left_ns > 4 * NS_PER_SEC && left_ns <= 5 * NS_PER_SEC);
+    assert_non_null(cancelled);
+    atomic_fetch_add(&fault.n_hanging, 1);
+    while (atomic_load(&fault.hangs))
+        sched_yield();
+    atomic_fetch_sub(&fault.n_hanging, 1);
+    if (fault.code)
+        return err_set(err, fault.code, "the store is \"full\"");
+    return __real_recorder_put(recorder, batch, deadline_ns, cancelled, err);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void start_server(struct fixture *f)
+{
+    static const struct str listen = STR_INIT("127.0.0.1:0");
+    const struct http_config config = {
+        .routes = f->routes,
+        .listen = &listen,
+        .n_listen = 1,
+        .max_connections = 100,
+        .workers = 2,
+        .queue = 10,
+        .request_ns = 30 * NS_PER_SEC,
+        .response_ns = 30 * NS_PER_SEC,
+        .max_header = 8192,
+        .clock = &clock_real,
+        .log = f->log,
+    };
+    struct err err;
+
+    if (http_start(&config, &f->server, &err) < 0)
+        fail_msg("%s", err.text);
+    client_open(&f->client, http_address(f->server, 0));
+}
+
+static void start(struct fixture *f)
+{
+    const struct recorder_config recording = {
+        .url = str_of(f->store),
+        .clusters = f->clusters,
+        .n_clusters = f->n_clusters,
+        .clock = &clock_real,
+        .log = f->log,
+    };
+    struct http_ingest_config config = {
+        .token_file = f->token_file,
+        .clock = &clock_real,
+        .log = f->log,
+    };
+    struct err err;
+
+    if (recorder_start(&recording, &f->recorder, &err) < 0)
+        fail_msg("%s", err.text);
+    config.recorder = f->recorder;
+    f->ingest = http_ingest_new(&config);
+    http_ingest_routes(f->ingest, f->routes);
+    start_server(f);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = heap_alloc(sizeof(*f));
+
+    *f = (struct fixture){ .directory = "/tmp/sonde-ingest-XXXXXX",
+                           .clusters = { { .name = STR("north") }, { .name = STR("south") } },
+                           .n_clusters = 2 };
+    f->client.fd = -1;
+    fault.code = 0;
+    assert_non_null(mkdtemp(f->directory));
+    snprintf(f->store, sizeof(f->store), "%s/store.db", f->directory);
+    snprintf(f->token_file, sizeof(f->token_file), "%s/token", f->directory);
+    write_file(f->token_file, "s3cret\n");
+    f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const ends[] = { "/store.db", "/store.db-wal", "/store.db-shm", "/token" };
+    struct fixture *f = *state;
+    char path[100];
+
+    atomic_store(&fault.hangs, false);
+    client_close(&f->client);
+    http_stop(f->server);
+    http_ingest_free(f->ingest);
+    recorder_stop(f->recorder);
+    log_free(f->log);
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        snprintf(path, sizeof(path), "%s%s", f->directory, ends[i]);
+        unlink(path);
+    }
+    rmdir(f->directory);
+    free(f);
+    return 0;
+}
+
+static void send_post(struct client *client, const char *headers, struct str body)
+{
+    char head[500];
+
+    snprintf(head, sizeof(head),
+             "POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n%s\r\n", body.n, headers);
+    client_send_text(client, head);
+    client_send(client, body);
+}
+
+static struct reply post_with(struct fixture *f, const char *headers, const char *body)
+{
+    send_post(&f->client, headers, str_of(body));
+    return client_read(&f->client, true);
+}
+
+#define BEARER "Authorization: Bearer s3cret\r\n"
+#define JSON   "Content-Type: application/json\r\n"
+
+static struct reply post(struct fixture *f, const char *body)
+{
+    return post_with(f, BEARER JSON, body);
+}
+
+static void assert_reply(struct reply reply, unsigned status, const char *part)
+{
+    char body[3000];
+
+    snprintf(body, sizeof(body), "%.*s", STR_ARG(reply.body));
+    if (reply.status != status)
+        fail_msg("status %u, expected %u: %s", reply.status, status, body);
+    assert_contains(body, part);
+}
+
+static struct http_ingest_stats stats_of(struct fixture *f)
+{
+    struct http_ingest_stats stats;
+
+    http_ingest_stats(f->ingest, &stats);
+    return stats;
+}
+
+/* The run that the records are of. */
+static void put_job(struct fixture *f, size_t cluster, uint32_t id)
+{
+    struct record_batch batch = { .cluster = cluster, .n_jobs = 1 };
+    static const atomic_bool never;
+    struct job_record record;
+    struct err err;
+
+    job_record_clear(&record);
+    record.id = id;
+    record.submit_time = SUBMIT;
+    record.as_of = SUBMIT + 1;
+    record.state.base = JOB_RUNNING;
+    batch.jobs = &record;
+    if (__real_recorder_put(f->recorder, &batch, clock_mono(&clock_real) + 20 * NS_PER_SEC, &never,
+                            &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static size_t finals_of(struct fixture *f, const char *cluster, uint32_t id, struct arena *arena,
+                        struct final_record **ret)
+{
+    const struct run_key key = { SUBMIT, id, str_of(cluster) };
+    struct store_reader *reader;
+    struct err err;
+    size_t n;
+
+    if (store_reader_open(str_of(f->store), &reader, &err) < 0 ||
+        store_finals(reader, &key, arena, ret, &n, &err) < 0)
+        fail_msg("%s", err.text);
+    store_reader_close(reader);
+    return n;
+}
+
+static size_t count_finals(struct fixture *f, const char *cluster, uint32_t id)
+{
+    struct arena arena = { 0 };
+    struct final_record *finals;
+    size_t n = finals_of(f, cluster, id, &arena, &finals);
+
+    arena_clear(&arena);
+    return n;
+}
+
+/* --- */
+
+static void an_acknowledged_record_is_in_the_store(void **state)
+{
+    struct fixture *f = *state;
+    struct final_record *finals;
+    struct arena arena = { 0 };
+
+    start(f);
+    put_job(f, 0, 7);
+    assert_reply(post(f, POST(RECORD(7, ",\"cpu_seconds\":2.5,\"io\":{\"reads\":[1,-2e3]},"
+                                        "\"a\":null , \"b\":[true,false,{}]"))),
+                 200, "{\"records\":1}\n");
+    assert_int_equal(finals_of(f, "north", 7, &arena, &finals), 1);
+    assert_int_equal(finals[0].begin_time, 1700000010);
+    assert_int_equal(finals[0].end_time, 1700000013);
+    assert_str(finals[0].node, "n1");
+    assert_str(finals[0].document, "{\"cpu_seconds\":2.5,\"io\":{\"reads\":[1,-2e3]},"
+                                   "\"a\":null,\"b\":[true,false,{}]}");
+    arena_clear(&arena);
+    assert_int_equal(stats_of(f).posts, 1);
+    assert_int_equal(stats_of(f).records, 1);
+    assert_int_equal(stats_of(f).refused, 0);
+}
+
+static void posting_twice_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    start(f);
+    put_job(f, 0, 7);
+    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post(f, POST(RECORD(7, "") "," RECORD(7, ""))), 200, "2");
+    assert_int_equal(count_finals(f, "north", 7), 1);
+}
+
+static void what_is_written_anew_is_json_whatever_came(void **state)
+{
+    struct fixture *f = *state;
+    struct final_record *finals;
+    struct arena arena = { 0 };
+
+    start(f);
+    put_job(f, 0, 7);
+    assert_reply(post(f, POST(RECORD(7, ",\"na\\u0000me\":\"\\ud800 <\xff> \\\"\\u000a\""))), 200,
+                 "1");
+    assert_int_equal(finals_of(f, "north", 7, &arena, &finals), 1);
+    assert_contains(finals[0].document.p, "<\xef\xbf\xbd> \\\"\\u000a\"}");
+    arena_clear(&arena);
+}
+
+static void without_the_token_nobody_gets_in(void **state)
+{
+    static const char *const headers[] = {
+        "",
+        "Authorization: Bearer\r\n",
+        "Authorization: Bearer \r\n",
+        "Authorization: Bearer s3cre\r\n",
+        "Authorization: Bearer s3crets\r\n",
+        "Authorization: Bearer S3cret\r\n",
+        "Authorization: Bearer s3crets3cret\r\n",
+        "Authorization: Basic czNjcmV0\r\n",
+        "Authorization: s3cret\r\n",
+    };
+    struct fixture *f = *state;
+    struct reply reply;
+
+    start(f);
+    put_job(f, 0, 7);
+    for (size_t i = 0; i < COUNT(headers); i++) {
+        char all[200];
+
+        snprintf(all, sizeof(all), "%s%s", headers[i], JSON);
+        reply = post_with(f, all, POST(RECORD(7, "")));
+        assert_str(reply_header(&reply, "WWW-Authenticate"), "Bearer realm=\"sonde\"");
+        assert_reply(reply, 401, "token");
+    }
+    assert_int_equal(stats_of(f).refused, COUNT(headers));
+    assert_int_equal(count_finals(f, "north", 7), 0);
+    assert_reply(post_with(f, "Authorization: bearer  s3cret \r\n" JSON, POST(RECORD(7, ""))), 200,
+                 "1");
+}
+
+static void a_changed_token_holds_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    start(f);
+    assert_reply(post(f, POST("")), 200, "{\"records\":0}");
+    write_file(f->token_file, "another\n");
+    assert_reply(post(f, POST("")), 401, "token");
+    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 200, "0");
+    unlink(f->token_file);
+    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 503,
+                 "cannot read its token");
+    write_file(f->token_file, "");
+    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 503, "token");
+    write_file(f->token_file, "s3cret");
+    assert_reply(post(f, POST("")), 200, "0");
+}
+
+static void only_json_and_not_from_a_web_page(void **state)
+{
+    struct fixture *f = *state;
+
+    start(f);
+    assert_reply(post_with(f, BEARER, POST("")), 415, "application/json");
+    assert_reply(post_with(f, BEARER "Content-Type: text/plain\r\n", POST("")), 415, "json");
+    assert_reply(
+        post_with(f, BEARER "Content-Type: Application/JSON ; charset=utf-8\r\n", POST("")), 200,
+        "0");
+    assert_reply(post_with(f, BEARER JSON "Origin: http://evil\r\n", POST("")), 403, "web page");
+    assert_reply(client_get(&f->client, "/ingest"), 405, "");
+}
+
+static void a_bad_record_is_named_and_nothing_of_its_post_is_kept(void **state)
+{
+    static const struct {
+        const char *body, *answer;
+    } rows[] = {
+        { POST(RECORD(7, "") ",{\"job_id\":8}"), "\"record 1: node is missing\",\"record\":1}" },
+        { POST("[]"), "record 0: a record must be an object\",\"record\":0}" },
+        { POST(RECORD(0, "")), "from 1 to 4294967293\",\"record\":0}" },
+        { POST(RECORD(4294967294, "")), "from 1 to 4294967293" },
+        { POST(RECORD(1.5, "")), "from 1 to 4294967293" },
+        { POST(RECORD("7", "")), "job_id must be a number" },
+        { POST(RECORD(7, ",\"job_id\":7")), "job_id is there twice" },
+        { POST(RECORD(7, ",\"node\":\"n2\"")), "node is there twice" },
+        { POST("{\"job_id\":7,\"node\":\"\",\"begin_time\":1,\"end_time\":2}"), "printable name" },
+        { POST("{\"job_id\":7,\"node\":\"a\\u0007\",\"begin_time\":1,\"end_time\":2}"),
+          "printable" },
+        { POST("{\"job_id\":7,\"node\":null,\"begin_time\":1,\"end_time\":2}"), "must be a text" },
+        { POST("{\"job_id\":7,\"node\":\"n\",\"begin_time\":3,\"end_time\":2}"), "ends before" },
+        { POST("{\"job_id\":7,\"node\":\"n\",\"begin_time\":0,\"end_time\":2}"), "since 1970" },
+        { POST("{\"job_id\":7,\"node\":\"n\",\"begin_time\":1,\"end_time\":999999999999999}"),
+          "since 1970" },
+        { POST(RECORD(7, ",\"x\":NaN")), "none that JSON knows" },
+        { POST(RECORD(7, ",\"x\":1e999")), "none that JSON knows" },
+        { POST(RECORD(7, ",\"x\":11111111112222222222333333333344444444445")), "too long" },
+        { POST(RECORD(7, ",\"\":1")), "from 1 to 64 bytes" },
+        { POST(RECORD(7, ",\"x\":[[[[[[[[1]]]]]]]]")), "deeper than 8" },
+        { POST(RECORD(7, ",\"x\":tru")), "\"record\":0}" },
+        { POST(RECORD(7, "") ",{\"job_id\""), "\"record\":1}" },
+    };
+    struct fixture *f = *state;
+
+    start(f);
+    put_job(f, 0, 7);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_reply(post(f, rows[i].body), 400, rows[i].answer);
+    assert_int_equal(count_finals(f, "north", 7), 0);
+    assert_int_equal(stats_of(f).refused, COUNT(rows));
+    assert_reply(post(f, POST(RECORD(7, ",\"x\":[[[[[[[1]]]]]]]"))), 200, "1");
+}
+
+static void a_post_that_is_wrong_as_a_whole_blames_no_record(void **state)
+{
+    static const struct {
+        const char *body, *answer;
+    } rows[] = {
+        { "", "no JSON" },
+        { "[]", "must be an object" },
+        { "{}", "records is missing" },
+        { "{\"records\":{}}", "must be an array" },
+        { "{\"records\":[],\"records\":[]}", "records is there twice" },
+        { "{\"cluster\":1,\"records\":[]}", "cluster must be" },
+        { "{\"cluster\":\"a\",\"cluster\":\"b\",\"records\":[]}", "cluster is there twice" },
+        { POST("") "x", "no JSON" },
+        { "{\"records\":[]", "no JSON" },
+    };
+    struct fixture *f = *state;
+
+    start(f);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct reply reply = post(f, rows[i].body);
+
+        assert_int_equal(str_find_str(reply.body, STR("\"record\":")), reply.body.n);
+        assert_reply(reply, 400, rows[i].answer);
+    }
+    assert_reply(post(f, "{\"x\":{\"records\":1},\"cluster\":\"north\",\"records\":[],\"y\":2}"),
+                 200, "0");
+}
+
+static void everything_has_a_ceiling(void **state)
+{
+    struct fixture *f = *state;
+    struct buf body;
+
+    start(f);
+    buf_init(&body, 8 << 20);
+    buf_text(&body, "{\"cluster\":\"north\",\"records\":[");
+    for (size_t i = 0; i <= INGEST_RECORDS_MAX; i++)
+        buf_printf(&body, "%s%s", i ? "," : "", RECORD(7, ""));
+    buf_text(&body, "]}");
+    assert_reply(post(f, body.p), 400, "more than 2000");
+    buf_reset(&body);
+    buf_text(&body, "{\"cluster\":\"north\",\"records\":[" RECORD(7, "") ",");
+    buf_text(&body, "{\"job_id\":8,\"x\":[1");
+    for (size_t i = 0; i < 40000; i++)
+        buf_text(&body, ",1");
+    buf_text(&body, "]}]}");
+    assert_reply(post(f, body.p), 400, "longer than 64 KB\",\"record\":1}");
+    buf_reset(&body);
+    buf_text(&body, "{\"cluster\":\"north\",\"records\":[{\"x\":\"");
+    for (size_t i = 0; i < 4097; i++)
+        buf_byte(&body, 'x');
+    buf_text(&body, "\"}]}");
+    assert_reply(post(f, body.p), 400, "longer than 4096");
+    while (body.n <= INGEST_BODY_MAX)
+        buf_text(&body, "                                                                ");
+    assert_reply(post(f, body.p), 413, "");
+    buf_free(&body);
+}
+
+static void each_cluster_has_its_own_records(void **state)
+{
+    struct fixture *f = *state;
+
+    start(f);
+    put_job(f, 0, 7);
+    put_job(f, 1, 7);
+    assert_reply(post(f, "{\"cluster\":\"south\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
+    assert_int_equal(count_finals(f, "south", 7), 1);
+    assert_int_equal(count_finals(f, "north", 7), 0);
+    assert_reply(post(f, "{\"records\":[]}"), 404, "say which");
+    assert_reply(post(f, "{\"cluster\":\"\",\"records\":[]}"), 404, "say which");
+    assert_reply(post(f, "{\"cluster\":\"\\\"east\",\"records\":[]}"), 404,
+                 "no cluster called \\\"\\\"east\\\" is recorded here");
+}
+
+static void a_single_cluster_needs_no_name(void **state)
+{
+    struct fixture *f = *state;
+
+    f->n_clusters = 1;
+    start(f);
+    put_job(f, 0, 7);
+    assert_reply(post(f, "{\"cluster\":\"\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
+    assert_int_equal(count_finals(f, "north", 7), 1);
+}
+
+static void what_comes_before_a_name_is_known_is_to_come_again(void **state)
+{
+    struct fixture *f = *state;
+    struct reply reply;
+
+    f->n_clusters = 1;
+    f->clusters[0].name = STR("");
+    start(f);
+    reply = post(f, POST(RECORD(7, "")));
+    assert_str(reply_header(&reply, "Retry-After"), "10");
+    assert_reply(reply, 503, "has not told yet");
+    assert_reply(post(f, "{\"records\":[" RECORD(7, "") "]}"), 503, "has not told yet");
+    recorder_name(f->recorder, 0, STR("north"));
+    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post(f, "{\"records\":[" RECORD(7, "") "]}"), 200, "1");
+}
+
+static void while_the_store_cannot_be_written_nothing_is_acknowledged(void **state)
+{
+    static const int codes[] = { ENOSPC, ETIMEDOUT, EAGAIN, EIO, EACCES };
+    struct fixture *f = *state;
+
+    start(f);
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        struct reply reply;
+
+        fault.code = codes[i];
+        reply = post(f, POST(RECORD(7, "")));
+        assert_str(reply_header(&reply, "Retry-After"), "10");
+        assert_reply(reply, 503, "{\"error\":\"the store is \\\"full\\\"\"}");
+    }
+    fault.code = 0;
+    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
+}
+
+static void many_at_once_wait_for_their_turn(void **state)
+{
+    struct fixture *f = *state;
+    static struct client clients[8];
+
+    start(f);
+    put_job(f, 0, 7);
+    atomic_store(&fault.hangs, true);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        client_open(&clients[i], http_address(f->server, 0));
+        send_post(&clients[i], BEARER JSON, str_of(POST(RECORD(7, ""))));
+    }
+    wait_until_true(atomic_load(&fault.n_hanging) == 1);
+    /* the HTTP thread serves others, and one worker is free */
+    assert_reply(post_with(f, JSON, POST("")), 401, "token");
+    assert_int_equal(atomic_load(&fault.n_hanging), 1);
+    atomic_store(&fault.hangs, false);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        assert_reply(client_read(&clients[i], true), 200, "1");
+        client_close(&clients[i]);
+    }
+    assert_int_equal(stats_of(f).posts, COUNT(clients));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_acknowledged_record_is_in_the_store),
+        TEST(posting_twice_changes_nothing),
+        TEST(what_is_written_anew_is_json_whatever_came),
+        TEST(without_the_token_nobody_gets_in),
+        TEST(a_changed_token_holds_at_once),
+        TEST(only_json_and_not_from_a_web_page),
+        TEST(a_bad_record_is_named_and_nothing_of_its_post_is_kept),
+        TEST(a_post_that_is_wrong_as_a_whole_blames_no_record),
+        TEST(everything_has_a_ceiling),
+        TEST(each_cluster_has_its_own_records),
+        TEST(a_single_cluster_needs_no_name),
+        TEST(what_comes_before_a_name_is_known_is_to_come_again),
+        TEST(while_the_store_cannot_be_written_nothing_is_acknowledged),
+        TEST(many_at_once_wait_for_their_turn),
+    };
+
+    return RUN_TESTS(tests);
+}

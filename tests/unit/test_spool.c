@@ -1,0 +1,1056 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Against a server in this process that does what the exporter's /ingest does, or what one must
+ * not. With an argument the program is an agent that hands in records until it is killed. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "agent/final.h"
+#include "agent/spool.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_IDS = 20000, MOST_BODY = 2 << 20 };
+
+static const int64_t now_seconds = 1700000000;
+
+struct exporter {
+    struct MHD_Daemon *daemon;
+    unsigned short port;
+    pthread_mutex_t lock;
+    uint32_t ids[MOST_IDS]; /* of records that were acknowledged, in their order */
+    size_t n_ids, n_posts, most_records, most_bytes;
+    bool is_garbled;     /* a post was no JSON */
+    uint32_t bad_id;     /* posts with this one are refused */
+    bool names_bad;      /* with its index */
+    unsigned bad_status; /* as */
+    unsigned status;     /* of all posts, if not 200 */
+    char authorization[100], content_type[100], cluster[100];
+    char first[64 * 1024]; /* the body of the first post */
+};
+
+struct fixture {
+    struct exporter exporter;
+    struct spool_config config;
+    struct spool *spool;
+    char directory[64], path[100], url[100], token_file[100];
+    int log_fd;
+};
+
+/* --- the exporter --- */
+
+struct post {
+    uint32_t ids[MOST_IDS];
+    size_t n;
+    char cluster[100];
+};
+
+static bool read_post(struct str body, struct post *post)
+{
+    struct json *json = json_new();
+    bool is_id = false, is_cluster = false, is_whole;
+    enum json_event event;
+    uint64_t id;
+
+    json_feed(json, body);
+    json_finish(json);
+    while ((event = json_next(json)) > JSON_END) {
+        if (event == JSON_KEY) {
+            is_id = json_depth(json) == 3 && str_eq(json_text(json), STR("job_id"));
+            is_cluster = json_depth(json) == 1 && str_eq(json_text(json), STR("cluster"));
+        } else if (is_id && post->n < MOST_IDS && json_u64(json, &id)) {
+            post->ids[post->n++] = (uint32_t)id;
+            is_id = false;
+        } else if (is_cluster) {
+            snprintf(post->cluster, sizeof(post->cluster), "%.*s", STR_ARG(json_text(json)));
+            is_cluster = false;
+        }
+    }
+    is_whole = event == JSON_END;
+    json_free(json);
+    return is_whole;
+}
+
+/* The answer's status and text. Under the lock. */
+static unsigned judge(struct exporter *exporter, const struct post *post, char *answer, size_t room)
+{
+    snprintf(answer, room, "{\"records\":%zu}", post->n);
+    if (exporter->status)
+        return exporter->status;
+    for (size_t i = 0; i < post->n; i++) {
+        if (!exporter->bad_id || post->ids[i] != exporter->bad_id)
+            continue;
+        snprintf(answer, room, exporter->names_bad ? "{\"error\":\"no\",\"record\":%zu}" : "no", i);
+        return exporter->bad_status;
+    }
+    return 200;
+}
+
+static unsigned take_post(struct exporter *exporter, struct str body, char *answer, size_t room)
+{
+    struct post *post = heap_alloc(sizeof(*post));
+    unsigned status;
+
+    pthread_mutex_lock(&exporter->lock);
+    exporter->is_garbled |= !read_post(body, post);
+    if (!exporter->n_posts++)
+        snprintf(exporter->first, sizeof(exporter->first), "%.*s", STR_ARG(body));
+    snprintf(exporter->cluster, sizeof(exporter->cluster), "%s", post->cluster);
+    if (post->n > exporter->most_records)
+        exporter->most_records = post->n;
+    if (body.n > exporter->most_bytes)
+        exporter->most_bytes = body.n;
+    status = judge(exporter, post, answer, room);
+    for (size_t i = 0; i < post->n && status == 200 && exporter->n_ids < MOST_IDS; i++)
+        exporter->ids[exporter->n_ids++] = post->ids[i];
+    pthread_mutex_unlock(&exporter->lock);
+    free(post);
+    return status;
+}
+
+static void copy_header(struct MHD_Connection *connection, const char *name, char to[100])
+{
+    const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+
+    snprintf(to, 100, "%s", value ? value : "");
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *bytes,
+                                  size_t *n_bytes, void **state)
+{
+    struct exporter *exporter = ctx;
+    struct buf *body = *state;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    char answer[100];
+    unsigned status = 404;
+
+    (void)version;
+    if (!body) {
+        *state = body = heap_alloc(sizeof(*body));
+        buf_init(body, MOST_BODY);
+        return MHD_YES;
+    }
+    if (*n_bytes) {
+        buf_put(body, (struct str){ bytes, *n_bytes });
+        *n_bytes = 0;
+        return MHD_YES;
+    }
+    pthread_mutex_lock(&exporter->lock);
+    copy_header(connection, "Authorization", exporter->authorization);
+    copy_header(connection, "Content-Type", exporter->content_type);
+    pthread_mutex_unlock(&exporter->lock);
+    if (strcmp(url, "/prefix/ingest") == 0 && strcmp(method, "POST") == 0)
+        status = take_post(exporter, buf_str(body), answer, sizeof(answer));
+    response = MHD_create_response_from_buffer(strlen(answer), answer, MHD_RESPMEM_MUST_COPY);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static void on_end(void *ctx, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode why)
+{
+    (void)ctx;
+    (void)connection;
+    (void)why;
+    if (*state)
+        buf_free(*state);
+    free(*state);
+}
+
+static int listen_on_loopback(unsigned short *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(*port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    getsockname(fd, (struct sockaddr *)&address, &size);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* On the same port each time. */
+static void open_exporter(struct exporter *exporter)
+{
+    exporter->daemon =
+        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, exporter,
+                         MHD_OPTION_LISTEN_SOCKET, listen_on_loopback(&exporter->port),
+                         MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+    assert_non_null(exporter->daemon);
+}
+
+static void close_exporter(struct exporter *exporter)
+{
+    if (exporter->daemon)
+        MHD_stop_daemon(exporter->daemon);
+    exporter->daemon = NULL;
+}
+
+static size_t count_taken(struct exporter *exporter)
+{
+    size_t n;
+
+    pthread_mutex_lock(&exporter->lock);
+    n = exporter->n_ids;
+    pthread_mutex_unlock(&exporter->lock);
+    return n;
+}
+
+static bool has_taken(struct exporter *exporter, uint32_t id)
+{
+    bool is_there = false;
+
+    pthread_mutex_lock(&exporter->lock);
+    for (size_t i = 0; i < exporter->n_ids && !is_there; i++)
+        is_there = exporter->ids[i] == id;
+    pthread_mutex_unlock(&exporter->lock);
+    return is_there;
+}
+
+static void set_status(struct exporter *exporter, unsigned status)
+{
+    pthread_mutex_lock(&exporter->lock);
+    exporter->status = status;
+    pthread_mutex_unlock(&exporter->lock);
+}
+
+/* --- the spool --- */
+
+static struct spool_stats stats_of(struct spool *spool)
+{
+    struct spool_stats stats;
+
+    spool_stats(spool, &stats);
+    return stats;
+}
+
+static uint64_t on_disk(struct spool *spool)
+{
+    struct spool_stats stats = stats_of(spool);
+
+    return stats.waiting - stats.in_memory;
+}
+
+static void start(struct fixture *fixture)
+{
+    struct err err = { 0 };
+
+    if (spool_start(&fixture->config, &fixture->spool, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void stop(struct fixture *fixture)
+{
+    fixture->spool = spool_stop(fixture->spool);
+}
+
+static void add(struct spool *spool, uint32_t id)
+{
+    struct job_use use;
+
+    job_use_clear(&use);
+    snprintf(use.id, sizeof(use.id), "%u", id);
+    snprintf(use.node, sizeof(use.node), "n1");
+    use.seen_wall_ns = now_seconds * NS_PER_SEC;
+    spool_add(spool, &use, 0, (now_seconds + 3) * NS_PER_SEC);
+}
+
+static size_t count_files(const char *directory)
+{
+    DIR *listing = opendir(directory);
+    struct dirent *entry;
+    size_t n = 0;
+
+    assert_non_null(listing);
+    while ((entry = readdir(listing)))
+        n += entry->d_name[0] != '.';
+    closedir(listing);
+    return n;
+}
+
+static const char *log_of(struct fixture *fixture)
+{
+    static char text[64 * 1024];
+    ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
+
+    assert_true(n >= 0);
+    text[n] = '\0';
+    return text;
+}
+
+static size_t count_in_log(struct fixture *fixture, const char *part)
+{
+    size_t n = 0;
+
+    for (const char *text = log_of(fixture); (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_directory(const char *directory)
+{
+    DIR *listing = opendir(directory);
+    struct dirent *entry;
+    char path[400];
+
+    while (listing && (entry = readdir(listing))) {
+        snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+    }
+    if (listing)
+        closedir(listing);
+    rmdir(directory);
+}
+
+static int setup(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+
+    pthread_mutex_init(&fixture->exporter.lock, NULL);
+    fixture->exporter.bad_status = 400;
+    open_exporter(&fixture->exporter);
+    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-spool-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    snprintf(fixture->path, sizeof(fixture->path), "%s/spool", fixture->directory);
+    snprintf(fixture->token_file, sizeof(fixture->token_file), "%s/token", fixture->directory);
+    write_file(fixture->token_file, "s3cret\n");
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/prefix/",
+             fixture->exporter.port);
+    fixture->log_fd = memfd_create("log", MFD_CLOEXEC);
+    fixture->config = (struct spool_config){
+        .directory = fixture->path,
+        .url = fixture->url,
+        .token_file = fixture->token_file,
+        .cluster = "one",
+        .timeout_ns = 20 * NS_PER_SEC,
+        .retry_ns = 10 * NS_PER_MS,
+        .max_backoff_ns = 50 * NS_PER_MS,
+        .max_bytes = 16 << 20,
+        .max_age_ns = INT64_C(36500) * 24 * 3600 * NS_PER_SEC,
+        .clock = &clock_real,
+        .log = log_new(fixture->log_fd, LOG_DEBUG, &clock_real),
+    };
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    stop(fixture);
+    close_exporter(&fixture->exporter);
+    log_free(fixture->config.log);
+    close(fixture->log_fd);
+    remove_directory(fixture->path);
+    remove_directory(fixture->directory);
+    pthread_mutex_destroy(&fixture->exporter.lock);
+    free(fixture);
+    return 0;
+}
+
+/* --- what is told --- */
+
+static struct job_use full_use(void)
+{
+    static struct device_use devices[] = { { "sda", 1, 2, 3, 4 } };
+    static struct name_use names[] = {
+        { "other", 0, 0, 0, 0 },
+        { "sh", 0, 0, 0, 100000000 },
+        { "py\"t\n\xff", 0, 0, 0, 2000000000 },
+    };
+    static struct job_gpu gpus[2];
+    static struct step_use steps[1];
+    struct job_use use;
+
+    job_use_clear(&use);
+    snprintf(use.id, sizeof(use.id), "4711");
+    snprintf(use.node, sizeof(use.node), "n1");
+    snprintf(use.user, sizeof(use.user), "alice");
+    snprintf(use.account, sizeof(use.account), "physics");
+    use.uid = 2001;
+    use.seen_wall_ns = now_seconds * NS_PER_SEC + 999999999;
+    use.allocated_cpus = 4;
+    use.allocated_memory_bytes = 1 << 30;
+    use.allocated_gpus = 2;
+    use.cgroup.cpu_ns = 3500000000;
+    use.cgroup.cpu_user_ns = 3000000000;
+    use.cgroup.cpu_system_ns = 500000000;
+    use.cgroup.throttled_ns = 250000000;
+    use.cgroup.memory_peak_bytes = 123456789;
+    use.cgroup.limit_hits = 2;
+    use.cgroup.oom_kills = 1;
+    use.cgroup.page_faults = 10;
+    use.cgroup.major_page_faults = 0;
+    use.cgroup.pressure_ns[PRESSURE_IO_FULL] = 1500000000;
+    use.cgroup.devices = devices;
+    use.cgroup.n_devices = 1;
+    use.io = (struct io_use){ 11, 12, 13, 14, 15, 16 };
+    use.processes_peak = 7;
+    use.threads_peak = 8;
+    use.files_peak = 9;
+    use.uses_scratch = 1;
+    use.names = names;
+    use.n_names = COUNT(names);
+    gpus[0] = (struct job_gpu){ .id = "0",
+                                .model = "NVIDIA A100",
+                                .memory_peak_bytes = 1024,
+                                .energy_begin_mj = 1000,
+                                .energy_mj = 2500 };
+    gpus[1] = (struct job_gpu){ .id = "1",
+                                .memory_peak_bytes = MODEL_UNKNOWN_U64,
+                                .energy_begin_mj = MODEL_UNKNOWN_U64,
+                                .energy_mj = MODEL_UNKNOWN_U64 };
+    use.gpus = gpus;
+    use.n_gpus = 2;
+    steps[0] = (struct step_use){ .id = "batch" };
+    cgroup_use_clear(&steps[0].cgroup);
+    steps[0].cgroup.cpu_ns = 3400000000;
+    steps[0].io = (struct io_use){ 1, 2, 3, 4, 5, 6 };
+    use.steps = steps;
+    use.n_steps = 1;
+    return use;
+}
+
+#define FULL_RECORD                                                                                \
+    "{\"job_id\":4711,\"node\":\"n1\",\"begin_time\":1700000000,\"end_time\":1700000003,"          \
+    "\"uid\":2001,\"user\":\"alice\",\"account\":\"physics\",\"allocated\":{\"cpus\":4,"           \
+    "\"memory_bytes\":1073741824,\"gpus\":2},\"cpu_seconds\":3.5,\"user_seconds\":3,"              \
+    "\"system_seconds\":0.5,\"throttled_seconds\":0.25,\"memory_peak_bytes\":123456789,"           \
+    "\"limit_hits\":2,\"oom_kills\":1,\"page_faults\":10,\"major_page_faults\":0,"                 \
+    "\"pressure_seconds\":{\"io_full\":1.5},\"io\":{\"read_bytes\":11,\"write_bytes\":12,"         \
+    "\"read_chars\":13,\"write_chars\":14,\"reads\":15,\"writes\":16},\"devices\":[{\"name\":"     \
+    "\"sda\",\"read_bytes\":1,\"write_bytes\":2,\"reads\":3,\"writes\":4}],\"processes_peak\":7,"  \
+    "\"threads_peak\":8,\"files_peak\":9,\"uses_scratch\":true,\"names\":[{\"name\":"              \
+    "\"py\\\"t\\u000a\xef\xbf\xbd\",\"cpu_seconds\":2},{\"name\":\"sh\",\"cpu_seconds\":0.1}],"    \
+    "\"gpus\":[{\"id\":\"0\",\"model\":\"NVIDIA A100\",\"memory_peak_bytes\":1024,"                \
+    "\"energy_joules\":1.5},{\"id\":\"1\"}],\"steps\":[{\"id\":\"batch\",\"cpu_seconds\":3.4,"     \
+    "\"io\":{\"read_bytes\":1,\"write_bytes\":2,\"read_chars\":3,\"write_chars\":4,\"reads\":5,"   \
+    "\"writes\":6}}],\"steps_left_out\":2}"
+
+static void what_a_job_used_arrives_with_the_token(void **state)
+{
+    struct fixture *fixture = *state;
+    struct exporter *exporter = &fixture->exporter;
+    struct job_use use = full_use();
+
+    start(fixture);
+    spool_add(fixture->spool, &use, 2, (now_seconds + 3) * NS_PER_SEC);
+    wait_until_true(stats_of(fixture->spool).posted == 1);
+    assert_string_equal(exporter->first, "{\"cluster\":\"one\",\"records\":[" FULL_RECORD "]}");
+    assert_string_equal(exporter->authorization, "Bearer s3cret");
+    assert_string_equal(exporter->content_type, "application/json");
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_int_equal(count_files(fixture->path), 0);
+    assert_true(stats_of(fixture->spool).is_up);
+    assert_int_equal(stats_of(fixture->spool).records, 1);
+    assert_true(stats_of(fixture->spool).last_success_wall_ns > 0);
+}
+
+static void what_is_not_known_is_absent(void **state)
+{
+    struct job_use use;
+    struct buf text;
+
+    (void)state;
+    job_use_clear(&use);
+    snprintf(use.id, sizeof(use.id), "1");
+    snprintf(use.node, sizeof(use.node), "n1");
+    snprintf(use.user, sizeof(use.user), "2001"); /* nobody knows her name */
+    use.seen_wall_ns = now_seconds * NS_PER_SEC;
+    buf_init(&text, FINAL_MAX);
+    assert_true(final_put(&text, &use, 0, now_seconds - 5)); /* the clock was put back */
+    assert_string_equal(text.p, "{\"job_id\":1,\"node\":\"n1\",\"begin_time\":1700000000,"
+                                "\"end_time\":1700000000}");
+    buf_free(&text);
+}
+
+static void a_job_of_another_scheduler_is_passed_over(void **state)
+{
+    static const char *const ids[] = { "", "12.server", "0", "-1", "4294967294", "12[3]" };
+    struct job_use use = full_use();
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, FINAL_MAX);
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        snprintf(use.id, sizeof(use.id), "%s", ids[i]);
+        assert_false(final_put(&text, &use, 0, now_seconds));
+    }
+    buf_free(&text);
+}
+
+static void steps_that_would_be_too_much_are_counted_instead(void **state)
+{
+    struct job_use use = full_use();
+    struct buf text;
+
+    (void)state;
+    use.n_steps = 200;
+    use.steps = heap_array(use.n_steps, sizeof(*use.steps));
+    for (size_t i = 0; i < use.n_steps; i++) {
+        memset(&use.steps[i], 0x7e, sizeof(use.steps[i]));
+        snprintf(use.steps[i].id, sizeof(use.steps[i].id), "%zu", i);
+    }
+    buf_init(&text, FINAL_MAX);
+    assert_true(final_put(&text, &use, 3, now_seconds + 3));
+    assert_null(strstr(text.p, "\"steps\":"));
+    assert_contains(text.p, ",\"steps_left_out\":203}");
+    buf_free(&text);
+    free(use.steps);
+}
+
+/* --- an exporter that is away, or refuses --- */
+
+static void while_the_exporter_is_away_records_wait_on_disk(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stat status;
+
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 5; id++)
+        add(fixture->spool, id);
+    wait_until_true(on_disk(fixture->spool) == 5);
+    wait_until_true(stats_of(fixture->spool).failures > 2);
+    assert_false(stats_of(fixture->spool).is_up);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 0);
+    assert_true(stats_of(fixture->spool).waiting_bytes > 5 * 60);
+    assert_int_equal(count_in_log(fixture, "cannot hand in"), 1);
+    assert_int_equal(stat(fixture->path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0700);
+    open_exporter(&fixture->exporter);
+    wait_until_true(stats_of(fixture->spool).posted == 5);
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_true(stats_of(fixture->spool).is_up);
+    wait_until_true(count_in_log(fixture, "the exporter takes") == 1);
+    assert_int_equal(count_files(fixture->path), 0);
+}
+
+static void what_an_earlier_agent_has_left_is_sent_first(void **state)
+{
+    struct fixture *fixture = *state;
+
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    stop(fixture);
+    start(fixture);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    add(fixture->spool, 2);
+    wait_until_true(on_disk(fixture->spool) == 2);
+    open_exporter(&fixture->exporter);
+    wait_until_true(stats_of(fixture->spool).posted == 2);
+    assert_int_equal(fixture->exporter.ids[0], 1);
+    assert_int_equal(fixture->exporter.ids[1], 2);
+}
+
+static void whatever_is_no_fault_of_a_record_keeps_it(void **state)
+{
+    static const unsigned statuses[] = { 401, 403, 404, 408, 429, 500, 503, 302, 202 };
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        uint64_t before = stats_of(fixture->spool).failures;
+
+        set_status(&fixture->exporter, statuses[i]);
+        add(fixture->spool, (uint32_t)i + 1);
+        wait_until_true(stats_of(fixture->spool).failures > before + 1);
+        assert_int_equal(stats_of(fixture->spool).waiting, i + 1);
+    }
+    set_status(&fixture->exporter, 0);
+    wait_until_true(stats_of(fixture->spool).posted == COUNT(statuses));
+    assert_int_equal(stats_of(fixture->spool).dropped, 0);
+}
+
+/* Of 100 records that wait, number 42 is bad. */
+static void refuse_one(struct fixture *fixture)
+{
+    struct exporter *exporter = &fixture->exporter;
+
+    exporter->bad_id = 42;
+    close_exporter(exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 100; id++)
+        add(fixture->spool, id);
+    wait_until_true(on_disk(fixture->spool) == 100);
+    open_exporter(exporter);
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_int_equal(stats_of(fixture->spool).dropped, 1);
+    assert_int_equal(stats_of(fixture->spool).posted, 99);
+    for (uint32_t id = 1; id <= 100; id++)
+        assert_int_equal(has_taken(exporter, id), id != 42);
+    wait_until_true(count_in_log(fixture, "refuses what it was told") == 1);
+}
+
+static void a_record_that_the_exporter_names_is_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->exporter.names_bad = true;
+    refuse_one(fixture);
+    assert_true(fixture->exporter.n_posts < 10);
+}
+
+static void one_that_it_does_not_name_is_found_by_halves(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse_one(fixture);
+    assert_true(fixture->exporter.n_posts < 40);
+}
+
+static void one_that_is_too_large_is_found_by_halves(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->exporter.bad_status = 413;
+    refuse_one(fixture);
+}
+
+static void when_all_are_refused_without_a_name_none_is_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+
+    set_status(&fixture->exporter, 400); /* a proxy that finds something wrong, for instance */
+    start(fixture);
+    for (uint32_t id = 1; id <= 3; id++)
+        add(fixture->spool, id);
+    wait_until_true(stats_of(fixture->spool).failures > 2);
+    assert_int_equal(stats_of(fixture->spool).waiting, 3);
+    assert_int_equal(stats_of(fixture->spool).dropped, 0);
+    set_status(&fixture->exporter, 0);
+    wait_until_true(stats_of(fixture->spool).posted == 3);
+}
+
+static void the_token_is_read_again_each_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    unlink(fixture->token_file);
+    add(fixture->spool, 1);
+    wait_until_true(stats_of(fixture->spool).failures > 0);
+    wait_until_true(count_in_log(fixture, "cannot read the token file") == 1);
+    write_file(fixture->token_file, "another\n");
+    wait_until_true(stats_of(fixture->spool).posted == 1);
+    assert_string_equal(fixture->exporter.authorization, "Bearer another");
+}
+
+static void many_are_posted_in_batches(void **state)
+{
+    struct fixture *fixture = *state;
+    struct exporter *exporter = &fixture->exporter;
+
+    close_exporter(exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 1700; id++)
+        add(fixture->spool, id);
+    wait_until_true(on_disk(fixture->spool) == 1700);
+    open_exporter(exporter);
+    wait_until_true(stats_of(fixture->spool).posted == 1700);
+    assert_int_equal(exporter->most_records, 500);
+    assert_true(exporter->most_bytes <= 1 << 20);
+    for (uint32_t id = 1; id <= 1700; id++)
+        assert_int_equal(exporter->ids[id - 1], id);
+}
+
+static void what_cannot_be_used_is_told_at_the_start(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err;
+
+    fixture->config.url = "http://user:password@127.0.0.1:1";
+    assert_int_equal(spool_start(&fixture->config, &fixture->spool, &err), -EINVAL);
+    assert_null(strstr(err.text, "password"));
+    fixture->config.url = "gopher://127.0.0.1";
+    assert_int_equal(spool_start(&fixture->config, &fixture->spool, &err), -EINVAL);
+    fixture->config.url = fixture->url;
+    unlink(fixture->token_file);
+    assert_int_equal(spool_start(&fixture->config, &fixture->spool, &err), -ENOENT);
+    assert_contains(err.text, "token file");
+}
+
+/* --- the disk --- */
+
+static void half_a_line_and_rubbish_are_not_sent(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[200], file[200], text[10000];
+    size_t n;
+    int fd;
+
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 3; id++)
+        add(fixture->spool, id);
+    wait_until_true(on_disk(fixture->spool) == 3);
+    stop(fixture);
+    assert_int_equal(count_files(fixture->path), 1);
+    snprintf(path, sizeof(path), "%s/0000000000000001.spool", fixture->path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    n = (size_t)pread(fd, text, sizeof(text), 0);
+    text[n / 2] ^= 1; /* the second is damaged, the third cut */
+    assert_int_equal(pwrite(fd, text, n, 0), n);
+    assert_int_equal(ftruncate(fd, (off_t)n - 1), 0);
+    close(fd);
+    snprintf(file, sizeof(file), "%s/0000000000000002.spool", fixture->path);
+    write_file(file, "\n\n00000000 1 {}\nx\n\xff\xfe 1 2 3\n");
+    snprintf(file, sizeof(file), "%s/README", fixture->path);
+    write_file(file, "somebody's own");
+    open_exporter(&fixture->exporter);
+    start(fixture);
+    wait_until_true(stats_of(fixture->spool).posted == 1);
+    wait_until_true(stats_of(fixture->spool).waiting_bytes == 0);
+    assert_false(fixture->exporter.is_garbled);
+    assert_int_equal(fixture->exporter.n_ids, 1);
+    assert_int_equal(fixture->exporter.ids[0], 1);
+    assert_int_equal(count_files(fixture->path), 1); /* what is not ours stays */
+}
+
+static void past_its_size_the_oldest_go(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spool_stats stats;
+
+    fixture->config.max_bytes = 40000;
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 1000; id++)
+        add(fixture->spool, id);
+    wait_until_true(stats_of(fixture->spool).in_memory == 0);
+    wait_until_true(stats_of(fixture->spool).dropped > 0);
+    wait_until_true(on_disk(fixture->spool) + stats_of(fixture->spool).dropped == 1000);
+    stats = stats_of(fixture->spool);
+    assert_true(stats.waiting_bytes <= 40000);
+    assert_true(stats.waiting_bytes > 20000);
+    assert_int_equal(count_in_log(fixture, "the spool is full") > 0, true);
+    open_exporter(&fixture->exporter);
+    wait_until_true(stats_of(fixture->spool).posted == stats.waiting);
+    assert_true(has_taken(&fixture->exporter, 1000));
+    assert_false(has_taken(&fixture->exporter, 1));
+}
+
+static void what_has_waited_too_long_is_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->config.max_age_ns = 3600 * NS_PER_SEC;
+    start(fixture);
+    add(fixture->spool, 1); /* it ended in 2023 */
+    wait_until_true(stats_of(fixture->spool).dropped == 1);
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_int_equal(count_taken(&fixture->exporter), 0);
+    assert_int_equal(count_files(fixture->path), 0);
+}
+
+static void without_a_directory_records_are_posted_from_memory(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/token/spool", fixture->directory); /* below a file */
+    fixture->config.directory = path;
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 10; id++)
+        add(fixture->spool, id);
+    wait_until_true(stats_of(fixture->spool).failures > 2);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 10);
+    assert_int_equal(stats_of(fixture->spool).waiting, 10);
+    assert_int_equal(count_in_log(fixture, "cannot be spooled on disk"), 1);
+    open_exporter(&fixture->exporter);
+    wait_until_true(stats_of(fixture->spool).posted == 10);
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+}
+
+static void memory_has_its_bounds_too(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/token/spool", fixture->directory);
+    fixture->config.directory = path;
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    for (uint32_t id = 1; id <= 2500; id++)
+        add(fixture->spool, id);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 2000);
+    assert_int_equal(stats_of(fixture->spool).dropped, 500);
+    assert_int_equal(stats_of(fixture->spool).records, 2500);
+    assert_int_equal(count_in_log(fixture, "waits in memory: more is dropped"), 1);
+    open_exporter(&fixture->exporter);
+    wait_until_true(stats_of(fixture->spool).posted == 2000);
+}
+
+static void a_directory_that_is_removed_is_made_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    remove_directory(fixture->path);
+    add(fixture->spool, 2);
+    wait_until_true(stats_of(fixture->spool).in_memory == 0 && on_disk(fixture->spool) == 1);
+    assert_int_equal(count_files(fixture->path), 1);
+    open_exporter(&fixture->exporter);
+    wait_until_true(has_taken(&fixture->exporter, 2));
+}
+
+static void a_directory_that_others_may_write_into_is_not_used(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(mkdir(fixture->path, 0700), 0);
+    assert_int_equal(chmod(fixture->path, 0777), 0);
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    add(fixture->spool, 1);
+    wait_until_true(stats_of(fixture->spool).failures > 0);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 1);
+    assert_contains(log_of(fixture), "others may write into");
+    assert_int_equal(chmod(fixture->path, 0700), 0);
+    wait_until_true(stats_of(fixture->spool).in_memory == 0);
+    assert_int_equal(on_disk(fixture->spool), 1);
+}
+
+static void two_agents_do_not_share_a_directory(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spool *first;
+
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    first = fixture->spool;
+    add(first, 1);
+    wait_until_true(on_disk(first) == 1);
+    start(fixture);
+    wait_until_true(count_in_log(fixture, "another agent has it") == 1);
+    spool_stop(first);
+}
+
+/* As when the disk is full: writes are cut short, then refused. */
+static void when_the_disk_is_full_records_stay_in_memory_until_it_has_room(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rlimit limit, small;
+
+    signal(SIGXFSZ, SIG_IGN);
+    close_exporter(&fixture->exporter);
+    start(fixture);
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = limit;
+    small.rlim_cur = 60; /* part of a record */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    add(fixture->spool, 2);
+    add(fixture->spool, 3);
+    wait_until_true(stats_of(fixture->spool).failures > 2);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 2);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    wait_until_true(stats_of(fixture->spool).in_memory == 0);
+    open_exporter(&fixture->exporter);
+    wait_until_true(has_taken(&fixture->exporter, 1) && has_taken(&fixture->exporter, 2) &&
+                    has_taken(&fixture->exporter, 3));
+    assert_false(fixture->exporter.is_garbled);
+    assert_int_equal(stats_of(fixture->spool).dropped, 0);
+}
+
+/* --- ends --- */
+
+static void at_its_end_it_tries_once_more(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->config.retry_ns = 3600 * NS_PER_SEC; /* the first post would be somewhen */
+    fixture->config.max_backoff_ns = 3600 * NS_PER_SEC;
+    start(fixture);
+    for (uint32_t id = 1; id <= 700; id++)
+        add(fixture->spool, id);
+    stop(fixture);
+    assert_int_equal(count_taken(&fixture->exporter), 700);
+    assert_int_equal(count_files(fixture->path), 0);
+}
+
+static void an_exporter_that_hangs_does_not_keep_it(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned short port = 0;
+    int fd = listen_on_loopback(&port); /* nobody accepts */
+    int64_t began;
+
+    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", port);
+    start(fixture);
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    began = clock_mono(&clock_real);
+    stop(fixture);
+    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
+    assert_int_equal(count_files(fixture->path), 1);
+    close(fd);
+}
+
+/* The child: tells each id that is safe. */
+static int hand_in_until_killed(char **argv)
+{
+    const struct spool_config config = {
+        .directory = argv[1],
+        .url = argv[2],
+        .token_file = argv[3],
+        .cluster = "one",
+        .timeout_ns = 20 * NS_PER_SEC,
+        .retry_ns = NS_PER_MS,
+        .max_backoff_ns = 5 * NS_PER_MS,
+        .max_bytes = 16 << 20,
+        .max_age_ns = INT64_C(36500) * 24 * 3600 * NS_PER_SEC,
+        .clock = &clock_real,
+        .log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real),
+    };
+    struct spool *spool;
+    struct err err;
+    uint64_t id;
+
+    if (!num_get_u64(str_of(argv[4]), &id) || spool_start(&config, &spool, &err) < 0)
+        return 1;
+    for (;; id++) {
+        uint32_t told = (uint32_t)id;
+
+        add(spool, told);
+        while (stats_of(spool).in_memory)
+            sched_yield();
+        if (write(STDOUT_FILENO, &told, sizeof(told)) != sizeof(told))
+            return 1;
+    }
+}
+
+static pid_t start_child(struct fixture *fixture, uint32_t first_id, int *ret_fd)
+{
+    char id[20];
+    char *argv[] = {
+        (char *)"/proc/self/exe", fixture->path, fixture->url, fixture->token_file, id, NULL
+    };
+    posix_spawn_file_actions_t actions;
+    int fds[2];
+    pid_t pid;
+
+    snprintf(id, sizeof(id), "%u", first_id);
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    *ret_fd = fds[0];
+    return pid;
+}
+
+static void whenever_it_is_killed_nothing_that_was_on_disk_is_lost(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t told[MOST_IDS], id;
+    size_t n_told = 0;
+
+    for (uint32_t round = 0; round < 12; round++) {
+        size_t until = n_told + 1 + round * 7 % 23;
+        int fd, status;
+        pid_t pid = start_child(fixture, 1 + round * 100000, &fd);
+
+        /* In turn the exporter is there, goes away and comes back. */
+        if (round % 3 == 1)
+            close_exporter(&fixture->exporter);
+        while (n_told < until && read(fd, &id, sizeof(id)) == sizeof(id))
+            told[n_told++] = id;
+        kill(pid, SIGKILL);
+        while (n_told < MOST_IDS && read(fd, &id, sizeof(id)) == sizeof(id))
+            told[n_told++] = id;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        close(fd);
+        if (!fixture->exporter.daemon)
+            open_exporter(&fixture->exporter);
+    }
+    start(fixture);
+    wait_until_true(stats_of(fixture->spool).waiting_bytes > 0 || count_files(fixture->path) == 0);
+    wait_until_true(count_files(fixture->path) == 0);
+    assert_true(n_told >= 12);
+    for (size_t i = 0; i < n_told; i++)
+        if (!has_taken(&fixture->exporter, told[i]))
+            fail_msg("record %u is lost", told[i]);
+    assert_false(fixture->exporter.is_garbled);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_a_job_used_arrives_with_the_token),
+        cmocka_unit_test(what_is_not_known_is_absent),
+        cmocka_unit_test(a_job_of_another_scheduler_is_passed_over),
+        cmocka_unit_test(steps_that_would_be_too_much_are_counted_instead),
+        TEST(while_the_exporter_is_away_records_wait_on_disk),
+        TEST(what_an_earlier_agent_has_left_is_sent_first),
+        TEST(whatever_is_no_fault_of_a_record_keeps_it),
+        TEST(a_record_that_the_exporter_names_is_dropped),
+        TEST(one_that_it_does_not_name_is_found_by_halves),
+        TEST(one_that_is_too_large_is_found_by_halves),
+        TEST(when_all_are_refused_without_a_name_none_is_dropped),
+        TEST(the_token_is_read_again_each_time),
+        TEST(many_are_posted_in_batches),
+        TEST(what_cannot_be_used_is_told_at_the_start),
+        TEST(half_a_line_and_rubbish_are_not_sent),
+        TEST(past_its_size_the_oldest_go),
+        TEST(what_has_waited_too_long_is_dropped),
+        TEST(without_a_directory_records_are_posted_from_memory),
+        TEST(memory_has_its_bounds_too),
+        TEST(a_directory_that_is_removed_is_made_again),
+        TEST(a_directory_that_others_may_write_into_is_not_used),
+        TEST(two_agents_do_not_share_a_directory),
+        TEST(when_the_disk_is_full_records_stay_in_memory_until_it_has_room),
+        TEST(at_its_end_it_tries_once_more),
+        TEST(an_exporter_that_hangs_does_not_keep_it),
+        TEST(whenever_it_is_killed_nothing_that_was_on_disk_is_lost),
+    };
+
+    if (argc == 5)
+        return hand_in_until_killed(argv);
+    return RUN_TESTS(tests);
+}
