@@ -22,13 +22,23 @@ int collector_find(struct str name)
     return -1;
 }
 
+collector_set collector_profile(struct str profile)
+{
+    collector_set set = 0;
+
+    for (size_t i = 0; collectors[i]; i++)
+        if (str_eq(str_of(collectors[i]->profile), profile))
+            set |= (collector_set)1 << i;
+    return set;
+}
+
 unsigned collector_kinds(collector_set set)
 {
     unsigned kinds = 0;
 
     for (size_t i = 0; collectors[i]; i++)
         if (set & (collector_set)1 << i)
-            kinds |= KIND_BIT(collectors[i]->kind);
+            kinds |= KIND_BIT(collectors[i]->kind) | collectors[i]->also;
     return kinds;
 }
 

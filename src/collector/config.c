@@ -8,7 +8,7 @@ static const struct family families[] = {
     [INFO] = { "slurm_config_info",
                METRIC_GAUGE,
                "Always 1; the labels tell the cluster's name and the version of its slurmctld.",
-               { "cluster", "version" } },
+               { "cluster_name", "version" } },
     [LIMITED] = { "sonde_source_limited",
                   METRIC_GAUGE,
                   "1 for each word of PrivateData that hides something from the user as whom sonde "

@@ -3,18 +3,13 @@
  * by node state. All = allocated + idle + unusable. */
 #include "collector/collector.h"
 #include "collector/known.h"
-#include "collector/node_gpus.h"
+#include "collector/node_use.h"
 
 /* What is told of a type, of the cluster and of a partition. */
 enum { ALL, ALLOCATED, IDLE, UNUSABLE, SUMS };
 
 /* The families of GPUs, and behind them the same of shards. */
 enum { OF_CLUSTER, OF_PARTITION = SUMS, PER_STATE = 2 * SUMS, FAMILIES };
-
-#define UNUSABLE_NODES                                                                             \
-    "nodes that take no jobs: down, of state error, future or unknown, draining, failing, not "    \
-    "responding, in maintenance, about to be powered down, rebooting, blocked, external, or not "  \
-    "as configured."
 
 static const struct family families[] = {
     [OF_CLUSTER + ALL] = { "slurm_gpus",
@@ -32,7 +27,7 @@ static const struct family families[] = {
                             { "type" } },
     [OF_CLUSTER + UNUSABLE] = { "slurm_gpus_unusable",
                                 METRIC_GAUGE,
-                                "GPUs that are free on " UNUSABLE_NODES,
+                                "GPUs that are free on " NODES_WITHOUT_JOBS,
                                 { "type" } },
     [OF_PARTITION + ALL] = { "slurm_partition_gpus",
                              METRIC_GAUGE,
@@ -47,10 +42,11 @@ static const struct family families[] = {
                               METRIC_GAUGE,
                               "GPUs that are free on those of a partition's nodes that take jobs.",
                               { "partition", "type" } },
-    [OF_PARTITION + UNUSABLE] = { "slurm_partition_gpus_unusable",
-                                  METRIC_GAUGE,
-                                  "GPUs that are free on those of a partition's " UNUSABLE_NODES,
-                                  { "partition", "type" } },
+    [OF_PARTITION +
+        UNUSABLE] = { "slurm_partition_gpus_unusable",
+                      METRIC_GAUGE,
+                      "GPUs that are free on those of a partition's " NODES_WITHOUT_JOBS,
+                      { "partition", "type" } },
     [PER_STATE] = { "slurm_gpus_per_state",
                     METRIC_GAUGE,
                     "GPUs of the nodes in a state, in sinfo's words, allocated or not.",
@@ -72,7 +68,7 @@ static const struct family families[] = {
     [FAMILIES + OF_CLUSTER + UNUSABLE] = { "slurm_gpu_shards_unusable",
                                            METRIC_GAUGE,
                                            "Shards of GPUs that are not allocated, "
-                                           "on " UNUSABLE_NODES,
+                                           "on " NODES_WITHOUT_JOBS,
                                            { "type" } },
     [FAMILIES + OF_PARTITION + ALL] = { "slurm_partition_gpu_shards",
                                         METRIC_GAUGE,
@@ -91,7 +87,7 @@ static const struct family families[] = {
     [FAMILIES + OF_PARTITION + UNUSABLE] = { "slurm_partition_gpu_shards_unusable",
                                              METRIC_GAUGE,
                                              "Shards of GPUs that are not allocated, on those of a "
-                                             "partition's " UNUSABLE_NODES,
+                                             "partition's " NODES_WITHOUT_JOBS,
                                              { "partition", "type" } },
     [FAMILIES + PER_STATE] = { "slurm_gpu_shards_per_state",
                                METRIC_GAUGE,
@@ -116,33 +112,22 @@ struct table {
     struct arena arena;
 };
 
-static bool takes_jobs(struct node_state state)
+static void add_gpu(struct gpu_sums *sums, const struct node *node, const struct node_gpu *gpu)
 {
-    const unsigned bases = 1 << NODE_DOWN | 1 << NODE_ERROR | 1 << NODE_FUTURE | 1 << NODE_UNKNOWN;
-    /* POWERED_DOWN is not one of these: Slurm gives such a node to a job and powers it up. */
-    const uint32_t flags = NODE_DRAIN | NODE_FAIL | NODE_NOT_RESPONDING | NODE_MAINTENANCE |
-                           NODE_POWERING_DOWN | NODE_POWER_DOWN | NODE_POWER_DRAIN |
-                           NODE_REBOOT_ISSUED | NODE_INVALID_REG | NODE_BLOCKED | NODE_EXTERNAL;
+    uint64_t use[NODE_USES];
 
-    return !(bases >> state.base & 1) && !(state.flags & flags);
-}
-
-static void add_gpu(struct gpu_sums *sums, const struct node_gpu *gpu, bool is_usable)
-{
-    uint64_t n_free = node_gpu_free(gpu), none = n_free == MODEL_UNKNOWN_U64 ? n_free : 0;
-
+    node_use_gpus(node, gpu, use);
     sums->n_nodes++;
     known_sum_add(&sums->sum[ALL], gpu->count);
-    known_sum_add(&sums->sum[ALLOCATED], gpu->allocated);
-    known_sum_add(&sums->sum[IDLE], is_usable ? n_free : none);
-    known_sum_add(&sums->sum[UNUSABLE], is_usable ? none : n_free);
+    known_sum_add(&sums->sum[ALLOCATED], use[USE_ALLOCATED]);
+    known_sum_add(&sums->sum[IDLE], use[USE_IDLE]);
+    known_sum_add(&sums->sum[UNUSABLE], use[USE_UNUSABLE]);
 }
 
 static void add_node(struct table *table, const struct node *node)
 {
     const struct nodes *nodes = &table->section->nodes;
     size_t state = node_state_index(node->state);
-    bool is_usable = takes_jobs(node->state);
     struct node_gpus gpus;
 
     table->occurs[state] = true;
@@ -150,28 +135,23 @@ static void add_node(struct table *table, const struct node *node)
     for (size_t i = 0; i < gpus.n; i++) {
         const struct node_gpu *gpu = &gpus.item[i];
 
-        add_gpu(&table->cluster[gpu->type], gpu, is_usable);
+        add_gpu(&table->cluster[gpu->type], node, gpu);
         known_sum_add(&table->per_state[state * table->n_types + gpu->type], gpu->count);
         for (uint32_t k = 0; k < node->n_partitions; k++) {
             size_t partition = nodes->membership[node->first_partition + k];
 
-            add_gpu(&table->partitions[partition * table->n_types + gpu->type], gpu, is_usable);
+            add_gpu(&table->partitions[partition * table->n_types + gpu->type], node, gpu);
         }
     }
 }
 
-/* All strings are read first, so that the number of types is known. */
 static void table_init(struct table *table, const struct section *section, struct str name)
 {
     const struct nodes *nodes = &section->nodes;
 
     *table = (struct table){ .section = section };
     gpu_reader_init(&table->reader, section, name);
-    for (size_t i = 0; i < nodes->n; i++) {
-        gpu_read(&table->reader, nodes->node[i].gres);
-        gpu_read(&table->reader, nodes->node[i].gres_used);
-    }
-    table->n_types = symbols_count(&table->reader.types);
+    table->n_types = node_gpus_types(&table->reader);
     table->cluster = ARENA_ARRAY(&table->arena, struct gpu_sums, table->n_types);
     table->partitions =
         ARENA_ARRAY(&table->arena, struct gpu_sums, nodes->n_partitions * table->n_types);

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/node_gpus.h"
 
+size_t node_gpus_types(struct gpu_reader *reader)
+{
+    const struct nodes *nodes = &reader->section->nodes;
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        gpu_read(reader, nodes->node[i].gres);
+        gpu_read(reader, nodes->node[i].gres_used);
+    }
+    return symbols_count(&reader->types);
+}
+
 static struct node_gpu *find(struct node_gpus *gpus, symbol type)
 {
     for (size_t i = 0; i < gpus->n; i++)

@@ -13,6 +13,10 @@ struct node_gpus {
     size_t n;
 };
 
+/* Reads the strings of all nodes of the reader's section, and returns how many types they name:
+ * those of gpu_reader.types, 0 included. */
+size_t node_gpus_types(struct gpu_reader *reader);
+
 void node_gpus_read(struct gpu_reader *reader, const struct node *node, struct node_gpus *ret);
 
 /* How many of them are free. */

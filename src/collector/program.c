@@ -28,15 +28,24 @@ static void collector_sample(struct metric_writer *writer, enum program_family f
     }
 }
 
+/* Those of several clusters are told apart. */
 static void collect_collectors(const struct program *program, struct metric_writer *writer,
                                size_t first)
 {
+    struct str const_labels = writer->const_labels;
+
     for (enum program_family family = PROGRAM_COLLECTOR_DURATION;
          family <= PROGRAM_COLLECTOR_FOLDED; family++) {
         metric_begin(writer, first + family);
-        for (size_t i = 0; i < program->n_collectors; i++)
-            collector_sample(writer, family, &program->collectors[i]);
+        for (size_t i = 0; i < program->n_collectors; i++) {
+            const struct program_collector *collector = &program->collectors[i];
+
+            metric_const_labels(writer,
+                                collector->const_labels.n ? collector->const_labels : const_labels);
+            collector_sample(writer, family, collector);
+        }
     }
+    metric_const_labels(writer, const_labels);
 }
 
 static void collect_http(const struct program *program, struct metric_writer *writer, size_t first)

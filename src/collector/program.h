@@ -10,8 +10,9 @@
 /* A collector that is switched on. */
 struct program_collector {
     const char *name;
-    bool is_shown; /* in this exposition; what follows is of its last rendering */
-    bool is_over;  /* past the ceiling on its text: nothing of it is shown */
+    struct str const_labels; /* of the cluster that it is of; empty: those of the program */
+    bool is_shown;           /* in this exposition; what follows is of its last rendering */
+    bool is_over;            /* past the ceiling on its text: nothing of it is shown */
     double seconds;
     uint64_t samples, duplicates, folded;
 };

@@ -26,6 +26,23 @@ enum {
     TRACE_POSTS,
     TRACE_REFUSED,
     TRACE_DISPLACED,
+    STORE_UP,
+    STORE_COMMITS,
+    STORE_RECORDS,
+    STORE_UNCHANGED,
+    STORE_REPLACED,
+    STORE_ERRORS,
+    STORE_WRITE_SECONDS,
+    STORE_BEHIND,
+    STORE_BYTES,
+    STORE_RUNS,
+    INGEST_POSTS,
+    HISTORY_UP,
+    HISTORY_QUESTIONS,
+    HISTORY_RECORDS,
+    HISTORY_SINCE,
+    HISTORY_UNTIL,
+    HISTORY_COMPLETE,
     PROGRAM,
 };
 
@@ -137,15 +154,90 @@ const struct family self_families[] = {
                           "another "
                           "user.",
                           { NULL } },
+    [STORE_UP] = { "sonde_store_up",
+                   METRIC_GAUGE,
+                   "1 if the last write into the store of jobs succeeded, else 0: the log says "
+                   "why.",
+                   { NULL } },
+    [STORE_COMMITS] = { "sonde_store_commits_total",
+                        METRIC_COUNTER,
+                        "Transactions that were written into the store.",
+                        { NULL } },
+    [STORE_RECORDS] = { "sonde_store_records_total",
+                        METRIC_COUNTER,
+                        "Records that were written into the store: of jobs, and of what agents "
+                        "have "
+                        "counted of them.",
+                        { "record" } },
+    [STORE_UNCHANGED] = { "sonde_store_unchanged_jobs_total",
+                          METRIC_COUNTER,
+                          "Jobs that were seen and had nothing new to be written.",
+                          { NULL } },
+    [STORE_REPLACED] = { "sonde_store_replaced_looks_total",
+                         METRIC_COUNTER,
+                         "Looks at jobs or nodes that were never written, as a newer one came "
+                         "before "
+                         "the store was ready.",
+                         { NULL } },
+    [STORE_ERRORS] = { "sonde_store_errors_total",
+                       METRIC_COUNTER,
+                       "Writes into the store that failed, by reason.",
+                       { "reason" } },
+    [STORE_WRITE_SECONDS] = { "sonde_store_write_seconds",
+                              METRIC_GAUGE,
+                              "What the last transaction took.",
+                              { NULL } },
+    [STORE_BEHIND] = { "sonde_store_behind_seconds",
+                       METRIC_GAUGE,
+                       "How long the oldest of what waits to be written has waited.",
+                       { NULL } },
+    [STORE_BYTES] = { "sonde_store_size_bytes",
+                      METRIC_GAUGE,
+                      "Size of the store's file and of its log.",
+                      { NULL } },
+    [STORE_RUNS] = { "sonde_store_runs",
+                     METRIC_GAUGE,
+                     "Runs of jobs that are in the store.",
+                     { NULL } },
+    [INGEST_POSTS] = { "sonde_ingest_posts_total",
+                       METRIC_COUNTER,
+                       "Posts of agents that were taken, and that were refused.",
+                       { "outcome" } },
+    [HISTORY_UP] = { "sonde_history_up",
+                     METRIC_GAUGE,
+                     "1 if slurmdbd has answered the last question for jobs, else 0.",
+                     { NULL } },
+    [HISTORY_QUESTIONS] = { "sonde_history_questions_total",
+                            METRIC_COUNTER,
+                            "Questions to slurmdbd, by outcome.",
+                            { "outcome" } },
+    [HISTORY_RECORDS] = { "sonde_history_records_total",
+                          METRIC_COUNTER,
+                          "Jobs that slurmdbd told of: those that were read, and those that could "
+                          "not be.",
+                          { "outcome" } },
+    [HISTORY_SINCE] = { "sonde_history_since_timestamp_seconds",
+                        METRIC_GAUGE,
+                        "From when on the store has all that slurmdbd has.",
+                        { NULL } },
+    [HISTORY_UNTIL] = { "sonde_history_until_timestamp_seconds",
+                        METRIC_GAUGE,
+                        "Until when the store has all that slurmdbd has.",
+                        { NULL } },
+    [HISTORY_COMPLETE] = { "sonde_history_complete",
+                           METRIC_GAUGE,
+                           "1 if it goes back as far as it shall.",
+                           { NULL } },
 #include "collector/program.inc"
 };
 
 const size_t n_self_families = COUNT(self_families);
 
-static void source_sample(const struct self *self, struct metric_writer *writer, size_t family,
-                          const struct str values[2], int kind)
+static void source_sample(const struct self_cluster *cluster, struct metric_writer *writer,
+                          size_t family, int kind)
 {
-    const typeof(self->stats->kinds[0]) *stats = &self->stats->kinds[kind];
+    const typeof(cluster->stats.kinds[0]) *stats = &cluster->stats.kinds[kind];
+    const struct str values[2] = { str_of(cluster->sources[kind]), str_of(kind_name(kind)) };
 
     switch (family) {
     case SOURCE_UP:
@@ -175,66 +267,162 @@ static void source_sample(const struct self *self, struct metric_writer *writer,
     }
 }
 
-static void collect_about(const struct self *self, struct metric_writer *writer)
+static void collect_info(const struct self_cluster *cluster, struct metric_writer *writer,
+                         size_t family)
 {
-    const struct source_about *about = &self->stats->about;
+    const struct source_about *about = &cluster->stats.about;
 
-    metric_begin(writer, SOURCE_INFO);
+    (void)family;
     metric_u64(writer,
-               METRIC_VALUES(str_of(self->sources[KIND_JOBS]), str_of(about->door),
+               METRIC_VALUES(str_of(cluster->sources[KIND_JOBS]), str_of(about->door),
                              str_of(about->interface), str_of(about->reason)),
                1);
-    metric_begin(writer, SOURCE_TOKEN_EXPIRY);
-    if (about->token_expires)
-        metric_u64(writer, METRIC_VALUES(str_of(self->sources[KIND_JOBS])),
-                   (uint64_t)about->token_expires);
 }
 
-static void collect_source(const struct self *self, struct metric_writer *writer)
+static void collect_token(const struct self_cluster *cluster, struct metric_writer *writer,
+                          size_t family)
 {
-    for (size_t family = SOURCE_UP; family <= SOURCE_SKIPPED; family++) {
-        metric_begin(writer, family);
-        for (int kind = 0; kind < KINDS; kind++)
-            if (self->stats->kinds[kind].asked)
-                source_sample(self, writer, family,
-                              METRIC_VALUES(str_of(self->sources[kind]), str_of(kind_name(kind))),
-                              kind);
-    }
+    (void)family;
+    if (cluster->stats.about.token_expires)
+        metric_u64(writer, METRIC_VALUES(str_of(cluster->sources[KIND_JOBS])),
+                   (uint64_t)cluster->stats.about.token_expires);
 }
 
-/* What prometheus-slurm-exporter says of its looks at each kind. */
+static void collect_source(const struct self_cluster *cluster, struct metric_writer *writer,
+                           size_t family)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        if (cluster->stats.kinds[kind].asked)
+            source_sample(cluster, writer, family, kind);
+}
+
+/* What prometheus-slurm-exporter says of its looks at each kind; by family. */
+#define SCRAPE_ROW(family) [(family)-JOB_SCRAPE_DURATION]
 static const struct {
-    size_t family;
     enum kind kind;
     bool is_duration; /* else errors */
 } scrape_rows[] = {
-    { JOB_SCRAPE_DURATION, KIND_JOBS, true },
-    { JOB_SCRAPE_ERRORS, KIND_JOBS, false },
-    { JOB_SCRAPE_ERROR, KIND_JOBS, false },
-    { NODE_SCRAPE_DURATION, KIND_NODES, true },
-    { NODE_SCRAPE_ERROR, KIND_NODES, false },
-    { DIAG_SCRAPE_DURATION, KIND_DIAG, true },
-    { DIAG_SCRAPE_ERROR, KIND_DIAG, false },
-    { LICENSE_SCRAPE_ERROR, KIND_LICENSES, false },
-    { LIMIT_SCRAPE_DURATION, KIND_ASSOCIATIONS, true },
-    { LIMIT_SCRAPE_ERROR, KIND_ASSOCIATIONS, false },
+    SCRAPE_ROW(JOB_SCRAPE_DURATION) = { KIND_JOBS, true },
+    SCRAPE_ROW(JOB_SCRAPE_ERRORS) = { KIND_JOBS, false },
+    SCRAPE_ROW(JOB_SCRAPE_ERROR) = { KIND_JOBS, false },
+    SCRAPE_ROW(NODE_SCRAPE_DURATION) = { KIND_NODES, true },
+    SCRAPE_ROW(NODE_SCRAPE_ERROR) = { KIND_NODES, false },
+    SCRAPE_ROW(DIAG_SCRAPE_DURATION) = { KIND_DIAG, true },
+    SCRAPE_ROW(DIAG_SCRAPE_ERROR) = { KIND_DIAG, false },
+    SCRAPE_ROW(LICENSE_SCRAPE_ERROR) = { KIND_LICENSES, false },
+    SCRAPE_ROW(LIMIT_SCRAPE_DURATION) = { KIND_ASSOCIATIONS, true },
+    SCRAPE_ROW(LIMIT_SCRAPE_ERROR) = { KIND_ASSOCIATIONS, false },
 };
 
-static void collect_scrapes(const struct self *self, struct metric_writer *writer)
+static void collect_scrape(const struct self_cluster *cluster, struct metric_writer *writer,
+                           size_t family)
 {
-    for (size_t i = 0; i < COUNT(scrape_rows); i++) {
-        const typeof(self->stats->kinds[0]) *stats = &self->stats->kinds[scrape_rows[i].kind];
-        uint64_t errors = stats->skipped;
+    const typeof(scrape_rows[0]) *row = &scrape_rows[family - JOB_SCRAPE_DURATION];
+    const typeof(cluster->stats.kinds[0]) *stats = &cluster->stats.kinds[row->kind];
+    uint64_t errors = stats->skipped;
 
-        if (!stats->looks)
-            continue;
-        for (size_t k = 0; k < REFRESH_REASONS && stats->errors[k].reason; k++)
-            errors += stats->errors[k].count;
-        metric_begin(writer, scrape_rows[i].family);
-        if (scrape_rows[i].is_duration)
-            metric_double(writer, NULL, stats->last_seconds * 1000);
-        else
-            metric_u64(writer, NULL, errors);
+    if (!stats->looks)
+        return;
+    for (size_t k = 0; k < REFRESH_REASONS && stats->errors[k].reason; k++)
+        errors += stats->errors[k].count;
+    if (row->is_duration)
+        metric_double(writer, NULL, stats->last_seconds * 1000);
+    else
+        metric_u64(writer, NULL, errors);
+}
+
+static void collect_history(const struct self_cluster *cluster, struct metric_writer *writer,
+                            size_t family)
+{
+    const struct self_history *history = &cluster->history;
+
+    if (!cluster->has_history)
+        return;
+    switch (family) {
+    case HISTORY_UP:
+        metric_u64(writer, NULL, history->is_up);
+        break;
+    case HISTORY_QUESTIONS:
+        metric_u64(writer, METRIC_VALUES(STR("answered")), history->questions - history->failures);
+        metric_u64(writer, METRIC_VALUES(STR("failed")), history->failures);
+        break;
+    case HISTORY_RECORDS:
+        metric_u64(writer, METRIC_VALUES(STR("read")), history->records);
+        metric_u64(writer, METRIC_VALUES(STR("skipped")), history->skipped);
+        break;
+    case HISTORY_SINCE:
+        if (history->since)
+            metric_u64(writer, NULL, (uint64_t)history->since);
+        break;
+    case HISTORY_UNTIL:
+        if (history->until)
+            metric_u64(writer, NULL, (uint64_t)history->until);
+        break;
+    case HISTORY_COMPLETE:
+        metric_u64(writer, NULL, history->is_complete);
+        break;
+    }
+}
+
+/* What is told of each cluster: its families stand together, whatever their number. */
+static const struct {
+    size_t first, last;
+    void (*collect)(const struct self_cluster *cluster, struct metric_writer *writer,
+                    size_t family);
+} cluster_rows[] = {
+    { SOURCE_INFO, SOURCE_INFO, collect_info },
+    { SOURCE_TOKEN_EXPIRY, SOURCE_TOKEN_EXPIRY, collect_token },
+    { SOURCE_UP, SOURCE_SKIPPED, collect_source },
+    { JOB_SCRAPE_DURATION, LIMIT_SCRAPE_ERROR, collect_scrape },
+    { HISTORY_UP, HISTORY_COMPLETE, collect_history },
+};
+
+static void collect_clusters(const struct self *self, struct metric_writer *writer)
+{
+    struct str const_labels = writer->const_labels;
+
+    for (size_t row = 0; row < COUNT(cluster_rows); row++) {
+        for (size_t family = cluster_rows[row].first; family <= cluster_rows[row].last; family++) {
+            metric_begin(writer, family);
+            for (size_t i = 0; i < self->n_clusters; i++) {
+                metric_const_labels(writer, self->clusters[i].const_labels);
+                cluster_rows[row].collect(&self->clusters[i], writer, family);
+            }
+        }
+    }
+    metric_const_labels(writer, const_labels);
+}
+
+static void collect_store(const struct self_store *store, struct metric_writer *writer)
+{
+    const struct {
+        size_t family;
+        double value;
+    } rows[] = {
+        { STORE_UP, store->is_up },
+        { STORE_COMMITS, (double)store->commits },
+        { STORE_UNCHANGED, (double)store->unchanged },
+        { STORE_REPLACED, (double)store->replaced },
+        { STORE_WRITE_SECONDS, store->last_seconds },
+        { STORE_BEHIND, store->behind_seconds },
+        { STORE_BYTES, (double)store->bytes },
+        { STORE_RUNS, (double)store->runs },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        metric_begin(writer, rows[i].family);
+        metric_double(writer, NULL, rows[i].value);
+    }
+    metric_begin(writer, STORE_RECORDS);
+    metric_u64(writer, METRIC_VALUES(STR("job")), store->jobs);
+    metric_u64(writer, METRIC_VALUES(STR("final")), store->finals);
+    metric_begin(writer, STORE_ERRORS);
+    for (size_t i = 0; i < REFRESH_REASONS && store->errors[i].reason; i++)
+        metric_u64(writer, METRIC_VALUES(str_of(store->errors[i].reason)), store->errors[i].count);
+    metric_begin(writer, INGEST_POSTS);
+    if (store->takes_posts) {
+        metric_u64(writer, METRIC_VALUES(STR("taken")), store->posts);
+        metric_u64(writer, METRIC_VALUES(STR("refused")), store->posts_refused);
     }
 }
 
@@ -253,13 +441,13 @@ static void collect_traces(const struct trace_stats *traces, struct metric_write
 
 void self_collect(const struct self *self, struct metric_writer *writer)
 {
-    collect_about(self, writer);
-    collect_source(self, writer);
-    collect_scrapes(self, writer);
+    collect_clusters(self, writer);
     metric_begin(writer, LUSTRE_SCRAPE_OK);
     if (self->moment != SELF_NOT_ASKED)
         metric_u64(writer, NULL, self->moment == SELF_SHOWN);
     if (self->traces)
         collect_traces(self->traces, writer);
+    if (self->store)
+        collect_store(self->store, writer);
     program_collect(&self->program, writer, PROGRAM);
 }

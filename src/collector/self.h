@@ -10,11 +10,43 @@
 /* Of what is true of a moment only (MOMENTARY_KINDS), in this exposition. */
 enum self_moment { SELF_NOT_ASKED, SELF_MISSED, SELF_SHOWN };
 
-struct self {
+/* How what happened is completed from slurmdbd. */
+struct self_history {
+    bool is_up;
+    uint64_t questions, failures, records, skipped;
+    int64_t since, until; /* UTC seconds; 0: nothing yet */
+    bool is_complete;
+};
+
+/* One of the clusters that are asked. */
+struct self_cluster {
+    struct str const_labels;
     const char *sources[KINDS]; /* name of the class of the one that tells this kind */
+    struct refresh_stats stats;
+    bool has_history;
+    struct self_history history;
+};
+
+/* What is said of the store. */
+struct self_store {
+    bool is_up;
+    uint64_t commits, jobs, finals, unchanged, replaced;
+    double last_seconds, behind_seconds;
+    uint64_t bytes, runs;
+    struct {
+        const char *reason;
+        uint64_t count;
+    } errors[REFRESH_REASONS]; /* a NULL reason ends them */
+    bool takes_posts;
+    uint64_t posts, posts_refused;
+};
+
+struct self {
+    const struct self_cluster *clusters;
+    size_t n_clusters;
     enum self_moment moment;
-    const struct refresh_stats *stats;
     const struct trace_stats *traces; /* NULL: nothing is traced */
+    const struct self_store *store;   /* NULL: nothing is kept */
     struct program program;
 };
 

@@ -353,6 +353,7 @@ static void fill_job(struct helper *helper, struct job *job, const slurm_job_inf
         .reason =
             text(helper, from->state_desc ? from->state_desc : reason_word(from->state_reason)),
         .nodes = text(helper, from->nodes),
+        .alloc_node = name(helper, from->alloc_node),
         .time_limit_minutes = number32(from->time_limit),
         .priority = from->priority,
         .submit_time = moment(from->submit_time),

@@ -201,8 +201,8 @@ static void put_plain(const struct view *view, const struct scrape *scrape, size
     }
     buf_init(&other, segment->text_bytes);
     segment_inflate(segment, &other);
-    metric_convert(usage_collectors[i]->families, usage_collectors[i]->n_families, buf_str(&other),
-                   format, scrape->format, to);
+    metric_convert(usage_collectors[i]->families, usage_collectors[i]->n_families, STR(""),
+                   buf_str(&other), format, scrape->format, to);
     buf_free(&other);
 }
 

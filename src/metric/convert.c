@@ -46,8 +46,9 @@ static void put_bucket(struct str line, enum metric_format to, struct buf *out)
     buf_put(out, str_skip(line, begin + length));
 }
 
-void metric_convert(const struct family *families, size_t n_families, struct str text,
-                    enum metric_format from, enum metric_format to, struct buf *out)
+void metric_convert(const struct family *families, size_t n_families, struct str prefix,
+                    struct str text, enum metric_format from, enum metric_format to,
+                    struct buf *out)
 {
     const struct family *family = NULL;
 
@@ -55,11 +56,11 @@ void metric_convert(const struct family *families, size_t n_families, struct str
         struct str line = take_line(&text);
 
         if (str_starts(line, help)) {
-            struct str rest = str_skip(line, help.n);
+            struct str rest = str_skip(line, help.n + prefix.n);
 
             family = find_family(families, n_families, str_cut(&rest, ' '), from);
             take_line(&text); /* its type */
-            metric_put_header(out, family, to);
+            metric_put_header(out, family, prefix, to);
         } else if (family->type == METRIC_HISTOGRAM) {
             put_bucket(line, to, out);
         } else {

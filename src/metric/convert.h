@@ -7,8 +7,10 @@
 
 #include "metric/writer.h"
 
-/* Appends to `out`. `text` is the writer's, made from the same table of families, whole. */
-void metric_convert(const struct family *families, size_t n_families, struct str text,
-                    enum metric_format from, enum metric_format to, struct buf *out);
+/* Appends to `out`. `text` is the writer's, made from the same table of families and with the same
+ * prefix, whole. */
+void metric_convert(const struct family *families, size_t n_families, struct str prefix,
+                    struct str text, enum metric_format from, enum metric_format to,
+                    struct buf *out);
 
 #endif

@@ -41,6 +41,7 @@ static void make_pieces(struct metric_writer *writer, const char *suffix, const 
 
     buf_reset(pieces);
     starts[n++] = 0;
+    buf_put(pieces, writer->prefix);
     buf_text(pieces, writer->family->name);
     buf_text(pieces, suffix);
     if (writer->const_labels.n) {
@@ -83,6 +84,13 @@ void metric_begin(struct metric_writer *writer, size_t family_index)
         make_pieces(writer, "", NULL);
 }
 
+void metric_const_labels(struct metric_writer *writer, struct str const_labels)
+{
+    writer->const_labels = const_labels;
+    if (writer->family && writer->family->type != METRIC_HISTOGRAM)
+        make_pieces(writer, "", NULL);
+}
+
 struct str metric_header_name(const struct family *family, enum metric_format format)
 {
     struct str name = str_of(family->name);
@@ -122,15 +130,18 @@ static void put_help(struct buf *out, struct str help, bool escape_quotes)
     }
 }
 
-void metric_put_header(struct buf *out, const struct family *family, enum metric_format format)
+void metric_put_header(struct buf *out, const struct family *family, struct str prefix,
+                       enum metric_format format)
 {
     struct str name = metric_header_name(family, format);
 
     buf_text(out, "# HELP ");
+    buf_put(out, prefix);
     buf_put(out, name);
     buf_byte(out, ' ');
     put_help(out, str_of(family->help), format == METRIC_OPENMETRICS);
     buf_text(out, "\n# TYPE ");
+    buf_put(out, prefix);
     buf_put(out, name);
     buf_byte(out, ' ');
     buf_text(out, type_word(family, format));
@@ -139,7 +150,7 @@ void metric_put_header(struct buf *out, const struct family *family, enum metric
 
 static void write_header(struct metric_writer *writer)
 {
-    metric_put_header(writer->out, writer->family, writer->format);
+    metric_put_header(writer->out, writer->family, writer->prefix, writer->format);
     writer->header_written = true;
 }
 

@@ -21,6 +21,7 @@ enum metric_format { METRIC_TEXT, METRIC_OPENMETRICS, METRIC_FORMATS };
 enum {
     METRIC_LABEL_BYTES = 1024, /* a longer label value is cut, at a character */
     METRIC_CHECKED = 16384,    /* samples of one writer that are all looked up for duplicates */
+    METRIC_PREFIX_MAX = 100,
 };
 
 struct metric_writer {
@@ -29,7 +30,11 @@ struct metric_writer {
     struct str const_labels;       /* written before every family's own: `simulated="true"` or "" */
     const struct family *families; /* the table that families are begun from */
     size_t n_families;
-    uint64_t excluded; /* bit i: nobody wants families[i]; to be set before the first is begun */
+
+    /* To be set before the first family is begun. */
+    struct str prefix; /* comes before all names: what a metric's name may begin with, or "" */
+    uint64_t excluded; /* bit i: nobody wants families[i] */
+
     bool is_unchecked; /* no label value comes from outside: nothing is looked up for duplicates */
     size_t samples;    /* written */
     size_t duplicates; /* left out */
@@ -56,6 +61,10 @@ void metric_writer_free(struct metric_writer *writer);
 /* Goes on to a family of the table. Its HELP and TYPE lines come with its first sample. */
 void metric_begin(struct metric_writer *writer, size_t family_index);
 
+/* From now on these stand before the family's own labels; also within a family. They must live
+ * until others are set. */
+void metric_const_labels(struct metric_writer *writer, struct str const_labels);
+
 /* One sample; `values` are those of the family's labels, in order. */
 void metric_u64(struct metric_writer *writer, const struct str *values, uint64_t value);
 void metric_double(struct metric_writer *writer, const struct str *values, double value);
@@ -64,8 +73,10 @@ void metric_histogram(struct metric_writer *writer, const struct str *values,
 
 #define METRIC_VALUES(...) ((const struct str[]){ __VA_ARGS__ })
 
-/* The HELP and TYPE lines of a family, and the name in them: OpenMetrics has it without _total. */
-void metric_put_header(struct buf *out, const struct family *family, enum metric_format format);
+/* The HELP and TYPE lines of a family, and the name in them, but for the prefix: OpenMetrics has it
+ * without _total. */
+void metric_put_header(struct buf *out, const struct family *family, struct str prefix,
+                       enum metric_format format);
 struct str metric_header_name(const struct family *family, enum metric_format format);
 
 /* What ends an OpenMetrics exposition; nothing in the text format. */

@@ -44,6 +44,7 @@ static const struct field job_fields[] = {
     PLAIN(job, partition, FIELD_SYMBOL),
     NAMING(job, reason, FIELD_SYMBOL, SENSE_REASON),
     NAMING(job, nodes, FIELD_SYMBOL, SENSE_NODES),
+    NAMING(job, alloc_node, FIELD_SYMBOL, SENSE_NODE),
     NAMING(job, tres, FIELD_SYMBOL, SENSE_TRES),
     PLAIN(job, cpus, FIELD_U32),
     PLAIN(job, node_count, FIELD_U32),

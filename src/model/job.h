@@ -24,6 +24,7 @@ struct job {
     symbol partition;            /* while pending: every one it may start in, "a,b" */
     symbol reason;               /* as Slurm spells it, without parentheses; 0 when there is none */
     symbol nodes;                /* host list of a started job */
+    symbol alloc_node;           /* the host it was submitted from, as its user's program told it */
     symbol tres;                 /* allocated; requested while pending; see model/tres */
     uint32_t cpus;               /* likewise; of one task */
     uint32_t node_count;         /* likewise */

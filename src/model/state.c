@@ -357,6 +357,17 @@ bool node_state_parse(struct str text, struct node_state *ret)
     return is_known;
 }
 
+bool node_takes_jobs(struct node_state state)
+{
+    const unsigned bases = 1 << NODE_DOWN | 1 << NODE_ERROR | 1 << NODE_FUTURE | 1 << NODE_UNKNOWN;
+    /* POWERED_DOWN is not one of these: Slurm gives such a node to a job and powers it up. */
+    const uint32_t flags = NODE_DRAIN | NODE_FAIL | NODE_NOT_RESPONDING | NODE_MAINTENANCE |
+                           NODE_POWERING_DOWN | NODE_POWER_DOWN | NODE_POWER_DRAIN |
+                           NODE_REBOOT_ISSUED | NODE_INVALID_REG | NODE_BLOCKED | NODE_EXTERNAL;
+
+    return !(bases >> state.base & 1) && !(state.flags & flags);
+}
+
 struct str node_base_word(enum node_base base)
 {
     return node_base_words[base];

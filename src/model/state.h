@@ -128,6 +128,9 @@ bool node_state_add(struct node_state *state, struct str word);
  * is unknown (the known ones are kept). */
 bool node_state_parse(struct str text, struct node_state *ret);
 
+/* Slurm starts jobs on it now, or powers it up for one. */
+bool node_takes_jobs(struct node_state state);
+
 /* Base in lower case ("idle"), and the whole ("idle+drain+not_responding"). */
 struct str node_base_word(enum node_base base);
 struct str node_flag_word(enum node_flag flag);

@@ -4,9 +4,21 @@
 #include "base/clock.h"
 #include "metric/convert.h"
 
+/* Takes the text over. */
+static void keep_text(const struct collector *collector, struct str prefix, struct buf *text,
+                      bool is_split, enum metric_format format, struct edition_collector *to)
+{
+    if (is_split)
+        to->splits[format] =
+            split_new(collector->families, collector->n_families, prefix, buf_str(text));
+    else
+        to->segments[format] = segment_new(text);
+    buf_free(text);
+}
+
 static void render(const struct publish_config *config, const struct collector *collector,
-                   uint64_t excluded, const struct section *section, enum metric_format format,
-                   struct edition_collector *to)
+                   struct str prefix, uint64_t excluded, const struct section *section,
+                   enum metric_format format, struct edition_collector *to)
 {
     int64_t began = clock_mono(config->clock);
     struct metric_writer writer;
@@ -15,6 +27,7 @@ static void render(const struct publish_config *config, const struct collector *
     buf_init(&text, config->max_segment);
     metric_writer_init(&writer, &text, format, config->const_labels, collector->families,
                        collector->n_families);
+    writer.prefix = prefix;
     writer.excluded = excluded;
     collector->collect(section, &writer);
     to->is_over = text.over;
@@ -23,10 +36,14 @@ static void render(const struct publish_config *config, const struct collector *
     to->folded = writer.folded;
     if (text.over)
         buf_reset(&text);
-    to->segments[format] = segment_new(&text);
-    buf_free(&text);
+    keep_text(collector, prefix, &text, config->is_split, format, to);
     metric_writer_free(&writer);
     to->seconds = (double)(clock_mono(config->clock) - began) / NS_PER_SEC;
+}
+
+static struct str prefix_of(const struct edition *edition, const struct collector *collector)
+{
+    return collector->is_prefixed ? str_of(edition->prefix) : STR("");
 }
 
 struct edition *edition_new(const struct publish_config *config, struct section *section,
@@ -36,6 +53,7 @@ struct edition *edition_new(const struct publish_config *config, struct section 
 
     atomic_init(&edition->refs, 1);
     edition->formats = formats;
+    snprintf(edition->prefix, sizeof(edition->prefix), "%.*s", STR_ARG(config->prefix));
     if (config->keeps_facts)
         edition->section = section_ref(section);
     for (size_t i = 0; collectors[i]; i++) {
@@ -43,30 +61,48 @@ struct edition *edition_new(const struct publish_config *config, struct section 
             continue;
         for (unsigned format = 0; format < METRIC_FORMATS; format++)
             if (formats & FORMAT_BIT(format))
-                render(config, collectors[i], config->excluded[i], section, format,
-                       &edition->collectors[i]);
+                render(config, collectors[i], prefix_of(edition, collectors[i]),
+                       config->excluded[i], section, format, &edition->collectors[i]);
     }
     return edition;
 }
 
-/* From the first format that there is. */
-static struct segment *convert(const struct collector *collector,
-                               struct segment *const segments[METRIC_FORMATS],
-                               enum metric_format to)
+/* Makes a format that is not there from the first that is. */
+static void convert(const struct collector *collector, struct str prefix, enum metric_format to,
+                    struct edition_collector *of)
 {
-    struct segment *segment;
     unsigned from = 0;
-    struct buf text;
+    struct buf joined, text;
+    struct str source;
 
-    while (!segments[from])
+    while (!of->segments[from] && !of->splits[from])
         from++;
+    buf_init(&joined, SIZE_MAX / 4);
+    if (of->splits[from])
+        split_join(of->splits[from], &joined);
+    source = of->splits[from] ? buf_str(&joined) : buf_str(&of->segments[from]->text);
     /* A bound grows by two bytes, a header by less than its own length. */
-    buf_init(&text, 2 * segments[from]->text.n + 64);
-    metric_convert(collector->families, collector->n_families, buf_str(&segments[from]->text), from,
-                   to, &text);
-    segment = segment_new(&text);
-    buf_free(&text);
-    return segment;
+    buf_init(&text, 2 * source.n + 64);
+    metric_convert(collector->families, collector->n_families, prefix, source, from, to, &text);
+    keep_text(collector, prefix, &text, of->splits[from] != NULL, to, of);
+    buf_free(&joined);
+}
+
+static void take_refs(struct edition_collector *of)
+{
+    for (unsigned format = 0; format < METRIC_FORMATS; format++) {
+        if (of->segments[format])
+            segment_ref(of->segments[format]);
+        if (of->splits[format])
+            split_ref(of->splits[format]);
+    }
+}
+
+bool edition_has(const struct edition *edition, size_t collector, enum metric_format format)
+{
+    const struct edition_collector *of = &edition->collectors[collector];
+
+    return of->segments[format] || of->splits[format];
 }
 
 struct edition *edition_convert(const struct edition *old, unsigned formats)
@@ -79,16 +115,13 @@ struct edition *edition_convert(const struct edition *old, unsigned formats)
     if (old->section)
         section_ref(old->section);
     for (size_t i = 0; collectors[i]; i++) {
-        struct edition_collector *to = &edition->collectors[i];
-
-        if (!to->segments[METRIC_TEXT] && !to->segments[METRIC_OPENMETRICS])
+        if (!edition_has(old, i, METRIC_TEXT) && !edition_has(old, i, METRIC_OPENMETRICS))
             continue;
-        for (unsigned format = 0; format < METRIC_FORMATS; format++) {
-            if (to->segments[format])
-                segment_ref(to->segments[format]);
-            else if (formats & FORMAT_BIT(format))
-                to->segments[format] = convert(collectors[i], old->collectors[i].segments, format);
-        }
+        take_refs(&edition->collectors[i]);
+        for (unsigned format = 0; format < METRIC_FORMATS; format++)
+            if (formats & FORMAT_BIT(format) && !edition_has(edition, i, format))
+                convert(collectors[i], prefix_of(edition, collectors[i]), format,
+                        &edition->collectors[i]);
     }
     return edition;
 }
@@ -102,9 +135,12 @@ struct edition *edition_ref(struct edition *edition)
 struct edition *edition_unref(struct edition *edition)
 {
     if (edition && atomic_fetch_sub_explicit(&edition->refs, 1, memory_order_acq_rel) == 1) {
-        for (size_t i = 0; i < COLLECTORS_MAX; i++)
-            for (unsigned format = 0; format < METRIC_FORMATS; format++)
+        for (size_t i = 0; i < COLLECTORS_MAX; i++) {
+            for (unsigned format = 0; format < METRIC_FORMATS; format++) {
                 segment_unref(edition->collectors[i].segments[format]);
+                split_unref(edition->collectors[i].splits[format]);
+            }
+        }
         section_unref(edition->section);
         free(edition);
     }

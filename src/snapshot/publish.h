@@ -7,6 +7,7 @@
 
 #include "collector/collector.h"
 #include "metric/segment.h"
+#include "metric/split.h"
 
 struct clock;
 
@@ -14,6 +15,8 @@ struct publish_config {
     collector_set collectors;          /* which are switched on */
     uint64_t excluded[COLLECTORS_MAX]; /* by collector, bit i: its family i is not wanted */
     struct str const_labels;           /* as metric_writer */
+    struct str prefix;                 /* of collectors that have one; METRIC_PREFIX_MAX at most */
+    bool is_split;      /* rendered family by family, to stand beside other clusters' */
     bool keeps_facts;   /* somebody looks into the sections after they have been rendered */
     size_t max_segment; /* bytes that one collector may render; more is cut off and told */
     const struct clock *clock;
@@ -21,8 +24,9 @@ struct publish_config {
 
 struct edition_collector {
     struct segment
-        *segments[METRIC_FORMATS]; /* NULL: not of this kind, off, or format not wanted */
-    double seconds;                /* what the last rendering took */
+        *segments[METRIC_FORMATS];        /* NULL: not of this kind, off, or format not wanted */
+    struct split *splits[METRIC_FORMATS]; /* in their place if is_split */
+    double seconds;                       /* what the last rendering took */
     uint64_t samples, duplicates, folded;
     bool is_over; /* it hit max_segment: its segments are empty */
 };
@@ -31,6 +35,7 @@ struct edition {
     atomic_uint refs;
     struct section *section; /* NULL: nobody looks into it any more, and it is most of the memory */
     unsigned formats;        /* FORMAT_BITs that have been rendered */
+    char prefix[METRIC_PREFIX_MAX + 1];
     struct edition_collector collectors[COLLECTORS_MAX];
 };
 
@@ -40,6 +45,9 @@ struct edition *edition_new(const struct publish_config *config, struct section 
 
 /* The same edition in more formats, made from one that it has. */
 struct edition *edition_convert(const struct edition *old, unsigned formats);
+
+/* Whether it has that collector in that format. */
+bool edition_has(const struct edition *edition, size_t collector, enum metric_format format);
 
 struct edition *edition_ref(struct edition *edition);
 struct edition *edition_unref(struct edition *edition);

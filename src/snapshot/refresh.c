@@ -2,6 +2,7 @@
 #include "snapshot/refresh.h"
 
 #include "base/thread.h"
+#include "snapshot/bookings.h"
 #include "snapshot/counters.h"
 #include "snapshot/inventory.h"
 #include "snapshot/starts.h"
@@ -42,9 +43,11 @@ struct refresher {
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
     struct refresh_stats stats;  /* its ages are filled in when asked */
+    int64_t paced_at;            /* monotonic, when what is wanted always was wanted last */
     int last_urgent, last_other; /* that were worked on; all that follows is the thread's own */
     unsigned urgent_in_a_row;
     struct inventory *inventory;
+    struct bookings *bookings;
     struct starts *starts;
     struct counters *counters;
     struct said failure[KINDS], warning[KINDS], skipped[KINDS],
@@ -224,7 +227,7 @@ static bool renders_otherwise(const struct publish_config *a, const struct publi
 {
     return a->collectors != b->collectors || a->max_segment != b->max_segment ||
            memcmp(a->excluded, b->excluded, sizeof(a->excluded)) != 0 ||
-           !str_eq(a->const_labels, b->const_labels);
+           !str_eq(a->const_labels, b->const_labels) || !str_eq(a->prefix, b->prefix);
 }
 
 /* As if nobody had looked yet; what was seen stays. */
@@ -244,6 +247,21 @@ void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tu
             forget_look(&refresher->kinds[kind]);
     }
     *ours = *tuning;
+    pthread_mutex_unlock(&refresher->lock);
+}
+
+void refresher_add_collectors(struct refresher *refresher, collector_set set)
+{
+    struct publish_config *ours = &refresher->config.tuning.publish;
+
+    pthread_mutex_lock(&refresher->lock);
+    if (set & ~ours->collectors) {
+        ours->collectors |= set;
+        refresher->generation++;
+        for (int kind = 0; kind < KINDS; kind++)
+            if (collector_kinds(set) & KIND_BIT(kind))
+                forget_look(&refresher->kinds[kind]);
+    }
     pthread_mutex_unlock(&refresher->lock);
 }
 
@@ -316,9 +334,10 @@ static enum source_depth depth_of(const struct refresher *r, collector_set set)
             own |= set & (collector_set)1 << i;
     if (collector_wants_details(own))
         return SOURCE_DETAILS;
-    /* Traces stand beside what their jobs were allocated. */
-    return collector_kinds(own) & KIND_BIT(KIND_JOBS) || r->config.traces ? SOURCE_PLAIN
-                                                                          : SOURCE_OWNERS;
+    /* Traces stand beside what their jobs were allocated; a recorder keeps all. */
+    return collector_kinds(own) & KIND_BIT(KIND_JOBS) || r->config.traces || r->config.noted
+               ? SOURCE_PLAIN
+               : SOURCE_OWNERS;
 }
 
 static int read_section(struct refresher *r, const struct refresh_tuning *tuning,
@@ -339,6 +358,7 @@ static int read_section(struct refresher *r, const struct refresh_tuning *tuning
 static void add_history(struct refresher *r, struct section *section)
 {
     inventory_note(r->inventory, section);
+    bookings_note(r->bookings, section);
     if (section->kind == KIND_JOBS)
         starts_note(r->starts, section);
     else if (section->kind == KIND_DIAG)
@@ -359,6 +379,8 @@ static void look(struct refresher *r, const struct refresh_tuning *tuning, unsig
         return;
     section->wall_ns = wall;
     section->mono_ns = mono;
+    if (section->kind == KIND_JOBS)
+        keep_jobs(r->config.keep, section);
     add_history(r, section);
     outcome->section = section;
     outcome->edition = edition_new(&tuning->publish, section, formats);
@@ -553,6 +575,24 @@ static void say_choice(struct refresher *r, const struct source_about *about)
             LOG_STR("interface", about->interface), LOG_STR("reason", about->reason));
 }
 
+/* Wants what is always wanted, if it is time, and waits for somebody to want something. */
+static void wait_for_work(struct refresher *r)
+{
+    const struct refresh_tuning *tuning = &r->config.tuning;
+    int64_t now = clock_mono(r->config.clock);
+
+    if (!tuning->pace_kinds) {
+        pthread_cond_wait(&r->work, &r->lock);
+        return;
+    }
+    if (now - r->paced_at >= tuning->pace_ns) {
+        r->paced_at = now;
+        if (!want(r, tuning->pace_kinds, METRIC_TEXT, now))
+            return;
+    }
+    clock_wait(r->config.clock, &r->work, &r->lock, r->paced_at + tuning->pace_ns);
+}
+
 static void *refresher_main(void *arg)
 {
     struct refresher *r = arg;
@@ -562,12 +602,14 @@ static void *refresher_main(void *arg)
         struct outcome outcome = { 0 };
 
         if (!work_once(r, &outcome)) {
-            pthread_cond_wait(&r->work, &r->lock);
+            wait_for_work(r);
             continue;
         }
         pthread_cond_broadcast(&r->looked);
         pthread_mutex_unlock(&r->lock);
         r->config.changed(r->config.ctx);
+        if (outcome.section && r->config.noted)
+            r->config.noted(r->config.noted_ctx, outcome.section);
         say_choice(r, &outcome.about);
         if (outcome.edition)
             say_success(r, &outcome);
@@ -585,6 +627,7 @@ static void release(struct refresher *r)
 {
     snapshot_unref(r->snapshot);
     inventory_free(r->inventory);
+    bookings_free(r->bookings);
     starts_free(r->starts);
     counters_free(r->counters);
     pthread_mutex_destroy(&r->lock);
@@ -600,13 +643,15 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
 
     r->config = *config;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->work, NULL);
+    clock_cond_init(&r->work);
     clock_cond_init(&r->looked);
     r->snapshot = snapshot_new();
     r->inventory = inventory_new();
+    r->bookings = bookings_new();
     r->starts = starts_new();
     r->counters = counters_new();
     r->last_urgent = r->last_other = KINDS - 1;
+    r->paced_at = INT64_MIN / 2;
     source_tell(config->source, &r->stats.about);
     for (int kind = 0; kind < KINDS; kind++)
         r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "metric/histogram.h"
 #include "snapshot/publish.h"
+#include "source/keep.h"
 #include "source/source.h"
 
 /* What can be changed while it runs. */
@@ -17,6 +18,8 @@ struct refresh_tuning {
     int64_t stale_limit_ns;       /* older than this, and no longer fresh, is withdrawn */
     int64_t retry_ns;             /* the pause after a failure, doubled with each one in a row, */
     int64_t max_backoff_ns;       /* up to this, or the poll limit if that is longer */
+    unsigned pace_kinds;          /* kinds that are wanted again and again, whoever asks, */
+    int64_t pace_ns;              /* this often */
     struct publish_config publish;
 };
 
@@ -25,6 +28,11 @@ struct refresh_config {
     struct refresh_tuning tuning;
     struct section *(*traces)(void *ctx, const struct section *jobs); /* NULL: nothing is traced */
     void *traces_ctx;
+    const struct keep *keep; /* which jobs; NULL: all; must outlive it */
+
+    /* Gets every section once it is complete, on this thread. NULL: nobody wants them. */
+    void (*noted)(void *ctx, struct section *section);
+    void *noted_ctx;
     const struct clock *clock;
     struct log *log;
     void (*changed)(void *ctx); /* called, without a lock held, when askers should look again */
@@ -39,6 +47,9 @@ struct refresher *refresher_stop(struct refresher *refresher); /* ends a running
 /* Takes effect at once. Where something else is to be rendered, Slurm is asked again when it is
  * next wanted, and until then what was rendered is shown. */
 void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning);
+
+/* Renders these too from now on, until the next tuning. */
+void refresher_add_collectors(struct refresher *refresher, collector_set set);
 
 /* Says that these kinds are wanted in this format by somebody who has been waiting since then
  * (monotonic). True when the asker may go ahead with the snapshot as it is: each kind is fresh, or

@@ -6,7 +6,8 @@
 #define SONDE_SOURCE_CLI_FORMAT_H
 
 /* JobID is the raw id, and PriorityLong the number: JobArrayID and Priority are for people
- * ("6_[1-9]", "0.00000003"). Times as SLURM_TIME_FORMAT=%s prints them. */
+ * ("6_[1-9]", "0.00000003"). AllocNodes is the one host that a job was submitted from. Times as
+ * SLURM_TIME_FORMAT=%s prints them. */
 #define SQUEUE_FIELDS(FIELD)                                                                       \
     FIELD(JOB_ID, "JobID")                                                                         \
     FIELD(ARRAY_JOB_ID, "ArrayJobID")                                                              \
@@ -34,6 +35,7 @@
     FIELD(START_TIME, "StartTime")                                                                 \
     FIELD(END_TIME, "EndTime")                                                                     \
     FIELD(RESTART_COUNT, "RestartCnt")                                                             \
+    FIELD(ALLOC_NODE, "AllocNodes")                                                                \
     FIELD(NAME, "Name")
 
 /* Of squeue too, where nothing more is wanted than whose each job is. None is a user's own text. */

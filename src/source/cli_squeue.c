@@ -53,6 +53,7 @@ static void read_texts(struct answer *answer, struct job *job, const struct str 
     job->qos = answer_name(answer, fields[SQUEUE_QOS]);
     job->reason = answer_text(answer, fields[SQUEUE_REASON]);
     job->nodes = answer_text(answer, fields[SQUEUE_NODE_LIST]);
+    job->alloc_node = answer_name(answer, fields[SQUEUE_ALLOC_NODE]);
     job->reservation = answer_name(answer, fields[SQUEUE_RESERVATION]);
     job->licenses = answer_text(answer, fields[SQUEUE_LICENSES]);
     job->features = answer_text(answer, fields[SQUEUE_FEATURE]);

@@ -47,6 +47,7 @@ static const struct json_member job_members[] = {
     DRAFT("memory_per_node", SHAPE_MEBIBYTES, memory_per_node),
     DRAFT("memory_per_cpu", SHAPE_MEBIBYTES, memory_per_cpu),
     JOB("nodes", SHAPE_TEXT, nodes),
+    JOB("allocating_node", SHAPE_NAME, alloc_node),
     MEMBER_TEXTS("gres_detail"),
     JOB("resv_name", SHAPE_NAME, reservation),
     JOB("licenses", SHAPE_TEXT, licenses),

@@ -86,6 +86,7 @@ enum sim_salt {
     SIM_SALT_WAIT,
     SIM_SALT_LOAD,
     SIM_SALT_DIAG,
+    SIM_SALT_LOGIN,
 };
 
 /* The hours of a week have different weight: more is submitted by day than by night or on Sunday. A
@@ -274,6 +275,10 @@ enum sim_qos {
 };
 extern const struct str sim_qos[SIM_QOSES];
 
+/* The hosts that jobs are submitted from. */
+enum { SIM_LOGINS = 3 };
+extern const struct str sim_logins[SIM_LOGINS];
+
 /* Names of people, accounts and jobs, in the cluster's arena. */
 void sim_words_init(struct sim_cluster *cluster);
 uint32_t sim_user_account(const struct sim_cluster *cluster, uint32_t user);
@@ -313,7 +318,7 @@ struct sim_job {
     struct job_state state;
     enum sim_reason reason;
     uint32_t missing_node; /* of SIM_REASON_NODES */
-    uint32_t user, account, name, qos;
+    uint32_t user, account, name, qos, login;
     uint32_t partition, partition2; /* 2: SIM_NONE, or where it may start too */
     uint32_t kind;
     uint32_t cpus, gpus, node_count; /* in all */

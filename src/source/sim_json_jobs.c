@@ -375,7 +375,7 @@ static const struct sim_json_member job_members_42[] = {
     JOB("account", TEXT, account),
     JOB("accrue_time", OBJECT, accrue),
     AS_IS("admin_comment", EMPTY),
-    AS_IS("allocating_node", "\"login1\""),
+    JOB("allocating_node", TEXT, login),
     JOB("array_job_id", OBJECT, array_id),
     JOB("array_task_id", OBJECT, task),
     JOB("array_max_tasks", OBJECT, throttle),

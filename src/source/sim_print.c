@@ -149,6 +149,7 @@ static void view_words(const struct sim_cluster *cluster, const struct sim_job *
     view->account = cluster->accounts[job->account];
     view->name = cluster->names[job->name];
     view->qos = sim_qos[job->qos];
+    view->login = sim_logins[job->login];
     view->state = job_state_word(job->state);
     view->features = sim_job_features(job);
     view->reason_word = sim_reasons[job->reason];
@@ -353,6 +354,7 @@ static const struct text_field squeue_row[SQUEUE_N_FIELDS] = {
     [SQUEUE_START_TIME] = VIEW(TIME, start, STR_INIT("N/A")),
     [SQUEUE_END_TIME] = VIEW(TIME, end, STR_INIT("N/A")),
     [SQUEUE_RESTART_COUNT] = VIEW(NUMBER, restarts, STR_INIT("")),
+    [SQUEUE_ALLOC_NODE] = VIEW(TEXT, login, STR_INIT("")),
     [SQUEUE_NAME] = VIEW(TEXT, name, STR_INIT("")),
 };
 

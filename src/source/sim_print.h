@@ -24,7 +24,7 @@ int sim_out_pass(struct sim_out *out);
 struct sim_job_view {
     const struct sim_job *job;
     struct str user, account, partition, qos, name, licenses, features, reservation;
-    struct str state, reason, reason_word;
+    struct str state, reason, reason_word, login;
     struct str description; /* the reason, where it is more than a word */
     struct str nodes, first_host, tres, tres_requested, tres_allocated, gres_request, gres_detail;
     struct str task_text; /* "7", "5-40%4" or empty */

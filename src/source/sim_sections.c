@@ -15,7 +15,7 @@ struct job_filler {
     struct buf text;
     /* Symbols of the words that repeat, 0 until they are met. */
     symbol *users, *accounts, *names;
-    symbol qos[SIM_QOSES], reasons[SIM_REASONS], reservations[SIM_RESVS];
+    symbol qos[SIM_QOSES], reasons[SIM_REASONS], reservations[SIM_RESVS], logins[SIM_LOGINS];
 };
 
 static symbol put_once(struct section *section, symbol *known, struct str text)
@@ -43,6 +43,7 @@ static void fill_words(struct job_filler *filler, const struct sim_job *from, st
         put_once(section, &filler->accounts[from->account], cluster->accounts[from->account]);
     job->name = put_once(section, &filler->names[from->name], cluster->names[from->name]);
     job->qos = put_once(section, &filler->qos[from->qos], sim_qos[from->qos]);
+    job->alloc_node = put_once(section, &filler->logins[from->login], sim_logins[from->login]);
     if (from->reservation != SIM_NONE)
         job->reservation = put_once(section, &filler->reservations[from->reservation],
                                     sim_reservation_names[from->reservation]);

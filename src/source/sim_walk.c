@@ -375,6 +375,7 @@ static void describe(const struct walk *walk, const struct draft *draft, uint32_
         .partition2 = SIM_NONE,
         .qos = draw_qos(partition, burst),
         .name = sim_pick_name(cluster, draft->key, burst),
+        .login = (uint32_t)sim_pick(burst, SIM_SALT_LOGIN, SIM_LOGINS),
         .missing_node = SIM_NONE,
         .reservation = SIM_NONE,
         .limit_minutes = draft->limit_minutes,

@@ -181,6 +181,9 @@ const struct str sim_qos[SIM_QOSES] = {
     [SIM_QOS_DEBUG] = STR_INIT("debug"),   [SIM_QOS_SCAVENGER] = STR_INIT("scavenger"),
 };
 
+const struct str sim_logins[SIM_LOGINS] = { STR_INIT("login1"), STR_INIT("login2"),
+                                            STR_INIT("login3") };
+
 const struct str sim_reasons[SIM_REASONS] = {
     [SIM_REASON_NONE] = STR_INIT("None"),
     [SIM_REASON_PRIORITY] = STR_INIT("Priority"),

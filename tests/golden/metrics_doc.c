@@ -20,8 +20,23 @@ static void print_origin(enum kind kind)
 {
     if (kind == KIND_LUSTRE)
         puts("Made of what a Prometheus says of Lustre: only with `--prometheus.url`.");
+    else if (kind == KIND_ENDED)
+        puts("Made of what the store keeps: only with `--store`.");
+    else if (kind == KIND_ALLOCATIONS)
+        puts("Made of the file of allocations and the store: only with `--allocations.file` and "
+             "`--store`.");
     else
         printf("Made of Slurm's %s.\n", kind_name(kind));
+}
+
+static void print_profile(const struct collector *collector)
+{
+    if (!collector->profile)
+        return;
+    printf("Only in the profile `%s`: `?profile=%s`, `--metrics.profile=%s`.\n", collector->profile,
+           collector->profile, collector->profile);
+    if (collector->is_prefixed)
+        puts("Before each name stands what `--metrics.prefix` gives.");
 }
 
 static void print_exporter(void)
@@ -34,6 +49,7 @@ static void print_exporter(void)
     for (size_t i = 0; collectors[i]; i++) {
         printf("\n### %s\n\nGives %s. ", collectors[i]->name, collectors[i]->help);
         print_origin(collectors[i]->kind);
+        print_profile(collectors[i]);
         print_families(collectors[i]->families, collectors[i]->n_families);
     }
     puts("\n### The exporter itself\n\nAlways there.");

@@ -1295,8 +1295,8 @@ static void a_release_is_asked_for_the_words_that_it_knows(void **state)
     section_unref(section);
 }
 
-/* One row of squeue, of which only the user matters. */
-static struct section *read_squeue(const char *user, const char *user_id)
+/* One row of squeue, of which only these matter. */
+static struct section *read_squeue(const char *user, const char *user_id, const char *alloc_node)
 {
     struct section *section = section_new(KIND_JOBS);
     struct answer *answer = answer_new(&answer_squeue, section);
@@ -1307,10 +1307,11 @@ static struct section *read_squeue(const char *user, const char *user_id)
     buf_init(&row, 4096);
     for (int i = 0; i < SQUEUE_N_FIELDS; i++)
         buf_printf(&row, "%s%s",
-                   i == SQUEUE_JOB_ID      ? "7"
-                   : i == SQUEUE_USER_NAME ? user
-                   : i == SQUEUE_USER_ID   ? user_id
-                                           : "N/A",
+                   i == SQUEUE_JOB_ID       ? "7"
+                   : i == SQUEUE_USER_NAME  ? user
+                   : i == SQUEUE_USER_ID    ? user_id
+                   : i == SQUEUE_ALLOC_NODE ? alloc_node
+                                            : "N/A",
                    token);
     buf_byte(&row, '\n');
     assert_int_equal(answer_squeue.feed(answer, buf_str(&row), &err), 0);
@@ -1318,6 +1319,21 @@ static struct section *read_squeue(const char *user, const char *user_id)
     answer_free(answer);
     buf_free(&row);
     return section;
+}
+
+static void squeue_tells_where_a_job_was_submitted(void **state)
+{
+    static const struct {
+        const char *field, *told;
+    } hosts[] = { { "login1", "login1" }, { "a\n|\"b", "a\n|\"b" }, { "", "" }, { "N/A", "" } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(hosts); i++) {
+        struct section *section = read_squeue("alice", "2001", hosts[i].field);
+
+        assert_str(section_text(section, section->jobs.job[0].alloc_node), hosts[i].told);
+        section_unref(section);
+    }
 }
 
 static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
@@ -1338,7 +1354,7 @@ static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(users); i++) {
-        struct section *section = read_squeue(users[i].name, users[i].id);
+        struct section *section = read_squeue(users[i].name, users[i].id, "");
 
         assert_str(section_text(section, section->jobs.job[0].user), users[i].told);
         section_unref(section);
@@ -1619,6 +1635,7 @@ int main(void)
         cmocka_unit_test(a_draining_node_that_is_half_used_is_mixed),
         cmocka_unit_test(a_release_without_complete_states_is_passed_over),
         cmocka_unit_test(a_release_is_asked_for_the_words_that_it_knows),
+        cmocka_unit_test(squeue_tells_where_a_job_was_submitted),
         cmocka_unit_test(a_user_whom_no_directory_knows_is_told_by_his_number),
         cmocka_unit_test(owners_come_in_fields_that_end_with_the_token),
         cmocka_unit_test(of_a_job_whose_owner_is_wanted_nothing_else_is_known),

@@ -2,8 +2,10 @@
 /* What must hold for every collector that there is, on a large simulated cluster. */
 #include "test.h"
 
+#include "base/clock.h"
 #include "collector/self.h"
 #include "metric/convert.h"
+#include "snapshot/publish.h"
 #include "source/sim.h"
 
 static const struct sim sim = { .nodes = 1000, .jobs = 20000, .seed = 7, .users = 300 };
@@ -81,11 +83,11 @@ static void every_collector_can_be_converted_to_the_other_format(void **state)
         text = render(collectors[i], METRIC_TEXT, &samples);
         open = render(collectors[i], METRIC_OPENMETRICS, &samples);
         buf_init(&out, 64 << 20);
-        metric_convert(collectors[i]->families, collectors[i]->n_families, buf_str(&text),
+        metric_convert(collectors[i]->families, collectors[i]->n_families, STR(""), buf_str(&text),
                        METRIC_TEXT, METRIC_OPENMETRICS, &out);
         assert_true(str_eq(buf_str(&out), buf_str(&open)));
         buf_reset(&out);
-        metric_convert(collectors[i]->families, collectors[i]->n_families, buf_str(&open),
+        metric_convert(collectors[i]->families, collectors[i]->n_families, STR(""), buf_str(&open),
                        METRIC_OPENMETRICS, METRIC_TEXT, &out);
         assert_true(str_eq(buf_str(&out), buf_str(&text)));
         buf_free(&out);
@@ -128,18 +130,61 @@ static void check_names(struct map *names, const struct family *families, size_t
     }
 }
 
-static void no_two_collectors_share_a_name(void **state)
+static void check_profile(struct str profile)
 {
+    collector_set set = collector_profile(profile);
     struct arena arena = { 0 };
     struct map names;
 
-    (void)state;
+    assert_true(set);
     map_init(&names, &arena);
     check_names(&names, self_families, n_self_families);
     for (size_t i = 0; collectors[i]; i++)
-        check_names(&names, collectors[i]->families, collectors[i]->n_families);
+        if (set & (collector_set)1 << i)
+            check_names(&names, collectors[i]->families, collectors[i]->n_families);
     map_free(&names);
     arena_clear(&arena);
+}
+
+static void no_two_collectors_of_a_profile_share_a_name(void **state)
+{
+    (void)state;
+    check_profile(STR(""));
+    check_profile(STR("mila"));
+    assert_int_equal(collector_profile(STR("")) & collector_profile(STR("mila")), 0);
+}
+
+static const char *text_of(const struct edition *edition, const char *name,
+                           enum metric_format format)
+{
+    return edition->collectors[collector_find(str_of(name))].segments[format]->text.p;
+}
+
+static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
+{
+    char prefix[] = "mila_";
+    const struct publish_config config = {
+        .collectors = (collector_set)-1,
+        .prefix = str_of(prefix),
+        .max_segment = 16 << 20,
+        .clock = &clock_real,
+    };
+    struct section *section = sim_section(&sim, KIND_JOBS, noon);
+    struct edition *edition = edition_new(&config, section, FORMAT_BIT(METRIC_TEXT)), *both;
+
+    (void)state;
+    prefix[0] = '?'; /* who made it may give it up */
+    both = edition_convert(edition, FORMAT_BIT(METRIC_OPENMETRICS));
+    for (unsigned format = 0; format < METRIC_FORMATS; format++) {
+        assert_contains(text_of(both, "mila_jobs", format),
+                        "# TYPE mila_slurm_job_states gauge\nmila_slurm_job_states{name=\"");
+        assert_contains(text_of(both, "mila_jobs", format),
+                        "\nmila_slurm_login_nodes{name=\"login1\"} ");
+        assert_null(strstr(text_of(both, "jobs", format), "mila_"));
+    }
+    edition_unref(both);
+    edition_unref(edition);
+    section_unref(section);
 }
 
 int main(void)
@@ -148,7 +193,8 @@ int main(void)
         cmocka_unit_test(no_collector_gives_a_series_twice),
         cmocka_unit_test(every_collector_can_be_converted_to_the_other_format),
         cmocka_unit_test(an_empty_cluster_is_rendered),
-        cmocka_unit_test(no_two_collectors_share_a_name),
+        cmocka_unit_test(no_two_collectors_of_a_profile_share_a_name),
+        cmocka_unit_test(a_prefix_is_that_of_its_collectors_in_every_format),
     };
 
     return RUN_TESTS(tests);

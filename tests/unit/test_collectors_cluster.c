@@ -477,7 +477,7 @@ static void hidden_data_is_told_by_word(void **state)
     section->config.version = put(section, "24.11.5");
     section->config.hidden = 1 << PRIVATE_JOBS | 1 << PRIVATE_EVENTS;
     check_family("config", section, "slurm_config_info",
-                 "slurm_config_info{cluster=\"hal\\\"9000\",version=\"24.11.5\"} 1\n");
+                 "slurm_config_info{cluster_name=\"hal\\\"9000\",version=\"24.11.5\"} 1\n");
     check_family("config", section, "sonde_source_limited",
                  "sonde_source_limited{reason=\"accounts\"} 0\n"
                  "sonde_source_limited{reason=\"events\"} 1\n"

@@ -961,6 +961,71 @@ static void gpus_past_the_ceiling_are_counted_and_not_shown(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void mila_has_jobs_by_state_in_small_letters(void **state)
+{
+    (void)state;
+    add_job(JOB_RUNNING);
+    add_job(JOB_OUT_OF_MEMORY);
+    add_job(JOB_PENDING)->tasks = 50;
+    collect("mila_jobs", "slurm_job_states");
+    assert_contains(samples.p, "slurm_job_states{name=\"running\"} 1\n");
+    assert_contains(samples.p, "slurm_job_states{name=\"out_of_memory\"} 1\n");
+    assert_contains(samples.p, "slurm_job_states{name=\"pending\"} 50\n");
+    assert_contains(samples.p, "slurm_job_states{name=\"suspended\"} 0\n");
+}
+
+static void mila_has_jobs_by_partition_also_zero(void **state)
+{
+    symbol known[] = { put("cpu"), put("idle"), put("gpu") };
+
+    (void)state;
+    section->jobs.known_partition = known;
+    section->jobs.n_known_partitions = COUNT(known);
+    add_job(JOB_RUNNING);
+    add_job(JOB_PENDING)->partition = put("gpu,cpu");
+    add_job(JOB_COMPLETED)->partition = put("gone");
+    add_job(JOB_RUNNING)->partition = 0;
+    assert_string_equal(collect("mila_jobs", "slurm_partitions"),
+                        "slurm_partitions{name=\"cpu\"} 2\n"
+                        "slurm_partitions{name=\"idle\"} 0\n"
+                        "slurm_partitions{name=\"gpu\"} 1\n"
+                        "slurm_partitions{name=\"gone\"} 1\n");
+}
+
+static void mila_has_jobs_by_the_host_that_they_were_submitted_from(void **state)
+{
+    struct job *array;
+
+    (void)state;
+    add_job(JOB_RUNNING)->alloc_node = put("login-1");
+    array = add_job(JOB_PENDING);
+    array->alloc_node = put("login-2");
+    array->tasks = 9;
+    add_job(JOB_RUNNING)->alloc_node = put("login-1");
+    add_job(JOB_RUNNING); /* the source does not tell it */
+    assert_string_equal(collect("mila_jobs", "slurm_login_nodes"),
+                        "slurm_login_nodes{name=\"login-1\"} 2\n"
+                        "slurm_login_nodes{name=\"login-2\"} 9\n");
+}
+
+static void hosts_that_users_make_up_are_called_other(void **state)
+{
+    char name[16];
+
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(name, sizeof(name), "h%03u", i);
+        add_job(JOB_RUNNING)->alloc_node = put(name);
+    }
+    add_job(JOB_RUNNING)->alloc_node = put("h299");
+    collect("mila_jobs", "slurm_login_nodes");
+    assert_contains(samples.p, "slurm_login_nodes{name=\"h299\"} 2\n");
+    assert_contains(samples.p, "slurm_login_nodes{name=\"h198\"} 1\n");
+    assert_contains(samples.p, "slurm_login_nodes{name=\"other\"} 100\n");
+    assert_null(strstr(samples.p, "h199"));
+    assert_int_equal(folded, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -996,6 +1061,10 @@ int main(void)
         CASE(gpus_past_the_ceiling_are_counted_and_not_shown),
         CASE(names_are_not_structure),
         CASE(the_collectors_agree_with_each_other),
+        CASE(mila_has_jobs_by_state_in_small_letters),
+        CASE(mila_has_jobs_by_partition_also_zero),
+        CASE(mila_has_jobs_by_the_host_that_they_were_submitted_from),
+        CASE(hosts_that_users_make_up_are_called_other),
     };
 
     return RUN_TESTS(tests);

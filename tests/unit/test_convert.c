@@ -19,7 +19,7 @@ static const char *const names[] = {
     "1.0",
 };
 
-static struct buf render(enum metric_format format, struct str const_labels)
+static struct buf render(enum metric_format format, struct str const_labels, struct str prefix)
 {
     static const double bounds[] = { 0.5, 1, 2.5, 604800 };
     static const uint64_t buckets[] = { 1, 2, 3, 4, 5 };
@@ -29,6 +29,7 @@ static struct buf render(enum metric_format format, struct str const_labels)
 
     buf_init(&out, 1 << 20);
     metric_writer_init(&writer, &out, format, const_labels, families, COUNT(families));
+    writer.prefix = prefix;
     for (size_t i = 0; i < COUNT(families); i++) {
         size_t n = families[i].labels[0] ? COUNT(names) : i + 1 < COUNT(families);
 
@@ -48,22 +49,29 @@ static struct buf render(enum metric_format format, struct str const_labels)
 
 static void what_is_converted_is_what_would_have_been_written(void **state)
 {
-    static const struct str const_labels[] = { STR_INIT(""), STR_INIT("simulated=\"true\"") };
+    static const struct {
+        struct str const_labels, prefix;
+    } cases[] = {
+        { STR_INIT(""), STR_INIT("") },
+        { STR_INIT("simulated=\"true\""), STR_INIT("") },
+        { STR_INIT(""), STR_INIT("mila_") },
+        { STR_INIT(""), STR_INIT("plain") }, /* as a name begins */
+    };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(const_labels); i++) {
-        struct buf text = render(METRIC_TEXT, const_labels[i]);
-        struct buf open = render(METRIC_OPENMETRICS, const_labels[i]);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct buf text = render(METRIC_TEXT, cases[i].const_labels, cases[i].prefix);
+        struct buf open = render(METRIC_OPENMETRICS, cases[i].const_labels, cases[i].prefix);
         struct buf out;
 
         assert_false(str_eq(buf_str(&text), buf_str(&open)));
         buf_init(&out, 1 << 20);
-        metric_convert(families, COUNT(families), buf_str(&text), METRIC_TEXT, METRIC_OPENMETRICS,
-                       &out);
+        metric_convert(families, COUNT(families), cases[i].prefix, buf_str(&text), METRIC_TEXT,
+                       METRIC_OPENMETRICS, &out);
         assert_str(buf_str(&out), open.p);
         buf_reset(&out);
-        metric_convert(families, COUNT(families), buf_str(&open), METRIC_OPENMETRICS, METRIC_TEXT,
-                       &out);
+        metric_convert(families, COUNT(families), cases[i].prefix, buf_str(&open),
+                       METRIC_OPENMETRICS, METRIC_TEXT, &out);
         assert_str(buf_str(&out), text.p);
         buf_free(&out);
         buf_free(&text);
@@ -77,9 +85,25 @@ static void nothing_is_converted_to_nothing(void **state)
 
     (void)state;
     buf_init(&out, 100);
-    metric_convert(families, COUNT(families), STR(""), METRIC_TEXT, METRIC_OPENMETRICS, &out);
+    metric_convert(families, COUNT(families), STR("mila_"), STR(""), METRIC_TEXT,
+                   METRIC_OPENMETRICS, &out);
     assert_int_equal(out.n, 0);
     buf_free(&out);
+}
+
+static void a_prefix_stands_before_every_name(void **state)
+{
+    struct buf text = render(METRIC_TEXT, STR(""), STR("mila_"));
+    struct buf open = render(METRIC_OPENMETRICS, STR(""), STR("mila_"));
+
+    (void)state;
+    assert_contains(text.p, "\n# TYPE mila_plain gauge\nmila_plain{name=\"\"} 0\n");
+    assert_contains(text.p, "# HELP mila_seen_total A counter.\n# TYPE mila_seen_total counter\n"
+                            "mila_seen_total 0\n");
+    assert_contains(open.p, "# TYPE mila_seen counter\nmila_seen_total 0\n");
+    assert_contains(text.p, "\nmila_wait_seconds_bucket{name=\"\",le=\"0.5\"} 1\n");
+    buf_free(&text);
+    buf_free(&open);
 }
 
 int main(void)
@@ -87,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_converted_is_what_would_have_been_written),
         cmocka_unit_test(nothing_is_converted_to_nothing),
+        cmocka_unit_test(a_prefix_stands_before_every_name),
     };
 
     return RUN_TESTS(tests);

@@ -1382,6 +1382,30 @@ static void documents_tell_all_of_a_simulated_cluster(void **state)
                          sim_section(&sim, KIND_NODES, time_of_sim), "v0.0.42");
 }
 
+/* Up to 22.05 the JSON does not tell it, nor does a line. */
+static void newer_documents_tell_where_a_job_was_submitted(void **state)
+{
+    struct sim sim = simulated();
+    struct section *expected = sim_section(&sim, KIND_JOBS, time_of_sim);
+    struct section *newer = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_42);
+    struct section *older = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_38);
+    struct section *lines = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_LINES);
+
+    (void)state;
+    for (size_t i = 0; i < expected->jobs.n; i++) {
+        assert_true(
+            str_starts(section_text(expected, expected->jobs.job[i].alloc_node), STR("login")));
+        assert_same_text(newer, newer->jobs.job[i].alloc_node, expected,
+                         expected->jobs.job[i].alloc_node);
+        assert_int_equal(older->jobs.job[i].alloc_node, 0);
+        assert_int_equal(lines->jobs.job[i].alloc_node, 0);
+    }
+    section_unref(expected);
+    section_unref(newer);
+    section_unref(older);
+    section_unref(lines);
+}
+
 static void lines_tell_each_task_of_a_simulated_queue(void **state)
 {
     struct sim sim = simulated();
@@ -1642,6 +1666,7 @@ int main(void)
         cmocka_unit_test(recorded_lines_columns_and_documents_tell_the_same_of_nodes),
         cmocka_unit_test(every_data_parser_of_a_release_tells_the_same),
         cmocka_unit_test(documents_tell_all_of_a_simulated_cluster),
+        cmocka_unit_test(newer_documents_tell_where_a_job_was_submitted),
         cmocka_unit_test(lines_tell_each_task_of_a_simulated_queue),
         cmocka_unit_test(lines_tell_each_node_of_a_simulated_cluster),
         cmocka_unit_test(a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing),

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/clock.h"
+#include "snapshot/bookings.h"
 #include "snapshot/counters.h"
 #include "snapshot/inventory.h"
 #include "snapshot/starts.h"
@@ -384,6 +385,73 @@ static void a_known_partition_has_a_histogram_before_its_first_start(void **stat
     inventory_free(inventory);
 }
 
+static struct section *reservation_of(const char *name, const char *nodes, bool is_active)
+{
+    struct section *section = section_new(KIND_RESERVATIONS);
+
+    section->reservations.n = 1;
+    section->reservations.reservation = ARENA_NEW(&section->arena, struct reservation);
+    section->reservations.reservation[0] =
+        (struct reservation){ .name = symbols_put(&section->symbols, str_of(name)),
+                              .nodes = symbols_put(&section->symbols, str_of(nodes)),
+                              .is_active = is_active };
+    return section;
+}
+
+/* n1 to n4, all of them reserved but the last; Slurm names the reservation of the third. */
+static struct section *nodes_of_four(void)
+{
+    struct section *section = section_new(KIND_NODES);
+
+    section->nodes.n = 4;
+    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, 4);
+    for (size_t i = 0; i < 4; i++) {
+        char name[] = { 'n', (char)('1' + i), '\0' };
+
+        section->nodes.node[i] = (struct node){
+            .name = symbols_put(&section->symbols, str_of(name)),
+            .state = { NODE_IDLE, i < 3 ? NODE_RESERVED : 0 },
+            .reservation = i == 2 ? symbols_put(&section->symbols, STR("told")) : 0,
+        };
+    }
+    return section;
+}
+
+static void assert_booked(const struct section *nodes, size_t i, const char *name)
+{
+    assert_str(section_text(nodes, nodes->nodes.node[i].reservation), name);
+}
+
+static void a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell(void **state)
+{
+    struct bookings *bookings = bookings_new();
+    struct section *active = reservation_of("maint", "n[1-4]", true);
+    struct section *over = reservation_of("later", "n[1-4]", false);
+    struct section *first = nodes_of_four(), *again;
+
+    (void)state;
+    bookings_note(bookings, first);
+    assert_booked(first, 0, "");
+    bookings_note(bookings, active);
+    again = section_again(first);
+    bookings_note(bookings, again);
+    assert_booked(again, 0, "maint");
+    assert_booked(again, 1, "maint");
+    assert_booked(again, 2, "told");
+    assert_booked(again, 3, "");
+    assert_booked(first, 0, ""); /* somebody is reading it */
+    section_unref(again);
+    bookings_note(bookings, over);
+    again = section_again(first);
+    bookings_note(bookings, again);
+    assert_booked(again, 0, "");
+    section_unref(again);
+    section_unref(first);
+    section_unref(active);
+    section_unref(over);
+    bookings_free(bookings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_counter_goes_on_over_midnight),
         cmocka_unit_test(what_midnight_does_not_reset_is_not_counted_twice),
         cmocka_unit_test(what_is_not_told_for_once_is_not_lost),
+        cmocka_unit_test(a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell),
         cmocka_unit_test(rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count),
     };
 

@@ -595,11 +595,11 @@ static void both_formats_tell_the_same(void **state)
         struct buf made;
 
         buf_init(&made, 1 << 20);
-        metric_convert(collector->families, collector->n_families, buf_str(&text), METRIC_TEXT,
-                       METRIC_OPENMETRICS, &made);
+        metric_convert(collector->families, collector->n_families, STR(""), buf_str(&text),
+                       METRIC_TEXT, METRIC_OPENMETRICS, &made);
         assert_true(str_eq(buf_str(&made), buf_str(&open)));
         buf_reset(&made);
-        metric_convert(collector->families, collector->n_families, buf_str(&open),
+        metric_convert(collector->families, collector->n_families, STR(""), buf_str(&open),
                        METRIC_OPENMETRICS, METRIC_TEXT, &made);
         assert_true(str_eq(buf_str(&made), buf_str(&text)));
         buf_free(&made);

@@ -314,6 +314,7 @@ static void durations_add_up_and_a_bare_number_counts_seconds(void **state)
         { "1h30m", INT64_C(5400000000000) },
         { "1d", INT64_C(86400000000000) },
         { "1w", INT64_C(604800000000000) },
+        { "3y", INT64_C(94608000000000000) },
         { "1m500ms", INT64_C(60500000000) },
         { "0.5h", INT64_C(1800000000000) },
         { "4.35s", INT64_C(4350000000) },

@@ -401,7 +401,7 @@ static void a_wrong_value_says_where_it_is_and_what_is_accepted(void **state)
                    "environment variable LOGLEVEL: \"in fo\" is not one of: debug info warn error");
     assert_refused(*state, NO_ENV, ARGS("--slurm.poll-limit=soon"),
                    "--slurm.poll-limit: \"soon\" is not a duration; write a number with ms, s, m, "
-                   "h or d, like 10s or 1h30m");
+                   "h, d, w or y, like 10s or 1h30m");
     assert_refused(*state, NO_ENV, ARGS("--slurm.max-output=-1"),
                    "--slurm.max-output: \"-1\" is not a size; write a number of bytes, or one with "
                    "K, M, G or T, like 64M");

@@ -36,20 +36,21 @@ static struct engine *make_engine(collector_set collectors_on)
         .changed = metrics_changed,
         .ctx = metrics,
     };
+    struct feed *slurm = &engine->clusters[0].feeds[FEED_SLURM];
     struct err err;
 
-    assert_int_equal(
-        source_open(&settings, &clock_of_test.clock, &engine->feeds[FEED_SLURM].source, &err), 0);
+    assert_int_equal(source_open(&settings, &clock_of_test.clock, &slurm->source, &err), 0);
     for (size_t i = 0; collectors[i]; i++)
-        if (!(engine->feeds[FEED_SLURM].source->class->kinds & KIND_BIT(collectors[i]->kind)))
+        if (!(slurm->source->class->kinds & KIND_BIT(collectors[i]->kind)))
             collectors_on &= ~((collector_set)1 << i);
     config.tuning.publish.collectors = collectors_on;
+    engine->n_clusters = 1;
     engine->collectors = collectors_on;
-    config.source = engine->feeds[FEED_SLURM].source;
+    config.source = slurm->source;
     for (int kind = 0; kind < KINDS; kind++)
         config.tuning.poll_limit_ns[kind] = 10 * NS_PER_SEC;
     engine->patience_ns = 20 * NS_PER_SEC;
-    assert_int_equal(refresher_start(&config, &engine->feeds[FEED_SLURM].refresher, &err), 0);
+    assert_int_equal(refresher_start(&config, &slurm->refresher, &err), 0);
     return engine;
 }
 

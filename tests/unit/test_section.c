@@ -111,7 +111,7 @@ static void every_kind_has_a_name(void **state)
 {
     static const char *const names[] = { "nodes",  "jobs",   "reservations", "licenses",
                                          "diag",   "shares", "associations", "config",
-                                         "traces", "lustre" };
+                                         "traces", "lustre", "ended",        "allocations" };
 
     (void)state;
     assert_int_equal(COUNT(names), KINDS);

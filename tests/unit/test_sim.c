@@ -1044,6 +1044,7 @@ static void assert_same_job(const struct str *fields, const struct section *sect
     assert_time(fields[SQUEUE_START_TIME], job->start_time);
     assert_time(fields[SQUEUE_END_TIME], job->end_time);
     assert_number(fields[SQUEUE_RESTART_COUNT], job->restarts);
+    assert_field(fields[SQUEUE_ALLOC_NODE], section, job->alloc_node, "");
     assert_field(fields[SQUEUE_NAME], section, job->name, "");
 }
 

@@ -999,8 +999,8 @@ static void every_family_occurs_and_can_be_converted_to_the_other_format(void **
         assert_int_equal(headers, collector->n_families);
         assert_int_equal(text.duplicates, 0);
         buf_init(&out, 1 << 20);
-        metric_convert(collector->families, collector->n_families, buf_str(&text.text), METRIC_TEXT,
-                       METRIC_OPENMETRICS, &out);
+        metric_convert(collector->families, collector->n_families, STR(""), buf_str(&text.text),
+                       METRIC_TEXT, METRIC_OPENMETRICS, &out);
         assert_true(str_eq(buf_str(&out), buf_str(&open.text)));
         buf_free(&out);
         buf_free(&text.text);

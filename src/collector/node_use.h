@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a node has is allocated to jobs, or idle, or unusable: free, but on a node that takes no
+ * jobs. The three add up to all. */
+#ifndef SONDE_COLLECTOR_NODE_USE_H
+#define SONDE_COLLECTOR_NODE_USE_H
+
+#include "collector/node_gpus.h"
+
+enum node_use { USE_ALLOCATED, USE_IDLE, USE_UNUSABLE, NODE_USES };
+extern const struct str node_use_words[NODE_USES]; /* "allocated", … */
+
+/* What node_takes_jobs(state) says no to, for the HELP of families. */
+#define NODES_WITHOUT_JOBS                                                                         \
+    "nodes that take no jobs: down, of state error, future or unknown, draining, failing, not "    \
+    "responding, in maintenance, about to be powered down, rebooting, blocked, external, or not "  \
+    "as configured."
+
+/* MODEL_UNKNOWN_U64 for what is not told. */
+void node_use_cpus(const struct node *node, uint64_t ret[NODE_USES]);
+void node_use_gpus(const struct node *node, const struct node_gpu *gpu, uint64_t ret[NODE_USES]);
+
+/* In which reservation it is now: None, or unknown where Slurm tells only that it is in one. */
+struct str node_reservation(const struct section *section, const struct node *node);
+
+#endif
