@@ -268,8 +268,9 @@ bool num_get_duration_ns(struct str s, int64_t *ret)
         struct str unit;
         double ns;
     } units[] = {
-        { STR_INIT("ms"), 1e6 },   { STR_INIT("s"), 1e9 },     { STR_INIT("m"), 60e9 },
-        { STR_INIT("h"), 3600e9 }, { STR_INIT("d"), 86400e9 }, { STR_INIT("w"), 604800e9 },
+        { STR_INIT("ms"), 1e6 },          { STR_INIT("s"), 1e9 },     { STR_INIT("m"), 60e9 },
+        { STR_INIT("h"), 3600e9 },        { STR_INIT("d"), 86400e9 }, { STR_INIT("w"), 604800e9 },
+        { STR_INIT("y"), 365 * 86400e9 },
     };
     double total = 0;
     struct str rest = s;

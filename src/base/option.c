@@ -133,7 +133,8 @@ static const struct {
     [OPTION_STRING] = { read_string, sizeof(struct str), NULL },
     [OPTION_LIST] = { add_to_list, sizeof(struct option_list), NULL },
     [OPTION_DURATION] = { read_duration, sizeof(int64_t),
-                          "is not a duration; write a number with ms, s, m, h or d, like 10s or "
+                          "is not a duration; write a number with ms, s, m, h, d, w or y, like 10s "
+                          "or "
                           "1h30m" },
     [OPTION_BYTES] = { read_bytes, sizeof(uint64_t),
                        "is not a size; write a number of bytes, or one with K, M, G or T, like "
@@ -585,6 +586,16 @@ static int set_from_argv(struct parse *parse, bool *is_begun)
             return err_prefix(parse->err, "%s%s", dashes(option), option->name);
     }
     return 0;
+}
+
+bool option_list_equal(struct option_list a, struct option_list b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (!str_eq(a.items[i], b.items[i]))
+            return false;
+    return true;
 }
 
 int option_parse(const struct option_command *command, int argc, char **argv, char *const *env,

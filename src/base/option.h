@@ -23,6 +23,8 @@ struct option_list {
     size_t n;
 };
 
+bool option_list_equal(struct option_list a, struct option_list b);
+
 /* A row. Two may share an offset, an old name of a flag beside its new one: the first row's initial
  * value holds. One whose name is a single letter is short for the row before it, whose place it
  * shares: -t for --timer, as "-t 15", "-t=15" or "-t15". */

@@ -8,6 +8,7 @@
 
 static const struct command table[] = {
     { "doctor", "check which doors into Slurm work here, and what to do", NULL, admin_doctor },
+    { "migrate", "bring a store of jobs up to date, or try that", NULL, admin_migrate },
     { "plugin-check", "check whether Slurm here will load a plugin", NULL, admin_plugin_check },
     { "record", "write down what Slurm tells, to be played back later", NULL, admin_record },
     { "sweep-pushgateway", "delete what ended jobs have left on a Pushgateway", NULL,

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 int admin_doctor(int argc, char **argv);
+int admin_migrate(int argc, char **argv);
 int admin_plugin_check(int argc, char **argv);
 int admin_record(int argc, char **argv);
 int admin_sweep_pushgateway(int argc, char **argv);

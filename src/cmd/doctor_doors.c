@@ -481,6 +481,15 @@ static void tell_gap(struct doctor *doctor, const struct door *door)
                          gaps[i].why);
 }
 
+/* What no door tells comes from elsewhere: from the jobs, a Prometheus, the store. */
+static bool is_told_by_any(const struct doctor *doctor, enum kind kind)
+{
+    for (size_t i = 0; i < doctor->n_doors; i++)
+        if (doctor->doors[i].kinds & KIND_BIT(kind))
+            return true;
+    return false;
+}
+
 static void tell_missing(struct doctor *doctor, const struct door *door)
 {
     struct missing missing = { .doctor = doctor, .door = door };
@@ -490,7 +499,7 @@ static void tell_missing(struct doctor *doctor, const struct door *door)
         missing.kind = kind;
         if (door->looks[kind].is_asked && door->looks[kind].code == 0)
             note_missing_fields(&missing);
-        else if (kind != KIND_TRACES && !(door->kinds & KIND_BIT(kind)))
+        else if (is_told_by_any(doctor, kind) && !(door->kinds & KIND_BIT(kind)))
             buf_printf(&missing.names, "%sall of %s", missing.names.n ? ", " : "", kind_name(kind));
     }
     if (missing.n > MISSING_SHOWN)

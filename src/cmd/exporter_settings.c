@@ -4,7 +4,9 @@
 #include "base/num.h"
 #include "base/quote.h"
 #include "collector/self.h"
+#include "model/units.h"
 #include "source/lustre_ids.h"
+#include "store/store.h"
 
 #define SETTING(member)     offsetof(struct settings, member)
 #define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
@@ -41,6 +43,45 @@ static const struct option rare_poll_options[] = {
       NULL, NULL, "Slurm", "The same for licences." },
     { "slurm.config-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_CONFIG), "DURATION", "1h",
       NULL, NULL, "Slurm", "The same for Slurm's configuration, and what it hides from sonde." },
+};
+
+static const struct option clusters_options[] = {
+    { "cluster.file", OPTION_LIST, SETTING(cluster_files), "FILE", NULL, NULL, NULL, "Cluster",
+      "A file of settings for one of several clusters: source, slurm.*, cluster.name, jobs.* and "
+      "store.*, as keys. With any such file, these clusters are shown, each with its name in the "
+      "label cluster, and none other." },
+};
+
+static const struct option store_options[] = {
+    { "store", OPTION_STRING, SETTING(store.url), "URL", NULL, "SONDE_STORE", NULL, "Store",
+      "Keep every job that is seen in this file: sqlite:/var/lib/sonde/sonde.db. Empty: keep "
+      "none." },
+    { "store.interval", OPTION_DURATION, SETTING(store.interval_ns), "DURATION", "30s", NULL, NULL,
+      "Store", "How often Slurm is asked for what is kept, whoever else asks." },
+    { "store.history", OPTION_BOOL, SETTING(store.history.is_on), NULL, "true", NULL, NULL, "Store",
+      "Complete the store from slurmdbd, by sacct." },
+    { "store.history-from", OPTION_STRING, SETTING(store.history.from), "DATE", NULL, NULL, NULL,
+      "Store",
+      "How far back slurmdbd is asked, as 2026-01-01. Without it, all that it has is kept." },
+    { "store.history-interval", OPTION_DURATION, SETTING(store.history.interval_ns), "DURATION",
+      "5m", NULL, NULL, "Store", "How often it is asked for what is new." },
+    { "store.history-timeout", OPTION_DURATION, SETTING(store.history.timeout_ns), "DURATION", "2m",
+      NULL, NULL, "Store", "It has this long to answer one question." },
+    { "ingest.token-file", OPTION_STRING, SETTING(store.token_file), "FILE", NULL, NULL, NULL,
+      "Store",
+      "A file with the token by which agents hand in what jobs have used, at /ingest. Without it, "
+      "nothing is taken." },
+    { "allocations.file", OPTION_STRING, SETTING(store.allocations_file), "FILE", NULL, NULL, NULL,
+      "Store", "What accounts were promised of the clusters, to be compared with what they use." },
+};
+
+static const struct option profile_options[] = {
+    { "metrics.profile", OPTION_STRING, SETTING(profile), "NAME", NULL, NULL, NULL, "Metrics",
+      "Show the metrics of another exporter under its names, in the place of the usual ones: mila "
+      "(slurm_monitoring_and_reporting). ?profile=NAME asks for them once." },
+    { "metrics.prefix", OPTION_STRING, SETTING(prefix), "PREFIX", NULL, NULL, NULL, "Metrics",
+      "What that exporter has before the names of some: of mila its --endpoint_prefix, as "
+      "beluga_." },
 };
 
 /* Of the first group of serve_options_rows. */
@@ -110,9 +151,13 @@ static const unsigned asked_rarely = KIND_BIT(KIND_SHARES) | KIND_BIT(KIND_ASSOC
 /* What jobs post must not be older than the scrape that shows it. */
 static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 
+/* Adding up what was used of them costs some ten milliseconds, and nobody plots it by the second. */
+static const int64_t allocations_poll_limit_ns = 60 * NS_PER_SEC;
+
 /* The rows, and the texts of those that are made of the table of collectors. */
 struct made_options {
-    struct option rows[SERVE_OPTIONS + SOURCE_OPTIONS + PROMETHEUS_OPTIONS + COLLECTORS_MAX + 40];
+    struct option rows[SERVE_OPTIONS + SOURCE_OPTIONS + PROMETHEUS_OPTIONS + CLUSTER_OPTIONS +
+                       COLLECTORS_MAX + 50];
     size_t n;
     struct serve_collector_texts texts[COLLECTORS_MAX];
 };
@@ -170,11 +215,16 @@ static void make_options(struct made_options *made, const struct exporter_shape 
     ADD_ROWS(made, lustre_options);
     if (shape->is_lustre)
         ADD_ROWS(made, range_option);
-    source_options_rows(SETTING(source), made->rows + made->n);
+    source_options_rows(SETTING(own.source), made->rows + made->n);
     made->n += SOURCE_OPTIONS;
     ADD_ROWS(made, poll_options);
     if (!shape->is_lustre) {
         ADD_ROWS(made, rare_poll_options);
+        cluster_options_rows(SETTING(own), made->rows + made->n);
+        made->n += CLUSTER_OPTIONS;
+        ADD_ROWS(made, clusters_options);
+        ADD_ROWS(made, store_options);
+        ADD_ROWS(made, profile_options);
         ADD_ROWS(made, trace_options);
     }
     add_collectors(made, shape);
@@ -255,6 +305,51 @@ static int check_port(const struct exporter_shape *shape, const struct settings 
     return 0;
 }
 
+static int check_store(const struct settings *settings, struct err *err)
+{
+    char path[STORE_PATH_MAX];
+
+    if (!settings->store.url.n)
+        return settings->store.token_file.n || settings->store.allocations_file.n
+                   ? err_set(err, EINVAL,
+                             "--ingest.token-file and --allocations.file need a --store")
+                   : 0;
+    if (settings->store.interval_ns <= 0 || settings->store.history.interval_ns <= 0 ||
+        settings->store.history.timeout_ns <= 0)
+        return err_set(err, EINVAL,
+                       "--store.interval, --store.history-interval and --store.history-timeout "
+                       "must be more than 0");
+    if (store_path(settings->store.url, path, err) < 0)
+        return err_prefix(err, "--store");
+    return 0;
+}
+
+/* What a metric's name may begin with: prometheus.io, "Data model". */
+static bool is_prefix(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+              (i && c >= '0' && c <= '9')))
+            return false;
+    }
+    return text.n <= 100;
+}
+
+static int check_profile(const struct settings *settings, struct err *err)
+{
+    if (settings->profile.n && !collector_profile(settings->profile))
+        return err_set(err, EINVAL, "--metrics.profile: there is no profile \"%s\"; there is: mila",
+                       quote(settings->profile).text);
+    if (!is_prefix(settings->prefix))
+        return err_set(err, EINVAL,
+                       "--metrics.prefix has letters, digits and \"_\", and does not begin with a "
+                       "digit: \"%s\" does not do",
+                       quote(settings->prefix).text);
+    return 0;
+}
+
 static int check(const struct exporter_shape *shape, const struct settings *settings,
                  struct err *err)
 {
@@ -273,7 +368,71 @@ static int check(const struct exporter_shape *shape, const struct settings *sett
                        "--trace.path and --web.telemetry-path are the same: change one");
     if (settings->stale_limit_ns <= 0)
         return err_set(err, EINVAL, "--slurm.stale-limit must be more than 0");
-    return source_options_check(&settings->source, err);
+    code = check_store(settings, err);
+    return code < 0 ? code : check_profile(settings, err);
+}
+
+/* What one process does for one cluster only: whose jobs would these be? */
+static int check_several(const struct settings *settings, struct err *err)
+{
+    const struct cluster_options none = { .source = settings->own.source };
+
+    if (settings->own.source.demo || settings->own.source.source.n ||
+        !cluster_options_equal(&settings->own, &none))
+        return err_set(err, EINVAL,
+                       "with --cluster.file each cluster has its own settings: put --source, "
+                       "--cluster.name, --jobs.accounts and --jobs.users into these files");
+    if (settings->trace.is_enabled || settings->prometheus.url.n)
+        return err_set(err, EINVAL,
+                       "--trace.enabled and --prometheus.url are for one cluster: run another "
+                       "sonde exporter, or sonde lustre, for each");
+    if (settings->cluster_files.n > CLUSTERS_MAX)
+        return err_set(err, EINVAL, "one exporter asks at most %d clusters", CLUSTERS_MAX);
+    return 0;
+}
+
+static int read_cluster(const struct settings *settings, size_t i, struct arena *arena,
+                        struct err *err)
+{
+    const char *path = arena_str(arena, settings->cluster_files.items[i]).p;
+    int code = cluster_options_read(path, arena, &settings->clusters[i], err);
+
+    for (size_t k = 0; code == 0 && k < i; k++)
+        if (str_eq(settings->clusters[k].name, settings->clusters[i].name))
+            code = err_set(err, EINVAL,
+                           "%s: there is another cluster \"%s\": give one of them "
+                           "another cluster.name",
+                           path, quote(settings->clusters[i].name).text);
+    return code;
+}
+
+/* The one, or those that have files. */
+static int make_clusters(struct arena *arena, struct settings *settings, struct err *err)
+{
+    int code = 0;
+
+    settings->n_clusters = settings->cluster_files.n ? settings->cluster_files.n : 1;
+    settings->clusters = ARENA_ARRAY(arena, struct cluster_options, settings->n_clusters);
+    if (!settings->cluster_files.n) {
+        settings->clusters[0] = settings->own;
+        return cluster_options_check(&settings->own, err);
+    }
+    code = check_several(settings, err);
+    for (size_t i = 0; code == 0 && i < settings->n_clusters; i++)
+        code = read_cluster(settings, i, arena, err);
+    return code;
+}
+
+static int read_history_from(struct settings *settings, struct err *err)
+{
+    struct str text = settings->store.history.from;
+    char midnight[40];
+
+    snprintf(midnight, sizeof(midnight), "%.*sT00:00:00", STR_ARG(str_head(text, 20)));
+    if (text.n && !units_timestamp(str_of(midnight), &settings->history_from))
+        return err_set(err, EINVAL, "--store.history-from is a day, as 2026-01-01: \"%s\" is none",
+                       quote(text).text);
+    return 0;
 }
 
 static int exclude(struct settings *settings, struct err *err)
@@ -313,8 +472,29 @@ int settings_parse(const struct exporter_shape *shape, int argc, char **argv, st
         outcome = check(shape, settings, err);
     }
     if (outcome == OPTION_GO_ON)
+        outcome = make_clusters(arena, settings, err);
+    if (outcome == OPTION_GO_ON)
+        outcome = read_history_from(settings, err);
+    if (outcome == OPTION_GO_ON)
         outcome = exclude(settings, err);
     return outcome;
+}
+
+static bool same_clusters(const struct settings *a, const struct settings *b)
+{
+    if (a->n_clusters != b->n_clusters)
+        return false;
+    for (size_t i = 0; i < a->n_clusters; i++)
+        if (!cluster_options_equal(&a->clusters[i], &b->clusters[i]) ||
+            a->clusters[i].retention_ns != b->clusters[i].retention_ns ||
+            a->clusters[i].max_bytes != b->clusters[i].max_bytes)
+            return false;
+    return true;
+}
+
+bool settings_want_store(const struct settings *settings)
+{
+    return settings->store.url.n > 0;
 }
 
 int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err)
@@ -327,6 +507,12 @@ int settings_check_reload(const struct settings *old, const struct settings *new
         changed = "trace.path";
     else if (!str_eq(old->trace.munge_socket, new->trace.munge_socket))
         changed = "trace.munge-socket";
+    else if (!str_eq(old->store.url, new->store.url))
+        changed = "store";
+    else if (!str_eq(old->store.token_file, new->store.token_file))
+        changed = "ingest.token-file";
+    else if (settings_want_store(old) && !same_clusters(old, new))
+        changed = "what the store keeps (the clusters, --store.retention or --store.max-size)";
     if (!changed)
         return 0;
     return err_set(err, EINVAL, "%s has changed: restart sonde for that", changed);
@@ -354,13 +540,15 @@ bool settings_want_lustre(const struct settings *settings)
     return false;
 }
 
-collector_set settings_collectors(const struct settings *settings, const struct source *source)
+collector_set settings_collectors(const struct settings *settings, const struct engine *engine)
 {
-    unsigned kinds = source->class->kinds |
-                     (settings->trace.is_enabled ? KIND_BIT(KIND_TRACES) : 0) |
-                     (settings_want_lustre(settings) ? KIND_BIT(KIND_LUSTRE) : 0);
+    unsigned kinds = settings->trace.is_enabled ? KIND_BIT(KIND_TRACES) : 0;
     collector_set set = 0;
 
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        for (size_t feed = 0; feed < FEEDS; feed++)
+            if (engine->clusters[i].feeds[feed].source)
+                kinds |= engine->clusters[i].feeds[feed].source->class->kinds;
     for (size_t i = 0; collectors[i]; i++)
         if (settings->collectors[i] && kinds & KIND_BIT(collectors[i]->kind))
             set |= (collector_set)1 << i;
@@ -369,12 +557,12 @@ collector_set settings_collectors(const struct settings *settings, const struct 
 
 bool settings_same_sources(const struct settings *a, const struct settings *b)
 {
-    return source_options_equal(&a->source, &b->source) &&
-           settings_want_lustre(a) == settings_want_lustre(b) &&
+    return same_clusters(a, b) && settings_want_lustre(a) == settings_want_lustre(b) &&
            prometheus_options_equal(&a->prometheus, &b->prometheus) &&
+           str_eq(a->store.allocations_file, b->store.allocations_file) &&
            str_eq(a->lustre.time_range, b->lustre.time_range) &&
            str_eq(a->lustre.matchers, b->lustre.matchers) &&
-           serve_same_list(a->lustre.formats, b->lustre.formats);
+           option_list_equal(a->lustre.formats, b->lustre.formats);
 }
 
 struct lustre_settings settings_lustre(const struct settings *settings)
@@ -395,22 +583,25 @@ static int64_t poll_limit_of(const struct settings *settings, enum kind kind)
 
     if (kind == KIND_TRACES)
         return ns < traces_poll_limit_ns ? ns : traces_poll_limit_ns;
+    if (kind == KIND_ALLOCATIONS)
+        return ns > allocations_poll_limit_ns ? ns : allocations_poll_limit_ns;
     return asked_rarely & KIND_BIT(kind) ? settings->poll_limit_ns[kind] : ns;
 }
 
-void settings_tunings(const struct settings *settings, const struct source *source,
-                      const char *const_labels, struct refresh_tuning ret[FEEDS])
+void settings_tunings(const struct settings *settings, size_t cluster,
+                      const struct engine_cluster *of, struct refresh_tuning ret[FEEDS])
 {
     int64_t poll_limit_ns = settings->poll_limit_ns[KIND_JOBS];
     int64_t retry_ns = poll_limit_ns > NS_PER_SEC ? poll_limit_ns : NS_PER_SEC;
     struct refresh_tuning tuning = {
-        .timeout_ns = settings->source.timeout_ns,
+        .timeout_ns = settings->clusters[cluster].source.timeout_ns,
         .stale_limit_ns = settings->stale_limit_ns,
         .retry_ns = retry_ns,
         .max_backoff_ns = 2 * retry_ns,
         .publish = {
-            .collectors = settings_collectors(settings, source),
-            .const_labels = str_of(const_labels),
+            .const_labels = str_of(of->const_labels),
+            .prefix = settings->prefix,
+            .is_split = settings->n_clusters > 1,
             /* Who posts is compared with the queue, and Lustre's ids are. */
             .keeps_facts = settings->trace.is_enabled || settings_want_lustre(settings),
             .max_segment = (size_t)256 << 20,
@@ -418,11 +609,20 @@ void settings_tunings(const struct settings *settings, const struct source *sour
         },
     };
 
+    for (size_t i = 0; collectors[i]; i++)
+        if (settings->collectors[i] && collector_profile(settings->profile) & (collector_set)1 << i)
+            tuning.publish.collectors |= (collector_set)1 << i;
     memcpy(tuning.publish.excluded, settings->excluded, sizeof(tuning.publish.excluded));
     for (int kind = 0; kind < KINDS; kind++)
         tuning.poll_limit_ns[kind] = poll_limit_of(settings, kind);
     for (size_t i = 0; i < FEEDS; i++)
         ret[i] = tuning;
+    if (settings_want_store(settings)) {
+        ret[FEED_SLURM].pace_kinds =
+            of->feeds[FEED_SLURM].source->class->kinds &
+            (KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_CONFIG));
+        ret[FEED_SLURM].pace_ns = settings->store.interval_ns;
+    }
     /* It waits for Slurm's jobs, and then asks several questions. */
     ret[FEED_LUSTRE].timeout_ns += LUSTRE_QUERIES * settings->prometheus.timeout_ns;
     ret[FEED_LUSTRE].publish.keeps_facts = false;

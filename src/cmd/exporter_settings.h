@@ -3,9 +3,9 @@
 #ifndef SONDE_CMD_EXPORTER_SETTINGS_H
 #define SONDE_CMD_EXPORTER_SETTINGS_H
 
+#include "cmd/cluster_options.h"
 #include "cmd/prometheus_options.h"
 #include "cmd/serve.h"
-#include "cmd/source_options.h"
 #include "http/metrics.h"
 #include "source/lustre.h"
 #include "source/trace.h"
@@ -22,7 +22,8 @@ struct exporter_shape {
 
 struct settings {
     struct serve_options serve;
-    struct source_options source;
+    struct cluster_options own; /* of the one cluster, unless there are files */
+    struct option_list cluster_files;
     struct prometheus_options prometheus;
     struct {
         struct str time_range, matchers;
@@ -31,6 +32,17 @@ struct settings {
     int64_t poll_limit_ns[KINDS]; /* that of KIND_JOBS holds for all that have none of their own */
     int64_t stale_limit_ns;
     bool collectors[COLLECTORS_MAX];
+    struct str profile, prefix;
+    struct {
+        struct str url;
+        int64_t interval_ns;
+        struct str token_file, allocations_file;
+        struct {
+            bool is_on;
+            int64_t interval_ns, timeout_ns;
+            struct str from;
+        } history;
+    } store;
     struct str port; /* in place of serve.listen, if given */
     struct {
         bool is_enabled, is_open;
@@ -39,6 +51,9 @@ struct settings {
     } trace;
 
     /* made from the above */
+    struct cluster_options *clusters;
+    size_t n_clusters;
+    int64_t history_from;              /* UTC seconds */
     uint64_t excluded[COLLECTORS_MAX]; /* bit i: family i of the collector is not wanted */
     uint64_t excluded_self;
 };
@@ -53,14 +68,16 @@ int settings_check_reload(const struct settings *old, const struct settings *new
 /* Whether both ask the same sources. */
 bool settings_same_sources(const struct settings *a, const struct settings *b);
 
-/* Those that are on, of what the sources can tell. */
-collector_set settings_collectors(const struct settings *settings, const struct source *source);
+/* Those that are on, of what the sources of any cluster can tell. */
+collector_set settings_collectors(const struct settings *settings, const struct engine *engine);
 
 struct trace_config settings_trace(const struct settings *settings, struct users *users);
 
-/* Of Slurm's feed and of Lustre's. */
-void settings_tunings(const struct settings *settings, const struct source *source,
-                      const char *const_labels, struct refresh_tuning ret[FEEDS]);
+/* Of a cluster's feeds. */
+void settings_tunings(const struct settings *settings, size_t cluster,
+                      const struct engine_cluster *of, struct refresh_tuning ret[FEEDS]);
+
+bool settings_want_store(const struct settings *settings);
 
 /* Whose users and jobs are for the caller to fill in. */
 struct lustre_settings settings_lustre(const struct settings *settings);

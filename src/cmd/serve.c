@@ -49,19 +49,9 @@ int serve_options_check(const struct serve_options *options, struct err *err)
     return 0;
 }
 
-bool serve_same_list(struct option_list a, struct option_list b)
-{
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (!str_eq(a.items[i], b.items[i]))
-            return false;
-    return true;
-}
-
 const char *serve_options_changed(const struct serve_options *old, const struct serve_options *new)
 {
-    if (!serve_same_list(old->listen, new->listen))
+    if (!option_list_equal(old->listen, new->listen))
         return "web.listen-address";
     if (!str_eq(old->web_config, new->web_config))
         return "web.config.file";

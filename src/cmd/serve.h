@@ -29,7 +29,6 @@ int serve_options_check(const struct serve_options *options, struct err *err);
 
 /* The name of an option that differs and cannot be changed under way; NULL: none. */
 const char *serve_options_changed(const struct serve_options *old, const struct serve_options *new);
-bool serve_same_list(struct option_list a, struct option_list b);
 
 /* --metrics.exclude; *ret is NULL without one. */
 int serve_exclude(const struct serve_options *options, struct pattern **ret, struct err *err);

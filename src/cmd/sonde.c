@@ -14,6 +14,9 @@ static const struct command table[] = {
     { "lustre", "export who reads from and writes to Lustre to Prometheus",
       "prometheus-cluster-exporter", NULL },
     { "run", "run a command of a job, and trace what it uses", NULL, NULL },
+    { "jobs", "list jobs that are kept", NULL, NULL },
+    { "usage", "tell what jobs held of a time", NULL, NULL },
+    { "web", "serve the jobs that are kept over HTTP", NULL, NULL },
     { "admin", "check a site, record a cluster", NULL, NULL },
 };
 

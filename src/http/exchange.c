@@ -89,13 +89,22 @@ static void find_route(struct http_exchange *x, const char *method)
     }
 }
 
+/* A path may have several routes with one method, those that end with a star. */
+static bool is_first_of_method(const struct http_exchange *x, const struct http_route *route)
+{
+    for (const struct http_route *r = exchange_server(x)->config.routes; r != route; r++)
+        if (path_matches(r->path, x->path) && strcmp(r->method, route->method) == 0)
+            return false;
+    return true;
+}
+
 static void reply_wrong_method(struct http_exchange *x)
 {
     struct buf list;
 
     buf_init(&list, 200);
     for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++)
-        if (path_matches(r->path, x->path))
+        if (path_matches(r->path, x->path) && is_first_of_method(x, r))
             buf_printf(&list, "%s%s%s", list.n ? ", " : "", r->method,
                        strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
     http_add_header(x, MHD_HTTP_HEADER_ALLOW, list.p);

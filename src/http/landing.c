@@ -52,19 +52,19 @@ static void put_collectors(struct buf *out, const struct landing *landing)
     buf_text(out, "</table>\n");
 }
 
-static void put_heading(struct buf *out, const struct landing *landing)
+void landing_heading(struct buf *out, const char *program, const char *about)
 {
     buf_text(out, before_title);
-    buf_text(out, landing->program);
+    buf_text(out, program);
     buf_text(out, after_title);
-    buf_printf(out, "<h1>%s</h1>\n<p>version " SONDE_VERSION ", ", landing->program);
-    buf_html(out, str_of(landing->about));
+    buf_printf(out, "<h1>%s</h1>\n<p>version " SONDE_VERSION ", ", program);
+    buf_html(out, str_of(about));
     buf_text(out, "</p>\n");
 }
 
 void landing_page(struct buf *out, const struct landing *landing)
 {
-    put_heading(out, landing);
+    landing_heading(out, landing->program, landing->about);
     if (landing->is_simulated)
         buf_text(out, "<p class=\"simulated\" role=\"note\"><strong>Simulated cluster.</strong> "
                       "Nothing here is real; every metric carries "

@@ -22,4 +22,7 @@ struct landing {
 
 void landing_page(struct buf *out, const struct landing *landing);
 
+/* How such a page begins, up to what stands under its headline. */
+void landing_heading(struct buf *out, const char *program, const char *about);
+
 #endif

@@ -302,6 +302,25 @@ int listen_inherited(struct listen_socket **ret, size_t *ret_n, struct err *err)
     return 0;
 }
 
+bool listen_is_local(const struct listen_socket *socket)
+{
+    struct sockaddr_storage address = { 0 };
+    const struct sockaddr_in *four = (const void *)&address;
+    const struct sockaddr_in6 *six = (const void *)&address;
+    socklen_t size = sizeof(address);
+
+    if (getsockname(socket->fd, (struct sockaddr *)&address, &size) < 0)
+        return false;
+    switch (address.ss_family) {
+    case AF_INET:
+        return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+        return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+    default:
+        return address.ss_family == AF_UNIX;
+    }
+}
+
 void listen_close(struct listen_socket *socket)
 {
     struct stat info;

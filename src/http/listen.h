@@ -23,6 +23,9 @@ int listen_open(struct str address, struct listen_socket *ret, struct err *err);
 /* The sockets that systemd passed to this process, in an array on the heap; none is no error. */
 int listen_inherited(struct listen_socket **ret, size_t *ret_n, struct err *err);
 
+/* A loopback address or a unix socket. */
+bool listen_is_local(const struct listen_socket *socket);
+
 /* Also when fd is -1 because somebody else has closed it. */
 void listen_close(struct listen_socket *socket);
 

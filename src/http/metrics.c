@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "http/metrics.h"
 
-#include "collector/self.h"
+#include "base/quote.h"
 #include "http/landing.h"
 #include "http/lifecycle.h"
 #include "http/negotiate.h"
@@ -9,8 +9,9 @@
 #include "http/trace.h"
 
 enum {
-    TAIL_BYTES = 1 << 20,
+    TAIL_BYTES = 4 << 20,
     LANDING_BYTES = 64 * 1024,
+    MORE_ROUTES = 4, /* of metrics_add_route */
 };
 
 struct metrics {
@@ -18,7 +19,7 @@ struct metrics {
     char *path; /* the configuration it came from may be replaced */
     struct lifecycle lifecycle;
     /* the last one ends the table */
-    struct http_route routes[2 + LIFECYCLE_ROUTES + HTTP_TRACE_ROUTES + 1];
+    struct http_route routes[2 + LIFECYCLE_ROUTES + HTTP_TRACE_ROUTES + MORE_ROUTES + 1];
     size_t n_routes;
     struct trace *trace;    /* NULL: off */
     int64_t jobs_wanted_at; /* by somebody who posts: once a second is enough */
@@ -37,94 +38,122 @@ struct engine *engine_free(struct engine *engine)
 {
     if (!engine)
         return NULL;
-    /* A later one may ask an earlier one. */
-    for (size_t i = FEEDS; i-- > 0;) {
-        refresher_stop(engine->feeds[i].refresher);
-        if (engine->feeds[i].source)
-            source_close(engine->feeds[i].source);
+    for (size_t i = 0; i < engine->n_clusters; i++) {
+        struct engine_cluster *cluster = &engine->clusters[i];
+
+        /* A later one may ask an earlier one. */
+        for (size_t feed = FEEDS; feed-- > 0;) {
+            refresher_stop(cluster->feeds[feed].refresher);
+            if (cluster->feeds[feed].source)
+                source_close(cluster->feeds[feed].source);
+        }
+        keep_free(cluster->keep);
+        free(cluster->const_labels);
+        free(cluster->name);
     }
     free(engine);
     return NULL;
 }
 
 /* Of whom a kind comes: Slurm's own also what jobs post. */
-static size_t feed_of(const struct engine *engine, enum kind kind)
+static size_t feed_of(const struct engine_cluster *cluster, enum kind kind)
 {
     for (size_t i = FEEDS - 1; i > FEED_SLURM; i--)
-        if (engine->feeds[i].source && engine->feeds[i].source->class->kinds & KIND_BIT(kind))
+        if (cluster->feeds[i].source && cluster->feeds[i].source->class->kinds & KIND_BIT(kind))
             return i;
     return FEED_SLURM;
 }
 
-/* The newest snapshot of every feed, taken together. */
+static bool is_told(const struct engine_cluster *cluster, enum kind kind)
+{
+    return kind == KIND_TRACES ||
+           cluster->feeds[feed_of(cluster, kind)].source->class->kinds & KIND_BIT(kind);
+}
+
+/* The newest snapshot of every feed of every cluster, taken together. */
 struct view {
-    struct snapshot *snapshots[FEEDS]; /* NULL: there is no such feed */
-    const struct edition *editions[KINDS];
+    size_t n_clusters;
+    struct cluster_view {
+        struct snapshot *snapshots[FEEDS]; /* NULL: there is no such feed */
+        const struct edition *editions[KINDS];
+    } clusters[CLUSTERS_MAX];
     uint64_t serial; /* grows when any of them is replaced */
 };
 
 static void take_view(const struct engine *engine, struct view *view)
 {
-    *view = (struct view){ 0 };
-    for (size_t i = 0; i < FEEDS; i++) {
-        if (!engine->feeds[i].refresher)
-            continue;
-        view->snapshots[i] = refresher_snapshot(engine->feeds[i].refresher);
-        view->serial += view->snapshots[i]->serial;
+    view->n_clusters = engine->n_clusters;
+    view->serial = 0;
+    for (size_t i = 0; i < engine->n_clusters; i++) {
+        const struct engine_cluster *cluster = &engine->clusters[i];
+        struct cluster_view *of = &view->clusters[i];
+
+        *of = (struct cluster_view){ 0 };
+        for (size_t feed = 0; feed < FEEDS; feed++) {
+            if (!cluster->feeds[feed].refresher)
+                continue;
+            of->snapshots[feed] = refresher_snapshot(cluster->feeds[feed].refresher);
+            view->serial += of->snapshots[feed]->serial;
+        }
+        for (int kind = 0; kind < KINDS; kind++)
+            of->editions[kind] = of->snapshots[feed_of(cluster, kind)]->editions[kind];
     }
-    for (int kind = 0; kind < KINDS; kind++)
-        view->editions[kind] = view->snapshots[feed_of(engine, kind)]->editions[kind];
 }
 
 static void drop_view(struct view *view)
 {
-    for (size_t i = 0; i < FEEDS; i++)
-        if (view->snapshots[i])
-            snapshot_unref(view->snapshots[i]);
+    for (size_t i = 0; i < view->n_clusters; i++)
+        for (size_t feed = 0; feed < FEEDS; feed++)
+            if (view->clusters[i].snapshots[feed])
+                snapshot_unref(view->clusters[i].snapshots[feed]);
 }
 
-/* All feeds' statistics in one, each kind's of whoever tells it. */
-static void merge_stats(const struct engine *engine, struct self *self, struct refresh_stats *ret)
+/* All of a cluster's feeds' statistics in one, each kind's of whoever tells it. */
+static void tell_cluster(const struct engine_cluster *cluster, struct self_cluster *ret)
 {
     struct refresh_stats stats;
 
-    refresher_stats(engine->feeds[FEED_SLURM].refresher, ret);
+    ret->const_labels = str_of(cluster->const_labels);
+    refresher_stats(cluster->feeds[FEED_SLURM].refresher, &ret->stats);
     for (int kind = 0; kind < KINDS; kind++)
-        self->sources[kind] = engine->feeds[feed_of(engine, kind)].source->class->name;
-    for (size_t i = FEED_SLURM + 1; i < FEEDS; i++) {
-        if (!engine->feeds[i].refresher)
+        ret->sources[kind] = cluster->feeds[feed_of(cluster, kind)].source->class->name;
+    for (size_t feed = FEED_SLURM + 1; feed < FEEDS; feed++) {
+        if (!cluster->feeds[feed].refresher)
             continue;
-        refresher_stats(engine->feeds[i].refresher, &stats);
+        refresher_stats(cluster->feeds[feed].refresher, &stats);
         for (int kind = 0; kind < KINDS; kind++)
-            if (feed_of(engine, kind) == i)
-                ret->kinds[kind] = stats.kinds[kind];
+            if (feed_of(cluster, kind) == feed)
+                ret->stats.kinds[kind] = stats.kinds[kind];
     }
 }
 
 /* What became of those that are on, in this format. */
 static size_t tell_collectors(const struct engine *engine, const struct view *view,
-                              struct scrape scrape, struct program_collector to[COLLECTORS_MAX])
+                              struct scrape scrape, collector_set on, struct program_collector *to)
 {
     size_t n = 0;
 
     for (size_t i = 0; collectors[i]; i++) {
-        const struct edition *edition = view->editions[collectors[i]->kind];
+        for (size_t k = 0; on & (collector_set)1 << i && k < view->n_clusters; k++) {
+            const struct edition *edition = view->clusters[k].editions[collectors[i]->kind];
 
-        if (!(engine->collectors & (collector_set)1 << i))
-            continue;
-        to[n] = (struct program_collector){ .name = collectors[i]->name };
-        if (edition && edition->collectors[i].segments[scrape.format] &&
-            !(scrape.late & (collector_set)1 << i)) {
-            const struct edition_collector *rendered = &edition->collectors[i];
+            to[n] = (struct program_collector){
+                .name = collectors[i]->name,
+                .const_labels = str_of(engine->clusters[k].const_labels),
+            };
+            if (edition && edition_has(edition, i, scrape.format) &&
+                !(scrape.late & (collector_set)1 << i)) {
+                const struct edition_collector *rendered = &edition->collectors[i];
 
-            to[n].is_shown = true;
-            to[n].is_over = rendered->is_over;
-            to[n].seconds = rendered->seconds;
-            to[n].samples = rendered->samples;
-            to[n].duplicates = rendered->duplicates;
-            to[n].folded = rendered->folded;
+                to[n].is_shown = true;
+                to[n].is_over = rendered->is_over;
+                to[n].seconds = rendered->seconds;
+                to[n].samples = rendered->samples;
+                to[n].duplicates = rendered->duplicates;
+                to[n].folded = rendered->folded;
+            }
+            n++;
         }
-        n++;
     }
     return n;
 }
@@ -139,19 +168,28 @@ static enum self_moment tell_moment(const struct view *view, struct scrape scrap
 
         if (!(scrape.collectors & (collector_set)1 << i) || !(MOMENTARY_KINDS & KIND_BIT(kind)))
             continue;
-        if (!view->editions[kind] || scrape.late & (collector_set)1 << i)
-            return SELF_MISSED;
+        for (size_t k = 0; k < view->n_clusters; k++)
+            if (!view->clusters[k].editions[kind] || scrape.late & (collector_set)1 << i)
+                return SELF_MISSED;
         moment = SELF_SHOWN;
     }
     return moment;
 }
 
+/* What belongs to no cluster is marked only where there is but one. */
+static struct str own_labels(const struct engine *engine)
+{
+    return engine->n_clusters == 1 ? str_of(engine->clusters[0].const_labels) : STR("");
+}
+
 /* What sonde says of itself, and the end of the exposition. */
 static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
-                                 const struct view *view, struct scrape scrape)
+                                 const struct view *view, struct scrape scrape, collector_set on)
 {
-    struct program_collector told[COLLECTORS_MAX];
-    struct refresh_stats stats;
+    size_t n = engine->n_clusters;
+    struct program_collector *told = heap_array(n * COLLECTORS_MAX, sizeof(*told));
+    struct self_cluster *clusters = heap_array(n, sizeof(*clusters));
+    struct self_store store = { 0 };
     struct trace_stats traces;
     struct metric_writer writer;
     struct segment *tail;
@@ -159,17 +197,22 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     struct buf text;
 
     self = (struct self){
-        .stats = &stats,
+        .clusters = clusters,
+        .n_clusters = n,
         .moment = tell_moment(view, scrape),
         .program = {
             .collectors = told,
-            .n_collectors = tell_collectors(engine, view, scrape, told),
+            .n_collectors = tell_collectors(engine, view, scrape, on, told),
             .scrapes_in_flight = metrics->waiting + 1,
             .scrapes_answered = metrics->answered,
             .scrapes_refused = metrics->refused,
         },
     };
-    merge_stats(engine, &self, &stats);
+    for (size_t i = 0; i < n; i++)
+        tell_cluster(&engine->clusters[i], &clusters[i]);
+    if (metrics->config.tell_store &&
+        metrics->config.tell_store(metrics->config.ctx, &store, clusters, n))
+        self.store = &store;
     scrape_tell(metrics->server, &self.program);
     if (metrics->trace) {
         trace_stats(metrics->trace, &traces);
@@ -177,7 +220,7 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     }
     process_read(&self.program.process);
     buf_init(&text, TAIL_BYTES);
-    metric_writer_init(&writer, &text, scrape.format, str_of(engine->const_labels), self_families,
+    metric_writer_init(&writer, &text, scrape.format, own_labels(engine), self_families,
                        n_self_families);
     writer.excluded = engine->excluded;
     writer.is_unchecked = true;
@@ -186,24 +229,54 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     buf_put(&text, metric_eof(scrape.format));
     tail = segment_new_stored(&text);
     buf_free(&text);
+    free(clusters);
+    free(told);
     return tail;
 }
 
-static struct http_body *make_body(struct metrics *metrics, struct engine *engine,
-                                   const struct view *view, struct scrape scrape)
+/* What all clusters have of one collector. */
+static size_t add_collector(const struct view *view, size_t collector, enum metric_format format,
+                            struct segment **to)
 {
-    struct segment *segments[COLLECTORS_MAX + 1];
+    struct split *splits[CLUSTERS_MAX] = { NULL };
+    const struct edition *edition;
+
+    for (size_t i = 0; i < view->n_clusters; i++) {
+        edition = view->clusters[i].editions[collectors[collector]->kind];
+        if (edition && edition->collectors[collector].segments[format]) {
+            to[0] = segment_ref(edition->collectors[collector].segments[format]);
+            return 1;
+        }
+        if (edition)
+            splits[i] = edition->collectors[collector].splits[format];
+    }
+    return split_weave(splits, view->n_clusters, to);
+}
+
+/* How many segments there can be at most. */
+static size_t segments_max(const struct view *view)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; collectors[i]; i++)
+        n += collectors[i]->n_families * (view->n_clusters + 1);
+    return n;
+}
+
+static struct http_body *make_body(struct metrics *metrics, struct engine *engine,
+                                   const struct view *view, struct scrape scrape, collector_set on)
+{
+    struct segment **segments = heap_array(segments_max(view), sizeof(struct segment *));
+    struct http_body *body;
     size_t n = 0;
 
-    for (size_t i = 0; collectors[i]; i++) {
-        const struct edition *edition = view->editions[collectors[i]->kind];
-
-        if (edition && scrape.collectors & ~scrape.late & (collector_set)1 << i &&
-            edition->collectors[i].segments[scrape.format])
-            segments[n++] = segment_ref(edition->collectors[i].segments[scrape.format]);
-    }
-    segments[n++] = make_tail(metrics, engine, view, scrape);
-    return scrape_body(scrape, segments, n);
+    for (size_t i = 0; collectors[i]; i++)
+        if (scrape.collectors & ~scrape.late & (collector_set)1 << i)
+            n += add_collector(view, i, scrape.format, segments + n);
+    segments[n++] = make_tail(metrics, engine, view, scrape, on);
+    body = scrape_body(scrape, segments, n);
+    free(segments);
+    return body;
 }
 
 static struct page_version version_of(const struct metrics *metrics, const struct view *view)
@@ -215,16 +288,21 @@ static struct page_version version_of(const struct metrics *metrics, const struc
  * format, which every scraper reads, is better than nothing. */
 static enum metric_format best_format(const struct view *view, enum metric_format wanted)
 {
-    for (int kind = 0; kind < KINDS; kind++)
-        if (view->editions[kind] && !(view->editions[kind]->formats & FORMAT_BIT(wanted)) &&
-            view->editions[kind]->formats & FORMAT_BIT(METRIC_TEXT))
-            return METRIC_TEXT;
+    for (size_t i = 0; i < view->n_clusters; i++) {
+        for (int kind = 0; kind < KINDS; kind++) {
+            const struct edition *edition = view->clusters[i].editions[kind];
+
+            if (edition && !(edition->formats & FORMAT_BIT(wanted)) &&
+                edition->formats & FORMAT_BIT(METRIC_TEXT))
+                return METRIC_TEXT;
+        }
+    }
     return wanted;
 }
 
 /* Made anew when the snapshot has changed or the tail has aged. */
 static struct http_body *ready_body(struct metrics *metrics, struct engine *engine,
-                                    struct scrape scrape)
+                                    struct scrape scrape, collector_set on)
 {
     int64_t now = clock_mono(metrics->config.clock);
     struct page_version version;
@@ -237,7 +315,7 @@ static struct http_body *ready_body(struct metrics *metrics, struct engine *engi
     body = pages_get(&metrics->pages, scrape, version, now);
     if (!body)
         body = pages_put(&metrics->pages, scrape, version, now,
-                         make_body(metrics, engine, &view, scrape));
+                         make_body(metrics, engine, &view, scrape, on));
     drop_view(&view);
     return body;
 }
@@ -270,31 +348,66 @@ static void stop_waiting(struct metrics *metrics, struct http_exchange *x)
     *state = NULL;
 }
 
-/* Tells the feeds what is wanted; true when the asker may go ahead. `late` gets what must not be
- * shown to who goes ahead all the same. */
-static bool want(const struct engine *engine, struct http_exchange *x, const struct scrape *scrape,
-                 collector_set *ret_late)
+/* Tells a cluster's feeds what is wanted; true when the asker may go ahead. */
+static bool want_of(const struct engine_cluster *cluster, const struct scrape *scrape,
+                    int64_t since_ns, unsigned *late_kinds)
 {
-    unsigned kinds = collector_kinds(scrape->collectors), late_kinds = 0;
+    unsigned kinds = collector_kinds(scrape->collectors);
     bool ready = true;
 
-    for (size_t i = 0; i < FEEDS; i++) {
+    for (size_t feed = 0; feed < FEEDS; feed++) {
         unsigned own = 0;
 
         for (int kind = 0; kind < KINDS; kind++)
-            if (feed_of(engine, kind) == i)
+            if (feed_of(cluster, kind) == feed && is_told(cluster, kind))
                 own |= kinds & KIND_BIT(kind);
-        if (own &&
-            !refresher_want(engine->feeds[i].refresher, own, scrape->format, http_started(x))) {
-            late_kinds |= own & MOMENTARY_KINDS;
+        if (own && !refresher_want(cluster->feeds[feed].refresher, own, scrape->format, since_ns)) {
+            *late_kinds |= own & MOMENTARY_KINDS;
             ready = false;
         }
     }
+    return ready;
+}
+
+/* The same of all. `late` gets what must not be shown to who goes ahead all the same. */
+static bool want(const struct engine *engine, struct http_exchange *x, const struct scrape *scrape,
+                 collector_set *ret_late)
+{
+    unsigned late_kinds = 0;
+    bool ready = true;
+
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        ready &= want_of(&engine->clusters[i], scrape, http_started(x), &late_kinds);
     *ret_late = 0;
     for (size_t i = 0; collectors[i]; i++)
         if (late_kinds & KIND_BIT(collectors[i]->kind))
             *ret_late |= scrape->collectors & (collector_set)1 << i;
     return ready;
+}
+
+/* The collectors that are on of the profile that is asked for, or else of the usual one. False if
+ * there are none: it has been answered. */
+static bool read_profile(const struct engine *engine, struct http_exchange *x, collector_set *ret)
+{
+    struct str asked = http_query(x, "profile", 0);
+    char sentence[400];
+
+    *ret = engine->collectors & collector_profile(asked.p ? asked : engine->profile);
+    if (*ret)
+        return true;
+    snprintf(sentence, sizeof(sentence),
+             "there is no profile \"%s\", or its collectors are switched off\n", quote(asked).text);
+    http_reply(x, 400, "text/plain; charset=utf-8", str_of(sentence));
+    return false;
+}
+
+/* What is not of the usual profile is rendered from when it is first asked for. */
+static void have_rendered(const struct engine *engine, collector_set wanted)
+{
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        for (size_t feed = 0; feed < FEEDS; feed++)
+            if (engine->clusters[i].feeds[feed].refresher)
+                refresher_add_collectors(engine->clusters[i].feeds[feed].refresher, wanted);
 }
 
 static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x)
@@ -305,16 +418,17 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
                     negotiate_patience_ns(http_header(x, "X-Prometheus-Scrape-Timeout-Seconds"),
                                           engine->patience_ns);
     struct scrape scrape;
-    collector_set late;
+    collector_set on, late;
 
     if (!metrics->server) {
         http_wait_until(x, now + 10 * NS_PER_MS);
         return HTTP_WAIT;
     }
-    if (!scrape_read(x, collector_find, engine->collectors, &scrape)) {
+    if (!read_profile(engine, x, &on) || !scrape_read(x, collector_find, on, &scrape)) {
         metrics->refused++;
         return HTTP_DONE;
     }
+    have_rendered(engine, scrape.collectors);
     if (!want(engine, x, &scrape, &late) && now < until && !metrics->is_stopping)
         return wait_until(metrics, x, until);
     stop_waiting(metrics, x);
@@ -322,7 +436,7 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
     if (late)
         LOG(metrics->config.log, LOG_WARN, "Collect is still active... - Skipping now");
     metrics->answered++;
-    http_reply_body(x, ready_body(metrics, engine, scrape));
+    http_reply_body(x, ready_body(metrics, engine, scrape, on));
     return HTTP_DONE;
 }
 
@@ -337,24 +451,47 @@ static enum http_verdict serve_metrics(void *ctx, struct http_exchange *x)
     return verdict;
 }
 
+/* Which door is taken, or to which clusters. */
+static void tell_sources(const struct engine *engine, char *to, size_t room)
+{
+    size_t n;
+
+    if (engine->n_clusters == 1) {
+        snprintf(to, room, "source %s", engine->clusters[0].feeds[FEED_SLURM].source->class->name);
+        return;
+    }
+    n = (size_t)snprintf(to, room, "%zu clusters:", engine->n_clusters);
+    for (size_t i = 0; i < engine->n_clusters && n < room; i++)
+        n += (size_t)snprintf(to + n, room - n, "%s %s", i ? "," : "", engine->clusters[i].name);
+}
+
+static bool is_simulated(const struct engine *engine)
+{
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        if (engine->clusters[i].feeds[FEED_SLURM].source->simulated)
+            return true;
+    return false;
+}
+
 static void put_landing(const struct metrics *metrics, struct buf *out)
 {
     const struct engine *engine = metrics->engine;
+    collector_set on = engine->collectors & collector_profile(engine->profile);
     struct landing_row rows[COLLECTORS_MAX];
     struct landing landing = {
         .program = metrics->config.program,
         .what = metrics->config.what,
         .metrics_path = metrics->config.path,
         .trace_path = metrics->trace_path,
-        .is_simulated = engine->feeds[FEED_SLURM].source->simulated,
+        .is_simulated = is_simulated(engine),
         .rows = rows,
     };
-    char about[100];
+    char about[1000];
 
-    snprintf(about, sizeof(about), "source %s", engine->feeds[FEED_SLURM].source->class->name);
+    tell_sources(engine, about, sizeof(about));
     landing.about = about;
     for (size_t i = 0; collectors[i]; i++)
-        if (engine->collectors & (collector_set)1 << i)
+        if (on & (collector_set)1 << i)
             rows[landing.n_rows++] =
                 (struct landing_row){ collectors[i]->name, collectors[i]->help };
     landing_page(out, &landing);
@@ -402,23 +539,30 @@ void metrics_add_trace(struct metrics *metrics, struct trace *trace, struct http
     metrics->trace_path = path;
 }
 
+void metrics_add_route(struct metrics *metrics, const struct http_route *route)
+{
+    metrics->routes[metrics->n_routes++] = *route;
+}
+
 struct section *metrics_jobs(void *ctx, bool *ret_is_simulated)
 {
     struct metrics *metrics = ctx;
     int64_t now = clock_mono(metrics->config.clock);
     struct section *jobs = NULL;
     struct snapshot *snapshot;
+    const struct feed *slurm;
 
     pthread_mutex_lock(&metrics->lock);
+    /* Where jobs are traced there is but one cluster. */
+    slurm = &metrics->engine->clusters[0].feeds[FEED_SLURM];
     if (now - metrics->jobs_wanted_at >= NS_PER_SEC) {
-        refresher_want(metrics->engine->feeds[FEED_SLURM].refresher, KIND_BIT(KIND_JOBS),
-                       METRIC_TEXT, now);
+        refresher_want(slurm->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now);
         metrics->jobs_wanted_at = now;
     }
-    snapshot = refresher_snapshot(metrics->engine->feeds[FEED_SLURM].refresher);
+    snapshot = refresher_snapshot(slurm->refresher);
     if (snapshot->editions[KIND_JOBS] && snapshot->editions[KIND_JOBS]->section)
         jobs = section_ref(snapshot->editions[KIND_JOBS]->section);
-    *ret_is_simulated = metrics->engine->feeds[FEED_SLURM].source->simulated;
+    *ret_is_simulated = slurm->source->simulated;
     snapshot_unref(snapshot);
     pthread_mutex_unlock(&metrics->lock);
     return jobs;
@@ -456,16 +600,20 @@ void metrics_set_engine(struct metrics *metrics, struct engine *engine)
     engine_free(old);
 }
 
-void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
-                         const struct refresh_tuning tunings[FEEDS])
+void metrics_tune_engine(struct metrics *metrics, const struct engine_tuning *tuning)
 {
+    struct engine *engine = metrics->engine;
+
     pthread_mutex_lock(&metrics->lock);
-    metrics->engine->collectors = tunings[FEED_SLURM].publish.collectors;
-    metrics->engine->patience_ns = patience_ns;
-    metrics->engine->excluded = excluded;
-    for (size_t i = 0; i < FEEDS; i++)
-        if (metrics->engine->feeds[i].refresher)
-            refresher_tune(metrics->engine->feeds[i].refresher, &tunings[i]);
+    engine->collectors = tuning->collectors;
+    engine->profile = tuning->profile;
+    engine->patience_ns = tuning->patience_ns;
+    engine->excluded = tuning->excluded;
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        for (size_t feed = 0; feed < FEEDS; feed++)
+            if (engine->clusters[i].feeds[feed].refresher)
+                refresher_tune(engine->clusters[i].feeds[feed].refresher,
+                               &tuning->tunings[i][feed]);
     pthread_mutex_unlock(&metrics->lock);
 }
 

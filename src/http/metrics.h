@@ -4,6 +4,7 @@
 #ifndef SONDE_HTTP_METRICS_H
 #define SONDE_HTTP_METRICS_H
 
+#include "collector/self.h"
 #include "http/server.h"
 #include "snapshot/refresh.h"
 
@@ -13,15 +14,26 @@ struct feed {
     struct refresher *refresher;
 };
 
-enum { FEED_SLURM, FEED_LUSTRE, FEEDS };
+enum { FEED_SLURM, FEED_LUSTRE, FEED_STORE, FEEDS };
+
+enum { CLUSTERS_MAX = 32 };
+
+struct engine_cluster {
+    char *name;               /* NULL: there is but one, and nobody has said */
+    char *const_labels;       /* of all that is told of it: its name where there are several */
+    struct keep *keep;        /* which of its jobs; NULL: all */
+    struct feed feeds[FEEDS]; /* no kind is told by two; one without a source tells nothing */
+};
 
 /* What is asked and shown, replaced as a whole when the configuration is read again. */
 struct engine {
-    struct feed feeds[FEEDS]; /* no kind is told by two; one without a source tells nothing */
+    struct engine_cluster clusters[CLUSTERS_MAX];
+    size_t n_clusters;
     collector_set collectors; /* on, and within what the sources can tell */
+    struct str profile;       /* which of them are shown to who asks for no other; empty: those of
+                               * none */
     int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
     uint64_t excluded;        /* bit i: self_families[i] is not wanted */
-    char const_labels[64];
 };
 
 struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
@@ -36,6 +48,11 @@ struct metrics_config {
     struct log *log;
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
+
+    /* What is to be said of the store and of the clusters' histories; false: there is none. NULL:
+     * likewise. */
+    bool (*tell_store)(void *ctx, struct self_store *store, struct self_cluster *clusters,
+                       size_t n_clusters);
     void *ctx;
 };
 
@@ -49,6 +66,9 @@ struct http_trace;
 void metrics_add_trace(struct metrics *metrics, struct trace *trace, struct http_trace *routes,
                        const char *path);
 
+/* Adds a route of somebody else's. Before metrics_routes. */
+void metrics_add_route(struct metrics *metrics, const struct http_route *route);
+
 /* For http_trace_config.jobs: ctx is the struct metrics. Has Slurm asked for newer ones, as a
  * scrape would, but does not wait for them. */
 struct section *metrics_jobs(void *metrics, bool *ret_is_simulated);
@@ -59,9 +79,16 @@ const struct http_route *metrics_routes(const struct metrics *metrics);
 /* Puts another engine (taken over) in place of the one before, which is stopped. */
 void metrics_set_engine(struct metrics *metrics, struct engine *engine);
 
-/* The same engine goes on with other collectors, limits and patience, and what it has learned. */
-void metrics_tune_engine(struct metrics *metrics, int64_t patience_ns, uint64_t excluded,
-                         const struct refresh_tuning tunings[FEEDS]);
+/* The same engine goes on with other collectors, limits and patience, and what it has learned.
+ * `tunings` has a row for each of its clusters. */
+struct engine_tuning {
+    collector_set collectors;
+    struct str profile;
+    int64_t patience_ns;
+    uint64_t excluded;
+    struct refresh_tuning (*tunings)[FEEDS];
+};
+void metrics_tune_engine(struct metrics *metrics, const struct engine_tuning *tuning);
 
 /* From now on nobody waits: who asks gets what there is. Before http_stop. */
 void metrics_stop(struct metrics *metrics);

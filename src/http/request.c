@@ -51,6 +51,32 @@ struct str http_query(const struct http_exchange *x, const char *name, size_t nt
     return search.found;
 }
 
+struct tour {
+    int (*see)(void *ctx, struct str name, struct str value);
+    void *ctx;
+    int code;
+};
+
+static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *key, size_t key_size,
+                             const char *value, size_t value_size)
+{
+    struct tour *tour = arg;
+
+    (void)kind;
+    tour->code = tour->see(tour->ctx, (struct str){ key, key_size },
+                           value ? (struct str){ value, value_size } : STR(""));
+    return tour->code < 0 ? MHD_NO : MHD_YES;
+}
+
+int http_queries(const struct http_exchange *x,
+                 int (*see)(void *ctx, struct str name, struct str value), void *ctx)
+{
+    struct tour tour = { .see = see, .ctx = ctx };
+
+    MHD_get_connection_values_n(x->conn->mhd, MHD_GET_ARGUMENT_KIND, visit, &tour);
+    return tour.code < 0 ? tour.code : 0;
+}
+
 struct str http_request_body(const struct http_exchange *x)
 {
     return buf_str(&x->body);

@@ -440,6 +440,14 @@ const char *http_address(const struct http_server *server, size_t i)
     return i < server->n_listeners ? server->listeners[i].address : NULL;
 }
 
+bool http_is_local(const struct http_server *server)
+{
+    for (size_t i = 0; i < server->n_listeners; i++)
+        if (!listen_is_local(&server->listeners[i].socket))
+            return false;
+    return true;
+}
+
 void http_stats(const struct http_server *server, struct http_stats *ret)
 {
     *ret = (struct http_stats){

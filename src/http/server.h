@@ -70,6 +70,9 @@ void http_wake(struct http_server *server);
  * past the last. Unix sockets as "unix:/path". Port 0 is shown as the one that was given. */
 const char *http_address(const struct http_server *server, size_t i);
 
+/* Only this machine can reach it: loopback addresses and unix sockets. */
+bool http_is_local(const struct http_server *server);
+
 struct http_stats {
     uint64_t requests, refused_busy, refused_auth, timed_out, evicted;
     unsigned connections;
@@ -87,6 +90,10 @@ int64_t http_started(const struct http_exchange *x); /* monotonic, when the requ
 
 /* The nth value of an argument in the address, decoded; p NULL when there are fewer. */
 struct str http_query(const struct http_exchange *x, const char *name, size_t nth);
+
+/* All of them, decoded, in their order. A negative answer of `see` ends it and is passed on. */
+int http_queries(const struct http_exchange *x,
+                 int (*see)(void *ctx, struct str name, struct str value), void *ctx);
 
 /* A place for the handler's own state between calls; freed with the exchange by `free_state`. */
 void **http_state(struct http_exchange *x, void (*free_state)(void *));

@@ -11,17 +11,20 @@ struct api;
 struct api_config {
     const char *store;            /* URL; must live as long, as the next */
     const char *allocations_file; /* NULL: there is none */
-    int64_t timeout_ns;           /* for one answer */
-    const struct clock *clock;
+    int64_t timeout_ns;           /* for one answer, from when the request was there */
+    const struct clock *clock;    /* its monotonic time is that of the server and of clock_real */
     struct log *log;
 };
 
 struct api *api_new(const struct api_config *config);
-struct api *api_free(struct api *api); /* returns NULL */
+struct api *api_free(struct api *api); /* returns NULL; not before the server has stopped */
 
-enum { API_ROUTES = 6 };
+/* Whether those are answered who have proved no name by a password: not until this says so. */
+void api_set_anonymous(struct api *api, bool is_allowed);
 
-/* Fills in the rows of a server's table. */
+enum { API_ROUTES = 8 };
+
+/* Fills in the rows of a server's table: the API, and a page at / that lists it. */
 void api_routes(struct api *api, struct http_route to[API_ROUTES]);
 
 #endif

@@ -160,10 +160,9 @@ static void *idle(void *unused)
     return NULL;
 }
 
-/* N: in all. */
-static void threads(char **arguments)
+/* So many in all. */
+static void start_idle(uint64_t n)
 {
-    uint64_t n = number(arguments[0]);
     pthread_attr_t small;
 
     pthread_attr_init(&small);
@@ -174,8 +173,23 @@ static void threads(char **arguments)
         if (pthread_create(&thread, &small, idle, NULL) != 0)
             fail("pthread_create");
     }
+}
+
+/* N: in all. */
+static void threads(char **arguments)
+{
+    start_idle(number(arguments[0]));
     printf("has %s threads\n", arguments[0]);
     wait_to_be_ended();
+}
+
+/* MEGABYTES FILE MEMORY THREADS: writes so much and ends with so many threads and mebibytes of
+ * memory, which the kernel takes back between the record of its end and the end itself. */
+static void end_slowly(char **arguments)
+{
+    touch(number(arguments[2]));
+    start_idle(number(arguments[3]));
+    write_file(arguments);
 }
 
 /* N: children that end at once, one after another without pause, a hundred at a time. */
@@ -398,6 +412,7 @@ static const struct {
     { "hold", 1, hold },
     { "oom", 2, oom },
     { "write", 2, write_file },
+    { "slow", 4, end_slowly },
     { "files", 2, files },
     { "threads", 1, threads },
     { "fork", 1, fork_many },

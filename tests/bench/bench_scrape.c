@@ -116,19 +116,22 @@ static struct engine *make_engine(struct metrics *metrics, struct log *log)
         .changed = metrics_changed,
         .ctx = metrics,
     };
+    struct feed *slurm = &engine->clusters[0].feeds[FEED_SLURM];
+    collector_set usual = collector_profile(STR(""));
     struct err err;
 
-    if (source_open(&settings, &clock_real, &engine->feeds[FEED_SLURM].source, &err) < 0)
+    engine->n_clusters = 1;
+    if (source_open(&settings, &clock_real, &slurm->source, &err) < 0)
         bench_give_up("%s", err.text);
     for (size_t i = 0; collectors[i]; i++)
-        if (engine->feeds[FEED_SLURM].source->class->kinds & KIND_BIT(collectors[i]->kind))
-            engine->collectors |= (collector_set)1 << i;
+        if (slurm->source->class->kinds & KIND_BIT(collectors[i]->kind))
+            engine->collectors |= usual & (collector_set)1 << i;
     for (int kind = 0; kind < KINDS; kind++)
         config.tuning.poll_limit_ns[kind] = 3600 * NS_PER_SEC;
     config.tuning.publish.collectors = engine->collectors;
-    config.source = engine->feeds[FEED_SLURM].source;
+    config.source = slurm->source;
     engine->patience_ns = 60 * NS_PER_SEC;
-    if (refresher_start(&config, &engine->feeds[FEED_SLURM].refresher, &err) < 0)
+    if (refresher_start(&config, &slurm->refresher, &err) < 0)
         bench_give_up("%s", err.text);
     return engine;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What every family of the exporter must say when Slurm says what is in slurm.Facts and slurm.Diag.
 
-FAMILIES has a row for each: how its labels are called, and a function that computes all of its series from the facts,
+FAMILIES has a row for each, OF_MILA for those of that profile: how its labels are called, and a function that computes all of its series from the facts,
 as {values of the labels: value}. A new family needs a row here.
 """
 import collections
@@ -303,6 +303,59 @@ def node_gpus(amount):
                           for gpu in node.gres["gpu"]}
 
 
+# What the cluster has, by the state and flags of its nodes and by use.
+
+USES = ("allocated", "idle", "unusable")
+
+
+def cpus_in(node, use):
+    free = node.cpus - node.cpus_allocated
+    return {"allocated": node.cpus_allocated, "idle": free if node.takes_jobs else 0,
+            "unusable": 0 if node.takes_jobs else free}[use]
+
+
+def cpus_by_use(facts):
+    return {**{(state, use): 0 for state in NODE_STATES for use in USES},
+            **add_up(((node.word, use), cpus_in(node, use)) for node in facts.nodes for use in USES)}
+
+
+def gpu_types(facts):
+    return {of_type for node in facts.nodes for of_type in node.gres["gpu"]}
+
+
+def gpus_by_use(facts):
+    return {**{(node.word, of_type, use): 0 for node in facts.nodes for of_type in gpu_types(facts) for use in USES},
+            **add_up(((node.word, of_type, use), gres_amount(node, "gpu", of_type, use)) for node in facts.nodes
+                     for of_type in node.gres["gpu"] for use in USES)}
+
+
+def cpus_by_flag(facts):
+    return {**{(flag,): 0 for flag in NODE_FLAGS},
+            **add_up(((flag,), node.cpus) for node in facts.nodes for flag in node.flags)}
+
+
+def gpus_by_flag(facts):
+    return {**{(flag, of_type): 0 for flag in NODE_FLAGS for of_type in gpu_types(facts)},
+            **add_up(((flag, of_type), count) for node in facts.nodes for flag in node.flags
+                     for of_type, count in node.gres["gpu"].items())}
+
+
+def free_gpus(node):
+    return sum(gres_amount(node, "gpu", of_type, "idle") for of_type in node.gres["gpu"])
+
+
+def stranded_cpus(facts):
+    return only(sum(cpus_in(node, "idle") for node in facts.nodes if node.gres["gpu"] and not free_gpus(node)))
+
+
+def stranded_gpus(facts):
+    full = [node for node in facts.nodes
+            if not cpus_in(node, "idle") or node.memory - node.memory_allocated < 1 << 20]
+    return {**{(of_type,): 0 for of_type in gpu_types(facts)},
+            **add_up(((of_type,), gres_amount(node, "gpu", of_type, "idle")) for node in full
+                     for of_type in node.gres["gpu"])}
+
+
 # Licences and reservations.
 
 def licenses(value):
@@ -518,6 +571,11 @@ def no_error(_):
     return only(0)
 
 
+def not_in_text(_):
+    """Other doors tell it: docs/sources.md."""
+    return {}
+
+
 def nothing_yet(_):
     """It tells of what happens from its first look on; there are tests that make it happen."""
     return {}
@@ -630,6 +688,14 @@ OF_FACTS = {
     "slurm_partition_gpu_shards_unusable": Exact("partition type", partition_gres("shard", "unusable")),
     "slurm_gpu_shards_per_state": Exact("state type", gres_states("shard")),
 
+    "slurm_state_cpus": Exact("state use", cpus_by_use),
+    "slurm_state_gpus": Exact("state type use", gpus_by_use),
+    "slurm_flag_cpus": Exact("flag", cpus_by_flag),
+    "slurm_flag_gpus": Exact("flag type", gpus_by_flag),
+    "slurm_stranded_cpus": Exact("", stranded_cpus),
+    "slurm_stranded_gpus": Exact("type", stranded_gpus),
+    "slurm_node_reservation_info": Exact("node reservation", not_in_text),
+
     "slurm_lic_total": Exact("name", licenses(lambda one: one.total)),
     "slurm_lic_used": Exact("name", licenses(lambda one: one.held)),
     "slurm_lic_free": Exact("name", licenses(lambda one: one.total - one.held)),
@@ -710,7 +776,7 @@ OF_FACTS = {
     "slurm_qos_user_tres_limit": Exact("qos tres", qos_tres_limits("MaxTRESPU", True)),
     "slurm_qos_user_tres_used": Exact("qos tres", qos_user_tres_used),
 
-    "slurm_config_info": Exact("cluster version", lambda facts: {(facts.cluster, facts.version): 1}),
+    "slurm_config_info": Exact("cluster_name version", lambda facts: {(facts.cluster, facts.version): 1}),
 
     # cli does not tell: test_doors.py
     "slurm_job_gpu_allocated": Exact("job_id node gpu", nothing_yet),
@@ -800,17 +866,66 @@ OF_DIAG = {
         (name,): count for name, count in diag.pending.items()}),
 }
 
+# Those of the profile mila.
+
+# of slurm_monitoring_and_reporting
+MILA_STATES = """allocated completing idle maint mixed perfctrs power_up reserved reboot down drained draining fail failing
+    future power_down unknown not_responding""".split()
+
+
+def mila_reservation(node):
+    """sinfo's text tells only that there is one."""
+    return "unknown" if "reserved" in node.flags else "None"
+
+
+def mila_cpus(amount):
+    return lambda facts: add_up(((mila_reservation(node),), amount(node)) for node in facts.nodes)
+
+
+def mila_gpus(amount):
+    return lambda facts: add_up(((of_type, mila_reservation(node)), gres_amount(node, "gpu", of_type, amount))
+                                for node in facts.nodes for of_type in node.gres["gpu"])
+
+
+def mila_state(node):
+    if node.base == "down":
+        return "down"
+    return next((word for flag, word in (("drain", "drained"), ("not_responding", "not_responding"))
+                 if flag in node.flags), "idle" if node.word == "planned" else node.word)
+
+
+def mila_partitions(facts):
+    return {**{(one.name,): 0 for one in facts.partitions},
+            **add_up(((name,), job.tasks) for job in facts.jobs for name in job.partitions)}
+
+
+OF_MILA = {
+    "slurm_cpus_alloc": Exact("reservation", mila_cpus(lambda node: node.cpus_allocated)),
+    "slurm_cpus_idle": Exact("reservation", mila_cpus(lambda node: cpus_in(node, "idle"))),
+    "slurm_cpus_drain": Exact("reservation", mila_cpus(lambda node: cpus_in(node, "unusable"))),
+    "slurm_cpus_total": Exact("reservation", mila_cpus(lambda node: node.cpus)),
+    "slurm_gpus_alloc": Exact("type reservation", mila_gpus("allocated")),
+    "slurm_gpus_idle": Exact("type reservation", mila_gpus("idle")),
+    "slurm_gpus_drain": Exact("type reservation", mila_gpus("unusable")),
+    "slurm_gpus_total": Exact("type reservation", mila_gpus("all")),
+    "slurm_node_states": Exact("name slurm_node_states", lambda facts: {
+        (node.name, state): state == mila_state(node) for node in facts.nodes for state in MILA_STATES}),
+    "slurm_job_states": Exact("name", lambda facts: {
+        (state.lower(),): count for (state,), count in job_states(facts).items()}),
+    "slurm_partitions": Exact("name", mila_partitions),
+    "slurm_login_nodes": Exact("name", lambda facts: add_up(((job.alloc_node,), job.tasks) for job in facts.jobs)),
+}
+
 FAMILIES = {**OF_FACTS, **OF_DIAG}
 
 
-def moved(names, before, after):
+def moved(rows, before, after):
     """Those families that cannot be compared, since Slurm no longer says what it said before the scrape."""
-    return [name for name in names if FAMILIES[name].has_moved(before, after)]
+    return [name for name, row in rows.items() if row.has_moved(before, after)]
 
 
-def differences(name, before, after, found):
+def differences(name, row, before, after, found):
     """In words, what is wrong with the series of a family, {((label, value), …): value}."""
-    row = FAMILIES[name]
     limits = {tuple(zip(row.labels, values)): limit for values, limit in row.limits(before, after).items()}
     words = []
     for series in limits.keys() | found.keys():

@@ -238,6 +238,7 @@ class Job:
         allocated = field.get("AllocTRES") or field["TRES"]
         self.tres = tres(requested if allocated == "(null)" else allocated)
         self.gres = gres(self.tres)
+        self.alloc_node = field["AllocNode:Sid"].rsplit(":", 1)[0]
         self.features = [] if field["Features"] == "(null)" else field["Features"].split("&")
         self.licenses = count_licenses(field["Licenses"].replace("(null)", ""))
         self.submit, self.eligible = timestamp(field["SubmitTime"]), timestamp(field["EligibleTime"])

@@ -240,7 +240,8 @@ JOB = {"JobID": "1", "ArrayJobID": "1", "ArrayTaskID": "N/A", "HetJobID": "N/A",
        "NumNodes": "1", "tres-alloc": "cpu=4,mem=8G,node=1,billing=4", "NodeList": "n1",
        "Reservation": "(null)", "Licenses": "(null)", "Feature": "(null)", "PriorityLong": "100",
        "TimeLimit": "1:00:00", "SubmitTime": "1700000000", "EligibleTime": "1700000000",
-       "StartTime": "1700000001", "EndTime": "1700003601", "RestartCnt": "0", "Name": "sim"}
+       "StartTime": "1700000001", "EndTime": "1700003601", "RestartCnt": "0", "AllocNodes": "login1",
+       "Name": "sim"}
 NODE = {"NodeList": "n1", "Partition": "cpu*", "StateComplete": "idle", "CPUsState": "0/8/0/8",
         "Memory": "16000", "AllocMem": "0", "FreeMem": "15000", "CPUsLoad": "0.10",
         "Gres": "(null)", "GresUsed": "(null)", "Features": "(null)", "Weight": "1",

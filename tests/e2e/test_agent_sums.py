@@ -73,6 +73,23 @@ class Sums(FaultTest):
     def test_the_last_writes_of_processes_count_without_cgroups_and_records(self):
         self.check_last_writes(self.agent(f"--path.sysfs={self.node.work}", tick="2", words=WITHOUT_NETLINK))
 
+    def check_slow_ends(self, threads):
+        """Of processes that are there for some time after the kernel's record of their end has come: the agent looks at once,
+        as ticks are rare and what it has told was a second ago."""
+        agent = self.agent(tick="60")
+        job = self.node.job(JOB)
+        for written in range(8 * MIB, 56 * MIB, 8 * MIB):
+            ending = job.start("slow", "8", self.node.work / "slow", "256", str(threads))
+            wait_until(lambda process=ending: not process.is_there(), "it ends")
+            told = self.wait_job(agent, JOB, WRITTEN, lambda samples, least=written: samples[()] >= least)
+            self.assertAlmostEqual(told[WRITTEN][()], written, delta=MIB // 4)
+
+    def test_a_process_that_takes_long_to_end_counts_once(self):
+        self.check_slow_ends(threads=1)
+
+    def test_a_process_that_takes_long_to_end_with_its_threads_counts_once(self):
+        self.check_slow_ends(threads=8)
+
     def test_orphans_that_no_look_saw_are_counted_as_nobodys(self):
         agent = self.agent(tick="60")
         job = self.node.job(JOB)

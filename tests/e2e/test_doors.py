@@ -130,6 +130,16 @@ class Doors:
     def test_libslurm_tells_what_cli_tells(self):
         self.assertEqual(self.differences("libslurm"), "")
 
+    def login_nodes(self, door):
+        return self.doors[door].get("/metrics?profile=mila&collect[]=mila_jobs").families().get("slurm_login_nodes", {})
+
+    def test_each_door_tells_where_jobs_were_submitted(self):
+        told = self.login_nodes("cli")
+        self.assertTrue(told)
+        for door in ("json", "rest", "libslurm"):
+            is_unknown = "slurm_login_nodes" in unknown_to(door, self.slurm.release)
+            self.assertEqual(self.login_nodes(door), {} if is_unknown else told, door)
+
     def held_gpus(self):
         """(job, node, GPU) as scontrol shows each job by its id, so that a name can at most confuse what is read of its
         own job."""

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 import urllib.parse
 
-from families import FAMILIES, OF_DIAG, OF_FACTS, differences, moved
+from families import FAMILIES, OF_DIAG, OF_FACTS, OF_MILA, differences, moved
 from slurm import SUITES, Diag, Facts, Slurm, read_jobs
 from sonde import DEADLINE, ROOT, Exporter, http_get, wait_until
 
@@ -33,24 +33,24 @@ def setUpModule():
 class Moment:
     """A scrape, and what Slurm said right before and right after it."""
 
-    def __init__(self, slurm, exporter, names, ask, query=""):
-        self.names = names
+    def __init__(self, slurm, exporter, rows, ask, query=""):
+        self.rows = rows
         self.before = ask(slurm)
         self.families = exporter.get(f"/metrics{query}").families()
         self.after = ask(slurm)
 
     @classmethod
-    def at_rest(cls, slurm, exporter, names, *arguments):
+    def at_rest(cls, slurm, exporter, rows, *arguments):
         for _ in range(ATTEMPTS):
-            moment = cls(slurm, exporter, names, *arguments)
-            unfit = moved(names, moment.before, moment.after)
+            moment = cls(slurm, exporter, rows, *arguments)
+            unfit = moved(rows, moment.before, moment.after)
             if not unfit:
                 return moment
         raise AssertionError(f"the cluster does not come to rest; the last to change were {unfit}")
 
     def differences(self):
-        return "\n".join(words for name in self.names
-                         for words in differences(name, self.before, self.after, self.families.get(name, {})))
+        return "\n".join(words for name, row in self.rows.items()
+                         for words in differences(name, row, self.before, self.after, self.families.get(name, {})))
 
 
 class Numbers:
@@ -92,13 +92,19 @@ class Numbers:
         moment.before.first_look = self.first_look
         self.assertEqual(moment.differences(), "")
 
+    def test_every_number_of_mila_is_what_slurm_says(self):
+        moment = Moment.at_rest(self.slurm, self.exporter, OF_MILA, Facts, "?profile=mila")
+        self.assertEqual(moment.differences(), "")
+        self.assertNotIn("slurm_node_count_per_state", moment.families)  # of the usual profile
+
     def test_every_family_is_compared(self):
         needed = "each family needs a row in families.py, and each row a family"
         shown = {re.sub("(?<=slurm_job_wait_seconds)_.*", "", name) for name in self.moment.families
                  if name.startswith("slurm_")}
         self.assertEqual(shown - FAMILIES.keys(), set(), needed)
         sources = "".join(file.read_text() for file in (ROOT / "src/collector").glob("*.c")
-                          if not file.name.startswith("usage"))  # those are the agent's
+                          # of the agent, of a profile, of the store
+                          if not file.name.startswith(("usage", "mila", "ended", "allocations")))
         self.assertEqual(set(re.findall(r'"(slurm_\w+)"', sources)), FAMILIES.keys(), needed)
 
     def test_nothing_is_missing_stale_hidden_or_folded(self):

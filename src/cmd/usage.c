@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sonde usage: what jobs held of a time, as sreport(1) counts it, from the store. */
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/quote.h"
+#include "cmd/job_columns.h"
+#include "cmd/question.h"
+#include "source/allocation_file.h"
+#include "web/api_json.h"
+
+#include <math.h>
+
+struct settings {
+    struct question_options question;
+    struct option_list by;
+    struct str unit, format, allocations_file;
+};
+
+#define SETTING(member) offsetof(struct settings, member)
+
+enum {
+    MOST_ROWS = 1000000,
+    MOST_CELLS = USAGE_KEYS + 8,
+    ROW_MAX = 1 << 20,
+    USUAL_SECONDS = 30 * 86400,
+};
+
+static const struct option own_rows[] = {
+    { "by", OPTION_LIST, SETTING(by), "KEYS", "account", NULL, NULL, "Output",
+      "A row for each of these together, separated by commas: cluster, account, user, partition, "
+      "qos, gpu_type, state. By gpu_type, a job with GPUs of two types counts in both, each with "
+      "its own GPUs; in the sums it counts once." },
+    { "unit", OPTION_CHOICE, SETTING(unit), "UNIT", "hours", NULL, "hours seconds", "Output",
+      "CPU-hours, or CPU-seconds, which are exact." },
+    { "format", OPTION_CHOICE, SETTING(format), "FORMAT", "table", NULL, "table csv json", "Output",
+      "A table for people, CSV (RFC 4180), or JSON: with --unit=seconds as from "
+      "/api/v1/usage." },
+    { "allocations.file", OPTION_STRING, SETTING(allocations_file), "FILE", NULL, NULL, NULL,
+      "Output",
+      "What accounts were promised (docs/allocations.md): adds which share of what they were "
+      "promised of that time they used. With --by=account, or more." },
+};
+
+static bool is_for_lists(const struct option *row)
+{
+    return strcmp(row->name, "all-users") == 0 || strcmp(row->name, "a") == 0;
+}
+
+static void make_rows(struct option *rows)
+{
+    struct option question[QUESTION_OPTIONS];
+    size_t n = 0;
+
+    question_options_rows(SETTING(question), question);
+    for (size_t i = 0; i < QUESTION_OPTIONS; i++)
+        if (!is_for_lists(&question[i]))
+            rows[n++] = question[i];
+    memcpy(rows + n, own_rows, sizeof(own_rows));
+}
+
+static int parse(int argc, char **argv, struct arena *arena, struct settings *settings,
+                 struct err *err)
+{
+    struct option rows[QUESTION_OPTIONS + COUNT(own_rows) + 1] = { 0 };
+    const struct option_command command = {
+        .name = "sonde usage",
+        .summary = "tell what jobs held of a time",
+        .description =
+            "Adds up what jobs held of a time: CPU-hours, GPU-hours, and what was billed, as "
+            "sreport does. A job that began before the time or ends after it counts with the part "
+            "that lies in it; one that runs counts until now; what it was suspended does not "
+            "count. (When it was suspended is not kept: of a job that lies partly in the time, "
+            "a share of the same size is taken off.)\n\n"
+            "Jobs are those that ran in the time. The wait is the mean of those that started in "
+            "it, from when they could have run. Efficiency is the CPU time used by the CPU time "
+            "held of those that ended in it and whose use is known.\n\n"
+            "Without --from and --to it is the last 30 days.",
+        .shares_file = true,
+        .options = rows,
+    };
+    char **rest;
+    int outcome;
+
+    make_rows(rows);
+    outcome = option_parse(&command, argc, argv, environ, arena, settings, &rest, err);
+    if (outcome == OPTION_GO_ON && rest[0])
+        return err_set(err, EINVAL, "\"%s\" is too much: sonde usage takes flags only",
+                       quote(str_of(rest[0])).text);
+    return outcome;
+}
+
+/* The question, and its answer. */
+struct answer {
+    const struct settings *settings;
+    struct usage_question question;
+    enum usage_key keys[USAGE_KEYS];
+    struct usage_row *rows, total;
+    size_t n;
+    struct allocation_list promises;
+    bool has_promises;
+    struct arena arena;
+    struct err *err;
+};
+
+static bool has_key(const struct answer *answer, enum usage_key key, size_t *ret_at)
+{
+    for (size_t i = 0; i < answer->question.n_keys; i++) {
+        if (answer->keys[i] == key) {
+            *ret_at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int read_keys(struct answer *answer)
+{
+    struct words words = question_words(&answer->settings->by, &answer->arena);
+    size_t n = 0, at;
+
+    answer->question.keys = answer->keys;
+    for (size_t i = 0; i < words.n; i++) {
+        enum usage_key key;
+
+        if (!usage_key_find(words.word[i], &key))
+            return err_set(answer->err, EINVAL,
+                           "--by: there is no \"%s\"; take cluster, account, user, partition, qos, "
+                           "gpu_type or state",
+                           quote(words.word[i]).text);
+        if (has_key(answer, key, &at))
+            continue;
+        answer->keys[n++] = key;
+        answer->question.n_keys = n;
+    }
+    return n ? 0 : err_set(answer->err, EINVAL, "--by: name one key at least");
+}
+
+static int read_promises(struct answer *answer)
+{
+    struct str path = answer->settings->allocations_file;
+    size_t at;
+
+    if (!path.n)
+        return 0;
+    if (!has_key(answer, USAGE_ACCOUNT, &at))
+        return err_set(answer->err, EINVAL, "--allocations.file: add account to --by");
+    answer->has_promises = true;
+    return allocation_file_read(path.p, &answer->arena, &answer->promises, answer->err);
+}
+
+/* How long an entry holds of the time. */
+static double seconds_in(const struct answer *answer, const struct allocation_entry *entry)
+{
+    int64_t from = answer->question.filter.from, to = answer->question.filter.to;
+
+    if (entry->from > from)
+        from = entry->from;
+    if (entry->to && entry->to < to)
+        to = entry->to;
+    return to > from ? (double)(to - from) : 0;
+}
+
+static bool is_of(const struct answer *answer, const struct usage_row *row,
+                  const struct allocation_entry *entry)
+{
+    const struct words *clusters = &answer->question.filter.clusters;
+    size_t account, cluster;
+
+    if (!has_key(answer, USAGE_ACCOUNT, &account) || !str_eq(row->keys[account], entry->account))
+        return false;
+    if (has_key(answer, USAGE_CLUSTER, &cluster))
+        return str_eq(row->keys[cluster], entry->cluster);
+    for (size_t i = 0; i < clusters->n; i++)
+        if (str_eq(clusters->word[i], entry->cluster))
+            return true;
+    return !clusters->n;
+}
+
+static uint64_t use_of(const struct usage_row *row, enum allocation_of what)
+{
+    return what == ALLOCATION_CPUS ? row->cpu_seconds : row->gpu_seconds;
+}
+
+/* What the same row has of another account. */
+static double use_of_account(const struct answer *answer, const struct usage_row *like,
+                             struct str account, enum allocation_of what)
+{
+    double used = 0;
+
+    for (size_t i = 0; i < answer->n; i++) {
+        bool is_like = true;
+
+        for (size_t k = 0; k < answer->question.n_keys && is_like; k++)
+            is_like = str_eq(answer->rows[i].keys[k],
+                             answer->keys[k] == USAGE_ACCOUNT ? account : like->keys[k]);
+        if (is_like)
+            used += (double)use_of(&answer->rows[i], what);
+    }
+    return used;
+}
+
+/* Of what was promised of that time, were it used evenly; NAN: nothing was. */
+static double share_of(const struct answer *answer, const struct usage_row *row,
+                       enum allocation_of what)
+{
+    double promised = 0, used = (double)use_of(row, what);
+
+    for (size_t i = 0; i < answer->promises.n; i++) {
+        const struct allocation_entry *entry = &answer->promises.entry[i];
+        const struct allocation promise = allocation_entry_promise(entry);
+        double steady = allocation_steady(&promise, what), seconds = seconds_in(answer, entry);
+
+        if (isnan(steady) || seconds <= 0 || !is_of(answer, row, entry))
+            continue;
+        promised += steady * seconds;
+        for (size_t k = 0; k < entry->n_includes; k++)
+            used += use_of_account(answer, row, entry->includes[k], what);
+    }
+    return promised > 0 ? used / promised : NAN;
+}
+
+/* A number of a row, in the units that are wanted. */
+enum value_kind { VALUE_COUNT, VALUE_HELD, VALUE_SPAN, VALUE_RATIO };
+
+struct value {
+    enum value_kind kind;
+    const char *title; /* for people */
+    const char *name;  /* "cpu" becomes cpu_hours or cpu_seconds */
+    uint64_t count;    /* also held, in seconds */
+    double real;       /* span, ratio; NAN: unknown */
+};
+
+enum { MOST_VALUES = 8 };
+
+static size_t values_of(const struct answer *answer, const struct usage_row *row,
+                        struct value to[MOST_VALUES])
+{
+    bool is_sum = row == &answer->total;
+    const struct value values[MOST_VALUES] = {
+        { VALUE_COUNT, "JOBS", "jobs", row->jobs, 0 },
+        { VALUE_HELD, "CPU", "cpu", row->cpu_seconds, 0 },
+        { VALUE_HELD, "GPU", "gpu", row->gpu_seconds, 0 },
+        { VALUE_HELD, "BILLING", "billing", row->billing_seconds, 0 },
+        { VALUE_SPAN, "WAIT", "mean_wait_seconds", 0,
+          row->waited ? (double)row->wait_seconds / (double)row->waited : NAN },
+        { VALUE_RATIO, "EFFICIENCY", "cpu_efficiency", 0,
+          row->of_cpu_seconds > 0 ? row->used_cpu_seconds / row->of_cpu_seconds : NAN },
+        { VALUE_RATIO, "CPU-SHARE", "cpu_share", 0,
+          is_sum ? NAN : share_of(answer, row, ALLOCATION_CPUS) },
+        { VALUE_RATIO, "GPU-SHARE", "gpu_share", 0,
+          is_sum ? NAN : share_of(answer, row, ALLOCATION_GPUS) },
+    };
+
+    memcpy(to, values, sizeof(values));
+    return answer->has_promises ? MOST_VALUES : MOST_VALUES - 2;
+}
+
+static bool counts_hours(const struct answer *answer)
+{
+    return str_eq(answer->settings->unit, STR("hours"));
+}
+
+/* cpu_hours, cpu_seconds, jobs. */
+static void put_name(const struct answer *answer, const struct value *value, struct buf *out)
+{
+    buf_text(out, value->name);
+    if (value->kind == VALUE_HELD)
+        buf_text(out, counts_hours(answer) ? "_hours" : "_seconds");
+}
+
+/* "CPU-HOURS" */
+static void put_title(const struct answer *answer, const struct value *value, struct buf *out)
+{
+    buf_text(out, value->title);
+    if (value->kind == VALUE_HELD)
+        buf_text(out, counts_hours(answer) ? "-HOURS" : "-SECONDS");
+}
+
+/* For programs; nothing if it is unknown. */
+static void put_plain(const struct answer *answer, const struct value *value, struct buf *out)
+{
+    if (value->kind == VALUE_COUNT || (value->kind == VALUE_HELD && !counts_hours(answer)))
+        buf_u64(out, value->count);
+    else if (value->kind == VALUE_HELD)
+        buf_double(out, (double)value->count / 3600);
+    else if (isfinite(value->real))
+        buf_double(out, value->real);
+}
+
+static void put_for_people(const struct answer *answer, const struct value *value, struct buf *out)
+{
+    if (value->kind == VALUE_HELD && counts_hours(answer))
+        buf_printf(out, "%.1f", (double)value->count / 3600);
+    else if (value->kind == VALUE_SPAN && isfinite(value->real))
+        job_put_span(out, (uint64_t)(value->real + 0.5));
+    else if (value->kind == VALUE_RATIO && isfinite(value->real))
+        buf_printf(out, "%.1f%%", value->real * 100);
+    else if (value->kind == VALUE_COUNT || value->kind == VALUE_HELD)
+        buf_u64(out, value->count);
+}
+
+static void put_cells(const struct answer *answer, const struct usage_row *row, bool is_csv,
+                      struct table *table)
+{
+    struct value values[MOST_VALUES];
+    size_t n = values_of(answer, row, values);
+    struct buf cell;
+
+    for (size_t i = 0; i < answer->question.n_keys; i++)
+        table_cell(table, row == &answer->total && i == 0 ? STR("TOTAL") : row->keys[i]);
+    buf_init(&cell, 256);
+    for (size_t i = 0; i < n; i++) {
+        buf_reset(&cell);
+        if (is_csv)
+            put_plain(answer, &values[i], &cell);
+        else
+            put_for_people(answer, &values[i], &cell);
+        table_cell(table, buf_str(&cell));
+    }
+    buf_free(&cell);
+}
+
+static struct str upper(struct arena *arena, struct str text)
+{
+    char *copy = ARENA_ARRAY(arena, char, text.n + 1);
+
+    for (size_t i = 0; i < text.n; i++)
+        copy[i] = text.p[i] >= 'a' && text.p[i] <= 'z' ? (char)(text.p[i] - 32) : text.p[i];
+    return (struct str){ copy, text.n };
+}
+
+static size_t make_columns(struct answer *answer, bool is_csv, struct table_column to[MOST_CELLS])
+{
+    struct value values[MOST_VALUES];
+    size_t n_values = values_of(answer, &answer->total, values), n = 0;
+    struct buf name;
+
+    for (; n < answer->question.n_keys; n++) {
+        struct str word = usage_key_words[answer->keys[n]];
+
+        to[n] = (struct table_column){ is_csv ? word.p : upper(&answer->arena, word).p, false };
+    }
+    buf_init(&name, 256);
+    for (size_t i = 0; i < n_values; i++) {
+        buf_reset(&name);
+        if (is_csv)
+            put_name(answer, &values[i], &name);
+        else
+            put_title(answer, &values[i], &name);
+        to[n++] = (struct table_column){ arena_str(&answer->arena, buf_str(&name)).p, true };
+    }
+    buf_free(&name);
+    return n;
+}
+
+/* CSV has no sums: who adds up a column would count them again. */
+static int write_table(struct answer *answer, bool is_csv)
+{
+    struct table_column columns[MOST_CELLS];
+    struct table_settings settings = {
+        .format = is_csv ? TABLE_CSV : TABLE_TEXT,
+        .columns = columns,
+        .width = is_csv ? 0 : table_terminal_width(stdout),
+        .to = stdout,
+    };
+    struct table *table;
+
+    settings.n_columns = make_columns(answer, is_csv, columns);
+    table = table_new(&settings);
+    for (size_t i = 0; i < answer->n; i++)
+        put_cells(answer, &answer->rows[i], is_csv, table);
+    if (!is_csv)
+        put_cells(answer, &answer->total, is_csv, table);
+    return table_end(table, !is_csv, answer->err);
+}
+
+static void put_object(const struct answer *answer, const struct usage_row *row, struct buf *out)
+{
+    struct value values[MOST_VALUES];
+    size_t n = values_of(answer, row, values);
+
+    buf_byte(out, '{');
+    for (size_t i = 0; i < answer->question.n_keys && row != &answer->total; i++) {
+        if (!row->keys[i].n)
+            continue;
+        api_json_name(out, usage_key_words[answer->keys[i]].p);
+        buf_json(out, row->keys[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool is_known = values[i].kind < VALUE_SPAN || isfinite(values[i].real);
+
+        if (!is_known)
+            continue;
+        api_json_next(out);
+        buf_byte(out, '"');
+        put_name(answer, &values[i], out);
+        buf_text(out, "\":");
+        put_plain(answer, &values[i], out);
+    }
+    buf_byte(out, '}');
+}
+
+static int write_json(struct answer *answer)
+{
+    const struct job_filter *filter = &answer->question.filter;
+    struct buf out;
+    bool ok = true;
+
+    buf_init(&out, ROW_MAX);
+    buf_printf(&out, "{\"from\":%lld,\"to\":%lld,\"rows\":[", (long long)filter->from,
+               (long long)filter->to);
+    for (size_t i = 0; i < answer->n && ok; i++) {
+        buf_text(&out, i ? ",\n" : "\n");
+        put_object(answer, &answer->rows[i], &out);
+        ok = !out.over && fwrite(out.p, 1, out.n, stdout) == out.n;
+        buf_reset(&out);
+    }
+    buf_text(&out, answer->n ? "\n],\"total\":" : "],\"total\":");
+    put_object(answer, &answer->total, &out);
+    buf_text(&out, "}\n");
+    ok = ok && !out.over && fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0;
+    buf_free(&out);
+    return ok ? 0 : err_set(answer->err, errno ? errno : EIO, "cannot write: %s", err_words(errno));
+}
+
+static int write_answer(struct answer *answer)
+{
+    if (str_eq(answer->settings->format, STR("json")))
+        return write_json(answer);
+    return write_table(answer, str_eq(answer->settings->format, STR("csv")));
+}
+
+static int make_question(struct answer *answer, int64_t now)
+{
+    struct job_filter *filter = &answer->question.filter;
+    int r = question_filter(&answer->settings->question, now, &answer->arena, filter, answer->err);
+
+    if (r == 0)
+        r = read_keys(answer);
+    if (r == 0)
+        r = read_promises(answer);
+    if (r < 0)
+        return r;
+    if (!filter->to)
+        filter->to = filter->from > now ? filter->from + 1 : now;
+    if (!filter->from)
+        filter->from = filter->to - USUAL_SECONDS;
+    answer->question.now = now;
+    answer->question.most = MOST_ROWS;
+    answer->question.total = &answer->total;
+    return 0;
+}
+
+static int answer_question(const struct settings *settings, struct err *err)
+{
+    int64_t now = clock_wall(clock_of_environment()) / NS_PER_SEC;
+    struct answer answer = { .settings = settings, .err = err };
+    struct store_reader *reader = NULL;
+    int r = make_question(&answer, now);
+
+    if (r == 0)
+        r = store_reader_open(settings->question.store, &reader, err);
+    if (r == 0)
+        r = store_usage(reader, &answer.question, &answer.arena, &answer.rows, &answer.n, err);
+    if (r == 0)
+        r = write_answer(&answer);
+    store_reader_close(reader);
+    arena_clear(&answer.arena);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = { 0 };
+    struct arena arena = { 0 };
+    struct err err = { 0 };
+    int code;
+
+    process_keep_standard_fds();
+    code = parse(argc, argv, &arena, &settings, &err);
+    if (code == OPTION_GO_ON)
+        code = answer_question(&settings, &err);
+    else if (code == OPTION_EXIT_OK)
+        code = 0;
+    if (code < 0 && code != -EPIPE)
+        fprintf(stderr, "sonde usage: %s\n", err.text);
+    arena_clear(&arena);
+    return question_exit_status(code);
+}

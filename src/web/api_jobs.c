@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs, newest first, a page at a time. */
+#include "web/api_call.h"
+#include "web/api_key.h"
+
+static const struct api_param params[] = {
+    API_FILTER_PARAMS,
+    API_PARAM("from", API_PARAM_TIME, filter.from, "That waited, ran or ended after this time."),
+    API_PARAM("to", API_PARAM_TIME, filter.to, "That waited, ran or ended before this time."),
+    API_PARAM("ended", API_PARAM_FLAG, filter.by_end, "Only those that ended between from and to."),
+    API_PARAM("limit", API_PARAM_LIMIT, limit, "Rows of a page: 50 if not told, at most 1000."),
+    API_PARAM("after", API_PARAM_RUN, after, "What follows this key: the \"next\" of a page."),
+};
+
+struct page {
+    struct api_call *call;
+    size_t n;
+    struct buf last; /* the key of the last row */
+};
+
+/* Once there is one more than fits on the page, it is known that there is more. */
+static int put_row(void *ctx, const struct job_row *row)
+{
+    struct page *page = ctx;
+    struct api_call *call = page->call;
+    const struct api_request *request = &call->request;
+
+    if (page->n == request->limit) {
+        buf_put(&call->after, buf_str(&page->last));
+        return -ECANCELED;
+    }
+    page->n++;
+    buf_reset(&page->last);
+    api_key_put_run(&page->last, &row->key);
+    api_json_next(&call->out);
+    buf_byte(&call->out, '{');
+    api_json_fields(&call->out, api_job_fields, n_api_job_fields, row);
+    buf_byte(&call->out, '}');
+    return call->out.over ? -EFBIG : 0;
+}
+
+static int answer_jobs(struct api_call *call)
+{
+    const struct api_request *request = &call->request;
+    const struct job_order order = { .after = request->after, .limit = request->limit + 1 };
+    struct page page = { .call = call };
+    int code;
+
+    if (request->filter.from && request->filter.to && request->filter.from >= request->filter.to)
+        return api_refuse(call, 400, "from must lie before to");
+    if (request->filter.by_end && !request->filter.from && !request->filter.to)
+        return api_refuse(call, 400, "ended=true needs a time: add from, to, or both");
+    buf_init(&page.last, API_KEY_MAX);
+    api_json_name(&call->out, "jobs");
+    buf_byte(&call->out, '[');
+    code =
+        store_jobs(call->reader, &request->filter, &order, call->now, put_row, &page, &call->err);
+    buf_byte(&call->out, ']');
+    buf_free(&page.last);
+    return code == -ECANCELED ? 0 : code;
+}
+
+const struct api_resource api_jobs = {
+    .path = "/api/v1/jobs",
+    .shown = "/api/v1/jobs",
+    .summary = "Runs of jobs, newest first, a page at a time.",
+    .example = "?state=FAILED,TIMEOUT&min_gpus=1&limit=10",
+    .params = params,
+    .n_params = COUNT(params),
+    .answer = answer_jobs,
+};

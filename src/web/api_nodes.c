@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Nodes as they were last seen, by cluster and name, a page at a time. */
+#include "web/api_call.h"
+#include "web/api_key.h"
+
+static const struct api_param params[] = {
+    API_PARAM("cluster", API_PARAM_WORDS, filter.clusters, "Of any of these clusters."),
+    API_PARAM("name", API_PARAM_HOSTS, filter.nodes, "Any of these nodes."),
+    API_PARAM("state", API_PARAM_NODE_STATES, filter.states,
+              "In any of these states: drain finds \"idle+drain\"."),
+    API_PARAM("partition", API_PARAM_WORDS, filter.partitions, "In any of these partitions."),
+    API_PARAM("limit", API_PARAM_LIMIT, limit, "Rows of a page: 50 if not told, at most 1000."),
+    API_PARAM("after", API_PARAM_NODE, after_node,
+              "What follows this key: the \"next\" of a page."),
+};
+
+#define NODE(name, type, member)                                                                   \
+    {                                                                                              \
+        name, type, offsetof(struct node_row, member)                                              \
+    }
+
+const struct api_field api_node_fields[] = {
+    NODE("cluster", API_TEXT, cluster),
+    NODE("name", API_TEXT, record.name),
+    NODE("seen_time", API_TIME, seen_time),
+    NODE("state", API_TEXT, record.state),
+    NODE("partitions", API_TEXT, record.partitions),
+    NODE("features", API_TEXT, record.features),
+    NODE("gres", API_TEXT, record.gres),
+    NODE("gres_used", API_TEXT, record.gres_used),
+    NODE("reservation", API_TEXT, record.reservation),
+    NODE("reason", API_TEXT, record.reason),
+    NODE("reason_user", API_TEXT, record.reason_user),
+    NODE("reason_time", API_TIME, record.reason_time),
+    NODE("version", API_TEXT, record.version),
+    NODE("cpus", API_U32, record.cpus),
+    NODE("cpus_alloc", API_U32, record.cpus_alloc),
+    NODE("cpus_idle", API_U32, record.cpus_idle),
+    NODE("cpus_other", API_U32, record.cpus_other),
+    NODE("cpu_load", API_NUMBER, record.cpu_load),
+    NODE("memory_bytes", API_U64, record.memory_bytes),
+    NODE("memory_alloc_bytes", API_U64, record.memory_alloc_bytes),
+    NODE("memory_free_bytes", API_U64, record.memory_free_bytes),
+};
+const size_t n_api_node_fields = COUNT(api_node_fields);
+
+static int answer_nodes(struct api_call *call)
+{
+    const struct api_request *request = &call->request;
+    const struct node_filter filter = {
+        .clusters = request->filter.clusters,
+        .names = request->filter.nodes,
+        .states = request->filter.states,
+        .partitions = request->filter.partitions,
+        .after_cluster = request->after_node.cluster,
+        .after_name = request->after_node.name,
+        .limit = request->limit + 1,
+    };
+    struct node_row *rows;
+    size_t n;
+    int code = store_nodes(call->reader, &filter, &call->arena, &rows, &n, &call->err);
+
+    if (code < 0)
+        return code;
+    api_json_name(&call->out, "nodes");
+    buf_byte(&call->out, '[');
+    for (size_t i = 0; i < n && i < request->limit; i++) {
+        api_json_next(&call->out);
+        buf_byte(&call->out, '{');
+        api_json_fields(&call->out, api_node_fields, n_api_node_fields, &rows[i]);
+        buf_byte(&call->out, '}');
+    }
+    buf_byte(&call->out, ']');
+    if (n > request->limit) {
+        const struct node_row *last = &rows[request->limit - 1];
+
+        api_key_put_node(&call->after, &(struct api_node_key){ last->cluster, last->record.name });
+    }
+    return 0;
+}
+
+const struct api_resource api_nodes = {
+    .path = "/api/v1/nodes",
+    .shown = "/api/v1/nodes",
+    .summary = "Nodes as they were last seen, a page at a time.",
+    .example = "?state=drain,down",
+    .params = params,
+    .n_params = COUNT(params),
+    .answer = answer_nodes,
+};

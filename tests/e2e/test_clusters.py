@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Several clusters in one exporter: each has its door, its name as a label, and its own failures."""
+import pathlib
+import signal
+import tempfile
+import unittest
+
+from prometheus_client import parser as text_parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
+
+from sonde import Exporter, FakeCommands, job, node, run_exporter, wait_until
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+
+
+class Bare(Exporter):
+    """Whose file says which door it takes."""
+
+    @staticmethod
+    def complete(flags):
+        return flags
+
+
+class Clusters(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def file(self, name, text):
+        (self.directory / f"{name}.yml").write_text(text)
+        return f"--cluster.file={self.directory / name}.yml"
+
+    def fake(self, name, **scripts):
+        commands = self.enterContext(FakeCommands(**scripts))
+        return commands, self.file(name, f"source: cli\nslurm.bin-path: {commands.path}\n")
+
+    def exporter(self, *flags):
+        return self.enterContext(Bare("--slurm.poll-limit=1s", *flags))
+
+
+class Several(Clusters):
+    def test_somebody_elses_parsers_read_what_all_of_them_say(self):
+        exporter = self.exporter("--slurm.poll-limit=1h", *(self.file(name, f"source: sim:nodes=50,jobs={jobs},seed={jobs}\n")
+                                                            for name, jobs in (("beluga", 300), ("cedar", 200), ("graham", 100))))
+        plain = exporter.metrics()
+        for accept, parse in (("text/plain", text_parser), (OPENMETRICS, openmetrics_parser)):
+            for encoding in ("identity", "gzip"):
+                answer = exporter.metrics(Accept=accept, Accept_Encoding=encoding)
+                families = list(parse.text_string_to_metric_families(answer.text))
+                self.assertEqual(len(families), len({family.name for family in families}))
+                self.assertEqual({name for name in answer.samples().keys() ^ plain.samples().keys() if "_bucket{" not in name},
+                                 set())
+                self.assertEqual({sample.labels["cluster"] for family in families for sample in family.samples
+                                  if family.name.startswith("slurm_")}, {"beluga", "cedar", "graham"})
+        totals = {dict(labels)["cluster"]: value for labels, value in plain.families()["slurm_partition_job_state_total"].items()}
+        self.assertEqual(totals.keys(), {"beluga", "cedar", "graham"})
+        # What is of no cluster has no name of one.
+        self.assertIn("process_resident_memory_bytes", plain.samples())
+        self.assertRegex(exporter.get("/").text, "3 clusters: beluga, cedar, graham")
+
+    def test_equal_jobs_of_two_clusters_are_told_apart(self):
+        flags = [self.fake(name, squeue=f"answer '{job(tres_alloc=f'cpu={cpus},node=1')}'", sinfo=f"answer '{node()}'")[1]
+                 for name, cpus in (("a", 4), ("b", 8))]
+        answer = self.exporter(*flags).metrics()
+        self.assertEqual(answer.families()["slurm_account_cpu_alloc"],
+                         {(("cluster", "a"), ("account", "physics")): 4, (("cluster", "b"), ("account", "physics")): 8})
+
+    def test_the_failures_of_one_are_its_own(self):
+        scripts = {"squeue": f"answer '{job()}'", "sinfo": f"answer '{node()}'"}
+        good, good_flag = self.fake("good", **scripts)
+        bad, bad_flag = self.fake("bad", squeue="echo 'no controller' >&2; exit 1", sinfo="sleep 100")
+        exporter = self.exporter(good_flag, bad_flag, "--slurm.stale-limit=2s")
+        answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="2")
+        families = answer.families()
+        self.assertEqual(families["slurm_cpus_total"], {(("cluster", "good"),): 8})
+        up = {(dict(labels)["cluster"], dict(labels)["kind"]): value for labels, value in families["sonde_source_up"].items()}
+        self.assertEqual((up["good", "jobs"], up["good", "nodes"], up["bad", "jobs"]), (1, 1, 0))
+        wait_until(lambda: "no controller" in exporter.log(), "why is told")
+        for name, script in scripts.items():
+            bad.set(name, script)
+        wait_until(lambda: (("cluster", "bad"),) in exporter.metrics().families().get("slurm_cpus_total", {}), "it is back", 60)
+        good.set("squeue", "exit 1")
+        wait_until(lambda: {dict(labels)["cluster"] for labels in exporter.metrics().families()["slurm_user_cpu_alloc"]} == {"bad"},
+                   "old values of one are withdrawn", 60)
+
+    def test_only_the_jobs_of_some_accounts_and_users_are_ours(self):
+        jobs = "".join(job(JobID=str(i), ArrayJobID=str(i), Account=account, UserName=user) for i, (account, user) in enumerate(
+            [("def-bengio", "ann"), ("def-bengio-gpu", "bob"), ("other", "cyd"), ("other", "eve"), ("xdef-bengio", "fay")], 1))
+        _, flag = self.fake("foreign", squeue=f"answer '{jobs}'", sinfo=f"answer '{node()}'")
+        with open(self.directory / "foreign.yml", "a", encoding="ascii") as settings:
+            settings.write("jobs:\n  accounts: ['def-bengio.*']\n  users: [eve]\n")
+        _, own = self.fake("own", squeue=f"answer '{job(UserName='zoe')}'", sinfo=f"answer '{node()}'")
+        families = self.exporter(flag, own).metrics().families()
+        self.assertEqual({(dict(labels)["cluster"], dict(labels)["username"]) for labels in families["slurm_user_cpu_alloc"]},
+                         {("foreign", "ann"), ("foreign", "bob"), ("foreign", "eve"), ("own", "zoe")})
+        self.assertEqual(families["slurm_cpus_total"][("cluster", "foreign"),], 8)
+
+    def test_a_reload_takes_another_cluster_in(self):
+        flag = self.file("one", "source: sim:nodes=5,jobs=5\n")
+        settings = self.directory / "sonde.yml"
+        settings.write_text(f"cluster.file: [{flag.partition('=')[2]}]\n")
+        exporter = self.enterContext(Bare(f"--config.file={settings}"))
+        self.assertNotIn('cluster="two"', exporter.metrics().text)
+        two = self.file("two", "source: sim:nodes=7,jobs=5\n")
+        settings.write_text(f"cluster.file: [{flag.partition('=')[2]}, {two.partition('=')[2]}]\n")
+        exporter.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: 'cluster="two"' in exporter.metrics().text, "both are told")
+
+
+class Mistakes(Clusters):
+    def refused(self, words, *flags):
+        done = run_exporter(*flags, "--web.listen-address=127.0.0.1:0")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, words)
+
+    def test_a_file_with_a_mistake_is_named_with_its_line(self):
+        self.refused(r"a\.yml:2: .*slurm\.bin-pth.*slurm\.bin-path", self.file("a", "source: cli\nslurm.bin-pth: /\n"))
+        self.refused(r"missing\.yml", f"--cluster.file={self.directory}/missing.yml")
+        self.refused(r"a\.yml: .*pattern|a\.yml: --jobs", self.file("a", "jobs.accounts: ['(']\n"))
+        self.refused("cluster.name has letters", self.file("a", "cluster.name: 'a\"b'\n"))
+
+    def test_two_of_one_name_are_none(self):
+        self.refused('another cluster "a"', self.file("a", "demo: true\n"), self.file("b", "demo: true\ncluster.name: a\n"))
+
+    def test_what_is_for_one_cluster_is_refused_for_several(self):
+        flag = self.file("a", "demo: true\n")
+        self.refused("put --source", flag, "--source=cli")
+        self.refused("run another", flag, "--trace.enabled")
+        self.refused("run another", flag, "--prometheus.url=http://localhost:9090")
+
+    def test_simulated_and_real_ones_are_not_kept_together(self):
+        self.refused("simulated and real", self.file("a", "demo: true\n"), self.file("b", "source: cli\n"),
+                     f"--store=sqlite:{self.directory}/store.db")
+
+
+class Profile(Clusters):
+    NODES = "".join([
+        node(NodeList="cn-a006", StateComplete="mixed", CPUsState="32/48/0/80", Gres="gpu:rtx8000:8(S:0-1)",
+             GresUsed="gpu:rtx8000:8(IDX:0-7)"),
+        node(NodeList="cn-a007", StateComplete="idle+drain", CPUsState="0/0/80/80", Gres="gpu:rtx8000:8(S:0-1)",
+             GresUsed="gpu:rtx8000:0(IDX:N/A)")])
+
+    def test_the_metrics_of_another_are_there_for_who_asks(self):
+        commands = self.enterContext(FakeCommands(squeue=f"answer '{job()}{job(JobID='2', State='PENDING', NodeList='')}'",
+                                                  sinfo=f"answer '{self.NODES}'"))
+        exporter = self.enterContext(Exporter("--slurm.poll-limit=1s", "--metrics.prefix=mila_", path=commands.path))
+        usual = exporter.metrics()
+        self.assertNotIn("slurm_cpus_drain", usual.families())
+        theirs = exporter.get("/metrics?profile=mila").families()
+        none = ("reservation", "None")
+        self.assertEqual([theirs[f"slurm_cpus_{word}"][(none,)] for word in ("alloc", "idle", "drain", "total")], [32, 48, 80, 160])
+        gpus = [theirs[f"slurm_gpus_{word}"][(("type", "rtx8000"), none)] for word in ("alloc", "idle", "drain", "total")]
+        self.assertEqual(gpus, [8, 0, 8, 16])
+        self.assertEqual({dict(labels)["name"]: count for labels, count in theirs["mila_slurm_job_states"].items() if count},
+                         {"running": 1, "pending": 1})
+        self.assertEqual(theirs["slurm_node_states"][(("name", "cn-a007"), ("slurm_node_states", "drained"))], 1)
+        self.assertNotIn("slurm_user_state_total", theirs)
+        self.assertIn("sonde_source_up", theirs)
+        self.assertEqual(exporter.metrics().families().keys() - usual.families().keys() - {"sonde_source_errors_total"}, set())
+        self.assertEqual(exporter.get("/metrics?profile=nobody").status, 400)
+
+    def test_a_flag_makes_it_the_usual_one(self):
+        exporter = self.enterContext(Exporter("--demo", "--metrics.profile=mila"))
+        families = exporter.metrics().families()
+        self.assertIn("slurm_job_states", families)
+        self.assertNotIn("slurm_user_state_total", families)
+        done = run_exporter("--demo", "--metrics.profile=nobody")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is: mila", done.stderr)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

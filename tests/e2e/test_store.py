@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two clusters with equal job ids, one store: what is kept of them, compared with what Slurm says."""
+import collections
+import contextlib
+import csv
+import io
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+from slurm import Slurm
+from sonde import DEADLINE, SONDE, Exporter, wait_until
+
+CLUSTERS = {"blue": "bookworm", "red": "trixie"}
+
+
+def setUpModule():
+    global FLEET
+    FLEET = {}
+    for name, suite in CLUSTERS.items():
+        with tempfile.NamedTemporaryFile("w") as conf:
+            conf.write(f"ClusterName={name}\nFirstJobId=100\nMinJobAge=10\n")
+            conf.flush()
+            FLEET[name] = unittest.enterModuleContext(contextlib.closing(Named(suite, name, conf.name)))
+
+
+def fact(state, account, partition, cpus, start, end):
+    """What both must agree on: how many CPUs a job has that never started is a matter of taste."""
+    return state, account, partition, cpus if start else None, start, end
+
+
+class Named(Slurm):
+    """A cluster of that name with two accounts."""
+
+    def __init__(self, suite, name, conf):
+        with mock.patch.dict(os.environ, {"SANDBOX_NO_CGROUP": "1"}):  # two jobs of one id would share a directory
+            super().__init__(suite, f"store{name}", conf, is_seeded=False)
+        self.cluster = name
+        for words in (["add", "account", "physics,bio"], ["add", "user", "alice", "account=physics"],
+                      ["add", "user", "bob", "account=bio"]):
+            self.run("sacctmgr", "-iQ", *words, check=False)
+        for user in ("alice", "bob"):
+            wait_until(lambda u=user: self.run("sbatch", "--test-only", "-p", "cpu", "--wrap=true", user=u,
+                                               check=False).returncode == 0, f"Slurm knows {user}")
+
+    close = Slurm.end
+
+    def submit(self, script, *flags, user="alice"):
+        done = self.run("sbatch", "--parsable", "-p", "cpu", "-D", "/tmp", "-o", "/dev/null", "--mem=50M", *flags,
+                        f"--wrap={script}", user=user)
+        return int(done.stdout.split(";")[0])
+
+    def wait_ended(self, *jobs):
+        """Until slurmdbd knows it."""
+        ids = ",".join(str(job) for job in jobs)
+
+        def all_ended():
+            rows = self.run("sacct", "-a", "-X", "-D", "-n", "-P", "-j", ids, "-o", "JobIDRaw,State,End").stdout.split()
+            return len(rows) >= len(jobs) and not any(
+                word in row for row in rows for word in ("RUNNING", "PENDING", "Unknown"))
+        wait_until(all_ended, f"{ids} of {self.cluster} have ended", 60)
+
+    def accounted(self):
+        """(job id, submit time) → (state, account, partition, cpus, start, end) as sacct tells."""
+        # Without -s it leaves out jobs that were never eligible.
+        text = self.run("env", "SLURM_TIME_FORMAT=%s", "sacct", "-a", "-X", "-D", "-n", "-P", "-S", "2020-01-01", "-E", "now",
+                        "-s", "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,S,TO",
+                        "-o", "JobIDRaw,Submit,State,Account,Partition,AllocCPUS,Start,End,NodeList").stdout
+        rows = (line.split("|") for line in text.splitlines())
+        return {(int(row[0]), int(row[1])): fact(row[2].split()[0], row[3], row[4], int(row[5]), int(
+            row[6]) if row[8] != "None assigned" else None, int(row[7])) for row in rows}
+
+
+class StoreTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.store = self.directory / "sonde.db"
+
+    def exporter(self, *flags, store=None, clusters=CLUSTERS):
+        files = []
+        for name in clusters:
+            path = self.directory / f"{name}.yml"
+            path.write_text(f"source: cli\nslurm.bin-path: {FLEET[name].env['SANDBOX_BIN']}\n")
+            files.append(f"--cluster.file={path}")
+        return Fleet(*files, f"--store=sqlite:{store or self.store}", "--store.interval=1s", "--store.history-interval=1s",
+                     "--slurm.poll-limit=1s", *flags)
+
+    def rows(self, question, *values, store=None):
+        with contextlib.closing(sqlite3.connect(f"file:{store or self.store}?mode=ro", uri=True)) as connection:
+            return connection.execute(question, values).fetchall()
+
+    def kept(self, cluster, store=None):
+        """As accounted() of the cluster, from the store."""
+        rows = self.rows("SELECT job_id, submit_time, state, account, partition, cpus, start_time, end_time FROM jobs"
+                         " WHERE cluster = ?", cluster, store=store)
+        return {row[:2]: fact(*row[2:]) for row in rows}
+
+    def wait_same(self, store=None):
+        """Until the store has what slurmdbd has."""
+        for name in CLUSTERS:
+            try:
+                wait_until(lambda n=name: FLEET[n].accounted() == self.kept(n, store), f"the store knows all of {name}", 60)
+            except AssertionError:
+                ours, theirs = self.kept(name, store), FLEET[name].accounted()
+                raise AssertionError(f"{name}: only ours {sorted(ours.items() - theirs.items(), key=repr)}, "
+                                     f"only theirs {sorted(theirs.items() - ours.items(), key=repr)}") from None
+
+    def ask(self, command, *flags):
+        done = subprocess.run([SONDE, command, f"--store=sqlite:{self.store}", *flags], capture_output=True, text=True,
+                              timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+
+class Fleet(Exporter):
+    @staticmethod
+    def complete(flags):
+        return flags
+
+
+class TwoClusters(StoreTest):
+    def test_what_is_kept_is_what_slurm_says_also_of_what_ran_while_nobody_looked(self):
+        with self.exporter():
+            jobs = {name: [cluster.submit("true"), cluster.submit("exit 3", user="bob"),
+                           cluster.submit("true", "--array=1-3")] for name, cluster in FLEET.items()}
+            self.assertEqual(jobs["blue"], jobs["red"])
+            for name, cluster in FLEET.items():
+                cluster.wait_ended(*jobs[name])
+            self.wait_same()
+        # Nobody looks: one runs and ends, one is cancelled while it waits, one is requeued.
+        for cluster in FLEET.values():
+            waiting = cluster.submit("true", "--hold")
+            again = cluster.submit("sleep 300", "--requeue")
+            wait_until(lambda c=cluster, j=again: c.run("squeue", "-h", "-j", str(j), "-o", "%T").stdout.strip() == "RUNNING",
+                       "it runs", 60)
+            cluster.run("scancel", str(waiting))
+            cluster.run("scontrol", "requeue", str(again))
+            short = cluster.submit("true")
+            cluster.wait_ended(waiting, short)
+            cluster.run("scancel", str(again))
+            cluster.wait_ended(waiting, short, again)
+        with self.exporter() as exporter:
+            self.wait_same()
+            counted = collections.Counter()
+            for name, cluster in FLEET.items():
+                for state, account, partition, *_ in cluster.accounted().values():
+                    counted[name, state, account, partition] += 1
+
+            def told():
+                return {tuple(dict(labels)[label] for label in ("cluster", "state", "account", "partition")): value
+                        for labels, value in exporter.metrics().families().get("slurm_jobs_ended_total", {}).items()}
+            wait_until(lambda: told() == dict(counted), "the counters agree with slurmdbd")
+            # Another exporter, that has seen nothing of it, with a store of its own.
+            second = self.directory / "second.db"
+            with self.exporter(store=second) as other:
+                self.wait_same(second)
+                wait_until(lambda: exporter.metrics().families()["slurm_jobs_ended_total"] ==
+                           other.metrics().families().get("slurm_jobs_ended_total"), "two exporters agree")
+        # It survives its end.
+        with self.exporter() as exporter:
+            wait_until(lambda: told() == dict(counted), "the counters go on")
+        self.check_questions(counted, jobs["blue"][0])
+
+    def check_questions(self, counted, first):
+        answer = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", "--limit=1000"))
+        told = collections.Counter((row["cluster"], row["state"], row["account"], row["partition"]) for row in answer["jobs"])
+        self.assertEqual(told, counted)
+        equal = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", str(first)))["jobs"]
+        self.assertEqual(sorted(row["cluster"] for row in equal), ["blue", "red"])
+        one = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", f"blue:{first}"))["jobs"]
+        self.assertEqual([row["cluster"] for row in one], ["blue"])
+
+
+class Usage(StoreTest):
+    def test_usage_agrees_with_sreport_to_the_second(self):
+        jobs = {name: [cluster.submit(f"sleep {seconds}", f"-n{cpus}", user=user)
+                       for seconds, cpus, user in ((2, 1, "alice"), (3, 2, "alice"), (4, 1, "bob"))]
+                for name, cluster in FLEET.items()}
+        for name, cluster in FLEET.items():
+            cluster.wait_ended(*jobs[name])
+            self.shift_back(cluster)
+            wait_until(lambda c=cluster: not c.run("squeue", "-h", "-t", "all").stdout, "slurmctld has forgotten their times", 60)
+        with self.exporter():
+            self.wait_same()
+        now = int(time.time())
+        begin, end = (now // 3600 - 4) * 3600, now // 3600 * 3600
+        rows = csv.DictReader(io.StringIO(self.ask("usage", "--by=cluster,account,user", "--format=csv", "--unit=seconds",
+                                                   f"--from={begin}", f"--to={end}")))
+        ours = {(row["cluster"], row["account"], row["user"]): int(row["cpu_seconds"]) for row in rows if row["account"]}
+        self.assertEqual(ours, {key: value for name, cluster in FLEET.items()
+                                for key, value in self.reported(cluster, begin, end).items()})
+        self.assertGreater(sum(ours.values()), 0)
+
+    def shift_back(self, cluster):
+        """Only hours that have passed are rolled up: what has ended happened two hours ago, in a cluster that was there."""
+        times = ", ".join(f"time_{word} = IF(time_{word}, time_{word} - 7200, 0)" for word in ("submit", "eligible", "start", "end"))
+        cluster.run("mariadb", "--no-defaults", "-S", cluster.inside("mysql/socket"), "slurm_acct_db", "-e",
+                    f"UPDATE {cluster.cluster}_job_table SET {times} WHERE time_end;"
+                    f"UPDATE {cluster.cluster}_event_table SET time_start = time_start - 18000 WHERE node_name = ''")
+        cluster.run("env", "TZ=UTC", "sacctmgr", "-i", "roll",
+                    time.strftime("%Y-%m-%dT%H:00:00", time.gmtime(time.time() - 5 * 3600)))
+
+    @staticmethod
+    def reported(cluster, begin, end):
+        stamps = [time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(stamp)) for stamp in (begin, end)]
+        text = cluster.run("env", "TZ=UTC", "sreport", "-n", "-P", "-t", "Seconds", "cluster", "AccountUtilizationByUser",
+                           f"start={stamps[0]}", f"end={stamps[1]}", "format=Cluster,Account,Login,Used").stdout
+        rows = (line.split("|") for line in text.splitlines())
+        return {(row[0], row[1], row[2]): int(row[3]) for row in rows if row[2]}
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
