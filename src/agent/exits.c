@@ -138,6 +138,7 @@ static void tell_processes(struct exits *exits, const struct exit_record *record
     if (parent && parent->is_stepd)
         parent->step->has_lost_child = true;
     if (process) {
+        process->parent = record->parent; /* its first may have ended before it */
         process->is_by_thread = true;
         process->exit_cpu_ns += record->cpu_ns;
     } else if (agent->needs & USAGE_NAMES) {

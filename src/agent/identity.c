@@ -37,7 +37,8 @@ static void add_past(struct agent *agent, struct agent_step *step, pid_t stepd,
     struct io_use all, own;
 
     if (!agent->exits || start_ticks >= step->heard_ticks ||
-        proc_io(agent->proc, stepd, &all) < 0 || proc_io_of_threads(agent->proc, stepd, &own) < 0)
+        proc_io(agent->proc, stepd, &all) < 0 ||
+        proc_io_of_threads(agent->proc, stepd, &own, NULL) < 0)
         return;
     io_subtract(&all, &own);
     io_add(&step->ended, &all);

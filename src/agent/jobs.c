@@ -152,11 +152,14 @@ static void end_name(struct process *process)
     process->has_name = false;
 }
 
-/* Who has waited for it has it now. */
+/* Who has waited for it has it now. A slurmstepd did not yet when the record came. */
 void agent_give_up_use(struct process *process)
 {
-    sums_add(&process->step->vanished, &process->whole);
+    struct agent_step *step = process->step;
+
+    sums_add(&step->vanished, &process->whole);
     process->whole = (struct sums){ 0 };
+    step->has_lost_child |= process->parent == step->stepd;
 }
 
 void agent_forget_process(struct agent *agent, struct process *process)

@@ -182,15 +182,27 @@ static int add_use(struct agent *agent, struct process *process, const struct pr
     return code;
 }
 
-static int add_living(struct agent *agent, struct process *process, uint64_t threads)
+/* Of threads that are exiting, the records may have come already. */
+static int io_of_living(struct agent *agent, const struct proc_stat *stat, struct io_use *ret)
 {
-    pid_t pid = process->pid;
+    struct io_use exiting;
+    int code;
+
+    if (stat->threads == 1 && !stat->is_exiting)
+        return proc_io_of_thread(agent->proc, stat->pid, stat->pid, ret);
+    code = proc_io_of_threads(agent->proc, stat->pid, ret, &exiting);
+    if (code == 0)
+        io_subtract(ret, &exiting);
+    return code;
+}
+
+static int add_living(struct agent *agent, struct process *process, const struct proc_stat *stat)
+{
     int code = 0;
 
     process->io = process->whole.io;
     if (agent->exits && process->is_by_thread)
-        code = threads == 1 ? proc_io_of_thread(agent->proc, pid, pid, &process->io)
-                            : proc_io_of_threads(agent->proc, pid, &process->io);
+        code = io_of_living(agent, stat, &process->io);
     if (code == 0)
         io_add(&process->step->living, &process->io);
     return code;
@@ -200,13 +212,13 @@ static int add_living(struct agent *agent, struct process *process, uint64_t thr
  * records tell of those, unless they ended before anybody listened. */
 static void part_from_past(struct agent *agent, struct process *process)
 {
-    struct io_use all, own;
+    struct io_use all, own, exiting;
 
     if (proc_io(agent->proc, process->pid, &all) < 0 ||
-        proc_io_of_threads(agent->proc, process->pid, &own) < 0)
+        proc_io_of_threads(agent->proc, process->pid, &own, &exiting) < 0)
         return;
     io_subtract(&all, &own);
-    process->is_by_thread = all.read_chars || all.write_chars || all.reads || all.writes;
+    process->is_by_thread = !io_is_none(&all) || !io_is_none(&exiting);
     if (process->start_ticks < process->step->heard_ticks)
         io_add(&process->step->ended, &all);
 }
@@ -273,7 +285,7 @@ static void look_at_process(struct agent *agent, struct agent_step *step, pid_t 
     process->cpu_ns = stat.cpu_ns;
     code = add_use(agent, process, &stat, is_new);
     if (code == 0)
-        code = add_living(agent, process, stat.threads);
+        code = add_living(agent, process, &stat);
     job->has_io |= code == 0;
     if (code == -EACCES)
         agent->may_read = false;
@@ -294,7 +306,7 @@ static void look_at_stepd(struct agent *agent, struct agent_step *step)
         set_times(&now, &stat);
     }
     if (step->stepd && (!agent->exits || step->has_lost_child) &&
-        proc_io_of_threads(agent->proc, step->stepd, &own) == 0 &&
+        proc_io_of_threads(agent->proc, step->stepd, &own, NULL) == 0 &&
         proc_io(agent->proc, step->stepd, &now.io) == 0) {
         io_subtract(&now.io, &own);
         step->has_lost_child = false;

@@ -66,6 +66,12 @@ void io_subtract(struct io_use *from, const struct io_use *io)
     from->writes = difference(from->writes, io->writes);
 }
 
+bool io_is_none(const struct io_use *io)
+{
+    return !(io->read_bytes || io->write_bytes || io->read_chars || io->write_chars || io->reads ||
+             io->writes);
+}
+
 void job_use_clear(struct job_use *use)
 {
     *use = (struct job_use){

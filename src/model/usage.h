@@ -238,6 +238,7 @@ void cgroup_use_clear(struct cgroup_use *use);
 void io_use_clear(struct io_use *use);
 void io_add(struct io_use *to, const struct io_use *io);
 void io_subtract(struct io_use *from, const struct io_use *io); /* not below 0 */
+bool io_is_none(const struct io_use *io);
 void job_use_clear(struct job_use *use);
 
 #endif

@@ -181,7 +181,19 @@ struct thread_sum {
     pid_t ended; /* the main thread, if it is a zombie */
     size_t n;
     struct io_use use;
+    struct io_use *exiting; /* NULL: nobody wants to know */
 };
+
+/* Or has gone. */
+static bool is_exiting(const struct thread_sum *sum, pid_t thread)
+{
+    char path[PROC_PATH];
+    struct proc_stat stat;
+    struct str text;
+
+    return proc_slurp(sum->proc, sum->directory, proc_path(path, thread, "stat"), &text) < 0 ||
+           !proc_stat_parse(text, &sum->proc->units, &stat) || stat.is_exiting;
+}
 
 static int add_thread(void *ctx, const char *name)
 {
@@ -201,22 +213,22 @@ static int add_thread(void *ctx, const char *name)
         return 0;
     if (code < 0)
         return code;
-    sum->use.read_bytes += use.read_bytes;
-    sum->use.write_bytes += use.write_bytes;
-    sum->use.read_chars += use.read_chars;
-    sum->use.write_chars += use.write_chars;
-    sum->use.reads += use.reads;
-    sum->use.writes += use.writes;
+    io_add(&sum->use, &use);
+    /* Most threads of most programs leave I/O to others: they need not cost another file. */
+    if (sum->exiting && !io_is_none(&use) && is_exiting(sum, thread))
+        io_add(sum->exiting, &use);
     return 0;
 }
 
-int proc_io_of_threads(struct proc *proc, pid_t pid, struct io_use *ret)
+int proc_io_of_threads(struct proc *proc, pid_t pid, struct io_use *ret, struct io_use *exiting)
 {
-    struct thread_sum sum = { .proc = proc };
+    struct thread_sum sum = { .proc = proc, .exiting = exiting };
     struct proc_stat stat;
     char path[PROC_PATH];
     int code;
 
+    if (exiting)
+        *exiting = (struct io_use){ 0 };
     if (!proc_stat(proc, pid, &stat))
         return -ESRCH;
     if (stat.state == 'Z' || stat.state == 'X')

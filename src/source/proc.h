@@ -27,6 +27,7 @@ enum proc_sight proc_sight(struct proc *proc);
 struct proc_stat {
     pid_t pid, parent;
     char state;             /* 'Z' with threads: only the main one has ended */
+    bool is_exiting;        /* its main thread: its exit record has come, or does at once */
     char comm[USAGE_COMM];  /* any bytes; ended by NUL */
     uint64_t threads;       /* that live */
     uint64_t cpu_ns;        /* its own, of all its threads, those that have ended too */
@@ -46,10 +47,11 @@ enum { PROC_THREADS_MAX = 32768 };
 int proc_io(struct proc *proc, pid_t pid, struct io_use *ret);
 
 /* Of one of its threads alone, and of all that live, summed: a main thread that has ended before
- * the others is not one of them, so that exit records and this never count the same. -EFBIG when
- * there are more than PROC_THREADS_MAX. */
+ * the others is not one of them. `exiting`, unless NULL, is what those of them did that are about
+ * to end, which may take seconds: without it, exit records and this never count the same. -EFBIG
+ * when there are more than PROC_THREADS_MAX. */
 int proc_io_of_thread(struct proc *proc, pid_t pid, pid_t thread, struct io_use *ret);
-int proc_io_of_threads(struct proc *proc, pid_t pid, struct io_use *ret);
+int proc_io_of_threads(struct proc *proc, pid_t pid, struct io_use *ret, struct io_use *exiting);
 
 struct proc_uids {
     uint32_t real, effective, saved;

@@ -39,6 +39,7 @@ bool proc_stat_parse(struct str text, const struct proc_units *units, struct pro
 {
     enum {
         PARENT = 4,
+        FLAGS = 9,
         UTIME = 14,
         STIME = 15,
         CUTIME = 16, /* of the children that it has waited for */
@@ -47,6 +48,7 @@ bool proc_stat_parse(struct str text, const struct proc_units *units, struct pro
         START = 22,
         RSS = 24,
     };
+    const uint64_t exiting = 0x4; /* PF_EXITING, of the kernel's linux/sched.h */
     uint64_t fields[RSS + 1];
     struct str name;
     char state;
@@ -61,6 +63,7 @@ bool proc_stat_parse(struct str text, const struct proc_units *units, struct pro
     *ret = (struct proc_stat){
         .parent = (pid_t)fields[PARENT],
         .state = state,
+        .is_exiting = fields[FLAGS] & exiting,
         /* The main thread stays as a zombie while others of the process live. */
         .threads = fields[THREADS] - (fields[THREADS] && (state == 'Z' || state == 'X')),
         .cpu_ns = (fields[UTIME] + fields[STIME]) * units->tick_ns,

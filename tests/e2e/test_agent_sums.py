@@ -90,6 +90,15 @@ class Sums(FaultTest):
     def test_a_process_that_takes_long_to_end_with_its_threads_counts_once(self):
         self.check_slow_ends(threads=8)
 
+    def test_what_a_slurmstepd_gets_some_time_after_the_record_counts_once(self):
+        agent = self.agent()
+        job = self.node.job(JOB)
+        for written in range(8 * MIB, 48 * MIB, 8 * MIB):
+            ending = job.start("slow", "8", self.node.work / "slow", "512", "1")
+            wait_until(lambda process=ending: not process.is_there(), "it ends")
+            self.wait_ticks(agent, 2)
+            self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], written, delta=MIB // 4)
+
     def test_orphans_that_no_look_saw_are_counted_as_nobodys(self):
         agent = self.agent(tick="60")
         job = self.node.job(JOB)

@@ -154,6 +154,7 @@ static void ticks_and_pages_become_nanoseconds_and_bytes(void **state)
         &units, &stat));
     assert_string_equal(stat.comm, "python3");
     assert_int_equal(stat.state, 'R');
+    assert_false(stat.is_exiting);
     assert_int_equal(stat.parent, 100);
     assert_int_equal(stat.threads, 9);
     assert_int_equal(stat.cpu_ns, 45 * units.tick_ns);
@@ -302,7 +303,7 @@ static int nothing_of_roots_can_be_read(pid_t root)
     CHECK(proc_stat(proc, root, &stat));
     CHECK(proc_io(proc, root, &io) == -EACCES);
     CHECK(proc_io_of_thread(proc, root, root, &io) == -EACCES);
-    CHECK(proc_io_of_threads(proc, root, &io) == -EACCES);
+    CHECK(proc_io_of_threads(proc, root, &io, NULL) == -EACCES);
     CHECK(proc_environ(proc, root, &variable, 1) == -EACCES);
     CHECK(proc_files_add(files, proc, root) == -EACCES);
     proc_files_free(files);
@@ -321,7 +322,7 @@ static void why_a_process_cannot_be_read_is_told(void **state)
     (void)state;
     assert_int_equal(proc_io(proc, GONE, &io), -ESRCH);
     assert_int_equal(proc_io_of_thread(proc, GONE, GONE, &io), -ESRCH);
-    assert_int_equal(proc_io_of_threads(proc, GONE, &io), -ESRCH);
+    assert_int_equal(proc_io_of_threads(proc, GONE, &io, NULL), -ESRCH);
     assert_int_equal(proc_environ(proc, GONE, &variable, 1), -ESRCH);
     assert_int_equal(proc_files_add(files, proc, GONE), -ESRCH);
     put_file(7, "stat", STR("7 (a) S"));
@@ -464,7 +465,7 @@ static void what_threads_did_is_told_from_what_the_process_did(void **state)
     assert_int_equal(proc_io(proc, child.pid, &io), 0);
     assert_int_equal(io.write_chars, 321);
     assert_int_equal(io.writes, 3);
-    assert_int_equal(proc_io_of_threads(proc, child.pid, &io), 0);
+    assert_int_equal(proc_io_of_threads(proc, child.pid, &io, NULL), 0);
     assert_int_equal(io.write_chars, 301);
     assert_int_equal(proc_io_of_thread(proc, child.pid, child.pid, &io), 0);
     assert_int_equal(io.write_chars, 1);
@@ -524,11 +525,62 @@ static void a_main_thread_that_has_ended_does_not_count(void **state)
     assert_int_equal(stat.threads, 1);
     assert_int_equal(proc_io(proc, pid, &io), 0);
     assert_int_equal(io.write_chars, 4300);
-    assert_int_equal(proc_io_of_threads(proc, pid, &io), 0);
+    assert_int_equal(proc_io_of_threads(proc, pid, &io, NULL), 0);
     assert_int_equal(io.write_chars, 300);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close(ends[0]);
+    proc_close(proc);
+}
+
+enum { RANDOMIZED = 0x400000, EXITING = 0x4 }; /* flags of a thread */
+
+static void put_thread(int thread, unsigned flags, unsigned written)
+{
+    char path[200], name[64], text[200];
+
+    snprintf(path, sizeof(path), "%s/7/task", place);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/7/task/%d", place, thread);
+    mkdir(path, 0755);
+    snprintf(name, sizeof(name), "task/%d/stat", thread);
+    snprintf(text, sizeof(text), "%d (a) R 3 1 1 0 -1 %u 1 2 3 4 5 6 7 8 20 0 3 0 77 1000 9 1 1",
+             thread, flags);
+    put_file(7, name, str_of(text));
+    if (thread == 7)
+        put_file(7, "stat", str_of(text));
+    snprintf(name, sizeof(name), "task/%d/io", thread);
+    snprintf(text, sizeof(text),
+             "rchar: 0\nwchar: %u\nsyscr: 0\nsyscw: 1\nread_bytes: 0\nwrite_bytes: 0\n"
+             "cancelled_write_bytes: 0\n",
+             written);
+    put_file(7, name, str_of(text));
+}
+
+static void what_threads_did_that_are_exiting_is_told_apart(void **state)
+{
+    struct proc *proc = open_proc(place);
+    struct io_use all, exiting;
+    struct proc_stat stat;
+
+    (void)state;
+    put_file(7, "stat", STR(""));
+    put_thread(7, RANDOMIZED | EXITING, 4000);
+    put_thread(8, RANDOMIZED, 300);
+    put_thread(9, RANDOMIZED | EXITING, 20);
+    assert_true(proc_stat(proc, 7, &stat));
+    assert_true(stat.is_exiting);
+    assert_int_equal(stat.threads, 3);
+    assert_int_equal(proc_io_of_threads(proc, 7, &all, &exiting), 0);
+    assert_int_equal(all.write_chars, 4320);
+    assert_int_equal(exiting.write_chars, 4020);
+    /* By a thread that has become another program, the main one lives again. */
+    put_thread(7, RANDOMIZED, 300);
+    assert_true(proc_stat(proc, 7, &stat));
+    assert_false(stat.is_exiting);
+    assert_int_equal(proc_io_of_threads(proc, 7, &all, &exiting), 0);
+    assert_int_equal(all.write_chars, 620);
+    assert_int_equal(exiting.write_chars, 20);
     proc_close(proc);
 }
 
@@ -956,7 +1008,7 @@ static void look_at(struct proc *proc, struct proc_files *files, struct buf *pat
     buf_reset(path);
     assert_true(proc_stat(proc, getpid(), &stat));
     assert_int_equal(proc_io(proc, getpid(), &io), 0);
-    assert_int_equal(proc_io_of_threads(proc, getpid(), &io), 0);
+    assert_int_equal(proc_io_of_threads(proc, getpid(), &io, NULL), 0);
     assert_true(proc_uid(proc, getpid(), &uid));
     assert_int_equal(proc_environ(proc, getpid(), &variable, 1), 0);
     assert_int_equal(proc_files_add(files, proc, getpid()), 0);
@@ -1013,6 +1065,7 @@ int main(void)
         TEST(a_proc_that_hides_others_is_noticed),
         TEST(what_threads_did_is_told_from_what_the_process_did),
         TEST(a_main_thread_that_has_ended_does_not_count),
+        TEST(what_threads_did_that_are_exiting_is_told_apart),
         TEST(uids_are_found_in_status),
         TEST(variables_are_found_only_where_they_begin),
         TEST(an_environment_may_be_long_and_has_a_ceiling),
