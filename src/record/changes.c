@@ -19,8 +19,8 @@ struct changes {
     uint64_t seed;
     struct run *runs; /* open addressing, by id */
     size_t n_slots;   /* a power of two */
-    size_t n, n_seen; /* in slots; of them in the last look */
-    uint32_t look;    /* the number of it */
+    size_t n;         /* in slots */
+    uint32_t look;    /* the number of the last */
     struct changed_job *found;
     size_t room;
 };
@@ -55,7 +55,6 @@ void changes_forget(struct changes *changes)
 {
     free(changes->runs);
     make_slots(changes, LEAST_SLOTS);
-    changes->n_seen = 0;
 }
 
 static size_t first_slot(const struct changes *changes, uint32_t id)
@@ -134,7 +133,6 @@ void changes_find(struct changes *changes, const struct section *jobs, size_t mo
 {
     *ret = (struct changes_found){ .is_all = true };
     changes->look++;
-    changes->n_seen = 0;
     for (size_t i = 0; i < jobs->jobs.n; i++) {
         const struct job *job = &jobs->jobs.job[i];
         uint64_t hash;
@@ -150,7 +148,6 @@ void changes_find(struct changes *changes, const struct section *jobs, size_t mo
         if (run->look == changes->look)
             continue;
         run->look = changes->look;
-        changes->n_seen++;
         hash = seen_hash(jobs, job);
         if (run->hash == hash)
             ret->unchanged++;
@@ -177,9 +174,4 @@ bool changes_sees(const struct changes *changes, uint32_t id)
         if (changes->runs[at].id == id && changes->runs[at].look == changes->look)
             return true;
     return false;
-}
-
-size_t changes_count(const struct changes *changes)
-{
-    return changes->n_seen;
 }

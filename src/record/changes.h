@@ -37,8 +37,7 @@ void changes_find(struct changes *changes, const struct section *jobs, size_t mo
 void changes_keep(struct changes *changes, const struct section *jobs,
                   const struct changes_found *found);
 
-/* Whether a run of that id stands in the section that was last looked at; and how many do. */
+/* Whether a run of that id stands in the section that was last looked at. */
 bool changes_sees(const struct changes *changes, uint32_t id);
-size_t changes_count(const struct changes *changes);
 
 #endif

@@ -113,9 +113,26 @@ static int run_requests(struct ledger *ledger, struct round *round, struct err *
     return 0;
 }
 
+/* When the look was. The store takes nothing that is older than what it has: where the clock has
+ * gone back, looks are as of the newest that there was, until it has caught up. */
+static int time_of_look(struct ledger *ledger, const struct round_cluster *cluster, int64_t *ret,
+                        struct err *err)
+{
+    int64_t wall = cluster->jobs->wall_ns / NS_PER_SEC, newest = 0;
+    int code = store_open_seen(ledger->store, cluster->name, &newest, err);
+
+    *ret = wall > newest ? wall : newest;
+    return code;
+}
+
 static int put_jobs(struct ledger *ledger, const struct round_cluster *cluster,
                     const struct changes_found *found, uint64_t *jobs, struct err *err)
 {
+    int64_t as_of;
+    int r = found->n ? time_of_look(ledger, cluster, &as_of, err) : 0;
+
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < found->n; i++) {
         struct changed_job *changed = &found->job[i];
         struct seen_job seen;
@@ -124,7 +141,7 @@ static int put_jobs(struct ledger *ledger, const struct round_cluster *cluster,
         if (changed->is_refused)
             continue;
         ledger->at_job = changed;
-        seen_job(cluster->jobs, &cluster->jobs->jobs.job[changed->job], &seen);
+        seen_job(cluster->jobs, &cluster->jobs->jobs.job[changed->job], as_of, &seen);
         code = store_put_job(ledger->store, cluster->name, &seen.record, err);
         if (code < 0)
             return code;
@@ -251,10 +268,12 @@ int ledger_prune(struct ledger *ledger, struct str cluster, const struct store_r
     return code < 0 ? give_up(ledger, code) : 0;
 }
 
-int ledger_size(struct ledger *ledger, struct store_size *ret, struct err *err)
+int ledger_tidy(struct ledger *ledger, struct store_size *ret, struct err *err)
 {
-    int code = store_begin(ledger->store, err);
+    int code = store_tidy(ledger->store, err);
 
+    if (code >= 0)
+        code = store_begin(ledger->store, err);
     if (code >= 0)
         code = store_size(ledger->store, ret, err);
     if (code >= 0)

@@ -42,6 +42,8 @@ int ledger_write(struct ledger *ledger, struct round *round, struct err *err);
 /* One small step. */
 int ledger_prune(struct ledger *ledger, struct str cluster, const struct store_retention *retention,
                  size_t *ret_deleted, struct err *err);
-int ledger_size(struct ledger *ledger, struct store_size *ret, struct err *err);
+
+/* Moves the store's log into its file, and tells the size of both. */
+int ledger_tidy(struct ledger *ledger, struct store_size *ret, struct err *err);
 
 #endif

@@ -61,7 +61,7 @@ struct recorder {
     unsigned failures; /* in a row */
     int told;          /* the errno that was logged last, 0 when all is well */
     bool has_told_skipped;
-    int64_t size_at; /* when its size is to be asked next */
+    int64_t tidy_at; /* when there is time again */
 };
 
 static void count_error(struct recorder_stats *stats, int code)
@@ -532,7 +532,7 @@ static void write_round(struct recorder *r, struct round *round)
 /* When something is to be done that nobody has asked for. */
 static int64_t next_upkeep(const struct recorder *r)
 {
-    int64_t at = r->size_at;
+    int64_t at = r->tidy_at;
 
     for (size_t i = 0; i < r->n_clusters; i++)
         if (r->clusters[i].retention_ns || r->clusters[i].max_bytes)
@@ -571,17 +571,17 @@ static int prune_all(struct recorder *r, struct err *err)
     return code;
 }
 
-static int measure(struct recorder *r, struct err *err)
+static int tidy(struct recorder *r, struct err *err)
 {
     struct store_size size;
     int code;
 
-    if (clock_mono(r->clock) < r->size_at)
+    if (clock_mono(r->clock) < r->tidy_at)
         return 0;
-    code = ledger_size(r->ledger, &size, err);
+    code = ledger_tidy(r->ledger, &size, err);
     if (code < 0)
         return code;
-    r->size_at = clock_mono(r->clock) + upkeep_ns;
+    r->tidy_at = clock_mono(r->clock) + upkeep_ns;
     pthread_mutex_lock(&r->lock);
     r->stats.size = size;
     pthread_mutex_unlock(&r->lock);
@@ -598,7 +598,7 @@ static void keep_up(struct recorder *r)
     if (code >= 0)
         code = prune_all(r, &err);
     if (code >= 0)
-        code = measure(r, &err);
+        code = tidy(r, &err);
     pthread_mutex_lock(&r->lock);
     if (was_gone)
         count_error(&r->stats, ENOENT);
@@ -679,7 +679,7 @@ static struct recorder *recorder_new(const struct recorder_config *config)
     clock_cond_init(&r->done);
     list_init(&r->requests);
     r->taken_since = INT64_MAX;
-    r->size_at = INT64_MIN;
+    r->tidy_at = INT64_MIN;
     r->n_clusters = config->n_clusters;
     r->clusters = heap_alloc(config->n_clusters * sizeof(*r->clusters));
     r->round_clusters = heap_alloc(config->n_clusters * sizeof(*r->round_clusters));

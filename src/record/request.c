@@ -117,21 +117,18 @@ struct request *request_marks(size_t cluster, const char *const *names, size_t n
     return request;
 }
 
-/* The store has heard nothing lately of those that are seen unchanged: they are among the oldest,
- * and not meant. */
+/* The store has heard nothing lately of those that are seen unchanged: they are not meant. */
+static bool is_seen(const void *ctx, uint32_t job_id)
+{
+    return changes_sees(ctx, job_id);
+}
+
 static int run_open_runs(struct request *request, struct store *store, struct str cluster,
                          const struct changes *seen, struct err *err)
 {
-    size_t most = request->most + changes_count(seen);
-    uint32_t *ids = heap_array(most, sizeof(*ids));
-    int n = store_open_runs(store, cluster, request->as_of, ids, most, err);
+    const struct open_filter filter = { request->as_of, is_seen, seen };
 
-    request->n = 0;
-    for (int i = 0; i < n && request->n < request->most; i++)
-        if (!changes_sees(seen, ids[i]))
-            request->ids[request->n++] = ids[i];
-    free(ids);
-    return n < 0 ? n : 0;
+    return store_open_runs(store, cluster, &filter, request->ids, request->most, &request->n, err);
 }
 
 struct request *request_open_runs(size_t cluster, int64_t as_of, size_t most)

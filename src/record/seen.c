@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/seen.h"
 
-#include "base/clock.h"
-
 enum { LONGEST_TEXT = 1 << 20 }; /* a node's partitions, or its state */
 
 static const struct {
@@ -71,7 +69,8 @@ static void put_extras(const struct section *section, const struct job *job, str
     }
 }
 
-void seen_job(const struct section *section, const struct job *job, struct seen_job *ret)
+void seen_job(const struct section *section, const struct job *job, int64_t as_of,
+              struct seen_job *ret)
 {
     struct job_record *record = &ret->record;
 
@@ -79,7 +78,7 @@ void seen_job(const struct section *section, const struct job *job, struct seen_
     record->id = job->id;
     record->submit_time = job->submit_time;
     record->origin = RECORD_SEEN;
-    record->as_of = section->wall_ns / NS_PER_SEC;
+    record->as_of = as_of;
     record->array_job_id = job->array_job_id;
     record->array_task_id = job->array_task_id;
     record->tasks = job->tasks;

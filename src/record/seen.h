@@ -16,7 +16,9 @@ struct seen_job {
 /* It names a run. Where a source tells no more of jobs than whose they are, none does. */
 bool seen_is_run(const struct job *job);
 
-void seen_job(const struct section *section, const struct job *job, struct seen_job *ret);
+/* As it was at that time. */
+void seen_job(const struct section *section, const struct job *job, int64_t as_of,
+              struct seen_job *ret);
 
 /* Of all that is recorded of it but its priority, which for most jobs that wait is another every
  * few minutes; never 0. Equal in another section of this process if all of that is. */

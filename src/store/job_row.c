@@ -20,56 +20,66 @@ enum kind {
     LIST,
 };
 
-/* Where a column comes from, and whether an index has it: SQLite writes those anew even if nothing
- * of them has changed. */
+/* Which indexes have a column: an UPDATE that names it writes all of these anew, even if nothing of
+ * them has changed. OF_NONE are always named. Ends are in what tells the class of a stay. */
+enum group {
+    OF_NONE,
+    OF_PLACE = 1,
+    OF_END = 2,
+    OF_OWNER = 4,
+};
+_Static_assert(SQL_CHANGE_JOB + (OF_PLACE | OF_END | OF_OWNER) == SQL_CHANGE_JOB_LAST,
+               "a statement for each set of groups");
+
+/* Where a column comes from. */
 static const struct {
     const char *name;
     enum kind kind;
     size_t offset;
-    bool is_indexed;
+    enum group group;
 } columns[COLUMNS] = {
 #define MEMBER(member) offsetof(struct job_record, member)
-    [FIRST_SUBMIT_TIME] = { "first_submit_time", OURS, 0, false },
-    [RESTARTS] = { "restarts", U32, MEMBER(restarts), false },
-    [ARRAY_JOB_ID] = { "array_job_id", U32_OR_ZERO, MEMBER(array_job_id), true },
-    [ARRAY_TASK_ID] = { "array_task_id", U32, MEMBER(array_task_id), false },
-    [HET_JOB_ID] = { "het_job_id", U32_OR_ZERO, MEMBER(het_job_id), true },
-    [HET_OFFSET] = { "het_offset", OURS, 0, false },
-    [TASKS] = { "tasks", U32, MEMBER(tasks), false },
-    [USER_ID] = { "user_id", U32, MEMBER(user_id), false },
-    [USER] = { "user", WORD, MEMBER(user), true },
-    [ACCOUNT] = { "account", WORD, MEMBER(account), true },
-    [PARTITION] = { "partition", WORD, MEMBER(partition), false },
-    [QOS] = { "qos", WORD, MEMBER(qos), false },
-    [NAME] = { "name", TITLE, MEMBER(name), true },
-    [RESERVATION] = { "reservation", WORD, MEMBER(reservation), false },
-    [STATE] = { "state", OURS, 0, false },
-    [REASON] = { "reason", WORD, MEMBER(reason), false },
-    [NODE_LIST] = { "node_list", LIST, MEMBER(nodes), true },
-    [EXIT_CODE] = { "exit_code", U32, MEMBER(exit_code), false },
-    [EXIT_SIGNAL] = { "exit_signal", U32, MEMBER(exit_signal), false },
-    [PRIORITY] = { "priority", U64, MEMBER(priority), false },
-    [ELIGIBLE_TIME] = { "eligible_time", TIME, MEMBER(eligible_time), false },
-    [START_TIME] = { "start_time", TIME, MEMBER(start_time), false },
-    [END_TIME] = { "end_time", TIME, MEMBER(end_time), true },
-    [SUSPENDED_SECONDS] = { "suspended_seconds", U64, MEMBER(suspended_seconds), false },
-    [TIME_LIMIT_MINUTES] = { "time_limit_minutes", U32, MEMBER(time_limit_minutes), false },
-    [CPUS] = { "cpus", U32, MEMBER(cpus), false },
-    [NODE_COUNT] = { "node_count", U32, MEMBER(node_count), false },
-    [MEMORY_BYTES] = { "memory_bytes", U64, MEMBER(memory_bytes), false },
-    [GPUS] = { "gpus", OURS, 0, false },
-    [GPU_TYPES] = { "gpu_types", OURS, 0, false },
-    [BILLING] = { "billing", OURS, 0, false },
-    [CPU_SECONDS] = { "cpu_seconds", SECONDS, MEMBER(cpu_seconds), false },
-    [USER_SECONDS] = { "user_seconds", SECONDS, MEMBER(user_seconds), false },
-    [SYSTEM_SECONDS] = { "system_seconds", SECONDS, MEMBER(system_seconds), false },
-    [MEMORY_PEAK_BYTES] = { "memory_peak_bytes", U64, MEMBER(memory_peak_bytes), false },
-    [READ_BYTES] = { "read_bytes", U64, MEMBER(read_bytes), false },
-    [WRITE_BYTES] = { "write_bytes", U64, MEMBER(write_bytes), false },
-    [ENERGY_JOULES] = { "energy_joules", U64, MEMBER(energy_joules), false },
-    [AS_OF] = { "as_of", OURS, 0, false },
-    [ORIGIN] = { "origin", OURS, 0, false },
-    [IS_COUNTED] = { "is_counted", OURS, 0, true },
+    [FIRST_SUBMIT_TIME] = { "first_submit_time", OURS, 0, OF_NONE },
+    [RESTARTS] = { "restarts", U32, MEMBER(restarts), OF_NONE },
+    [ARRAY_JOB_ID] = { "array_job_id", U32_OR_ZERO, MEMBER(array_job_id), OF_OWNER },
+    [ARRAY_TASK_ID] = { "array_task_id", U32, MEMBER(array_task_id), OF_NONE },
+    [HET_JOB_ID] = { "het_job_id", U32_OR_ZERO, MEMBER(het_job_id), OF_OWNER },
+    [HET_OFFSET] = { "het_offset", OURS, 0, OF_NONE },
+    [TASKS] = { "tasks", U32, MEMBER(tasks), OF_NONE },
+    [USER_ID] = { "user_id", U32, MEMBER(user_id), OF_NONE },
+    [USER] = { "user", WORD, MEMBER(user), OF_OWNER },
+    [ACCOUNT] = { "account", WORD, MEMBER(account), OF_OWNER },
+    [PARTITION] = { "partition", WORD, MEMBER(partition), OF_NONE },
+    [QOS] = { "qos", WORD, MEMBER(qos), OF_NONE },
+    [NAME] = { "name", TITLE, MEMBER(name), OF_NONE },
+    [RESERVATION] = { "reservation", WORD, MEMBER(reservation), OF_NONE },
+    [STATE] = { "state", OURS, 0, OF_NONE },
+    [REASON] = { "reason", WORD, MEMBER(reason), OF_NONE },
+    [NODE_LIST] = { "node_list", LIST, MEMBER(nodes), OF_PLACE },
+    [EXIT_CODE] = { "exit_code", U32, MEMBER(exit_code), OF_NONE },
+    [EXIT_SIGNAL] = { "exit_signal", U32, MEMBER(exit_signal), OF_NONE },
+    [PRIORITY] = { "priority", U64, MEMBER(priority), OF_NONE },
+    [ELIGIBLE_TIME] = { "eligible_time", TIME, MEMBER(eligible_time), OF_NONE },
+    [START_TIME] = { "start_time", TIME, MEMBER(start_time), OF_NONE },
+    [END_TIME] = { "end_time", TIME, MEMBER(end_time), OF_END },
+    [SUSPENDED_SECONDS] = { "suspended_seconds", U64, MEMBER(suspended_seconds), OF_NONE },
+    [TIME_LIMIT_MINUTES] = { "time_limit_minutes", U32, MEMBER(time_limit_minutes), OF_NONE },
+    [CPUS] = { "cpus", U32, MEMBER(cpus), OF_NONE },
+    [NODE_COUNT] = { "node_count", U32, MEMBER(node_count), OF_NONE },
+    [MEMORY_BYTES] = { "memory_bytes", U64, MEMBER(memory_bytes), OF_NONE },
+    [GPUS] = { "gpus", OURS, 0, OF_NONE },
+    [GPU_TYPES] = { "gpu_types", OURS, 0, OF_NONE },
+    [BILLING] = { "billing", OURS, 0, OF_NONE },
+    [CPU_SECONDS] = { "cpu_seconds", SECONDS, MEMBER(cpu_seconds), OF_NONE },
+    [USER_SECONDS] = { "user_seconds", SECONDS, MEMBER(user_seconds), OF_NONE },
+    [SYSTEM_SECONDS] = { "system_seconds", SECONDS, MEMBER(system_seconds), OF_NONE },
+    [MEMORY_PEAK_BYTES] = { "memory_peak_bytes", U64, MEMBER(memory_peak_bytes), OF_NONE },
+    [READ_BYTES] = { "read_bytes", U64, MEMBER(read_bytes), OF_NONE },
+    [WRITE_BYTES] = { "write_bytes", U64, MEMBER(write_bytes), OF_NONE },
+    [ENERGY_JOULES] = { "energy_joules", U64, MEMBER(energy_joules), OF_NONE },
+    [AS_OF] = { "as_of", OURS, 0, OF_NONE },
+    [ORIGIN] = { "origin", OURS, 0, OF_NONE },
+    [IS_COUNTED] = { "is_counted", OURS, 0, OF_END },
 #undef MEMBER
 };
 
@@ -94,11 +104,11 @@ static void put_insert(struct buf *out)
     buf_text(out, ")");
 }
 
-static void put_update(struct buf *out, bool with_indexed)
+static void put_update(struct buf *out, int groups)
 {
     buf_text(out, "UPDATE job SET rest = ?5");
     for (size_t i = 0; i < COLUMNS; i++)
-        if (with_indexed || !columns[i].is_indexed)
+        if (!columns[i].group || columns[i].group & groups)
             buf_printf(out, ", %s = ?%zu", columns[i].name, COLUMNS_AT + i);
     buf_text(out, " WHERE id = ?1");
 }
@@ -107,12 +117,12 @@ void job_columns_sql(enum store_statement which, struct buf *out)
 {
     if (which == SQL_ADD_JOB) {
         put_insert(out);
-    } else if (which == SQL_FIND_JOB) {
-        buf_text(out, "SELECT id, rest");
+    } else if (which == SQL_READ_JOB) {
+        buf_text(out, "SELECT rest");
         put_names(out);
-        buf_text(out, " FROM job WHERE cluster = ?2 AND job_id = ?3 AND submit_time = ?4");
+        buf_text(out, " FROM job WHERE id = ?1");
     } else {
-        put_update(out, which == SQL_CHANGE_JOB);
+        put_update(out, (int)which - SQL_CHANGE_JOB);
     }
 }
 
@@ -237,40 +247,74 @@ static struct cell cell_of_column(sqlite3_stmt *statement, int at)
     }
 }
 
-/* Of most jobs that are put this is the first that is heard: one look at one index tells. */
-int job_row_has_id(struct store *store, uint32_t job_id, struct err *err)
+/* 1 if there is any with that id; *ret_row only if it is this one. */
+static int find_newest(struct store *store, int64_t cluster, const struct job_record *record,
+                       int64_t *ret_row, struct err *err)
 {
     sqlite3_stmt *statement;
-    int r = store_use(store, SQL_HAS_JOB_ID, &statement, err);
+    int r = store_use(store, SQL_NEWEST_RUN, &statement, err);
 
     if (r < 0)
         return r;
-    db_bind_i64(statement, 1, job_id);
+    db_bind_i64(statement, 1, record->id);
     r = db_step(statement, err);
+    if (r > 0 && db_i64(statement, 1, 0) == record->submit_time &&
+        db_i64(statement, 2, 0) == cluster)
+        *ret_row = db_i64(statement, 0, 0);
     sqlite3_reset(statement);
     return r;
 }
 
-int job_row_find(struct store *store, int64_t cluster, const struct job_record *record,
-                 struct row *ret, struct err *err)
+static int find_run(struct store *store, int64_t cluster, const struct job_record *record,
+                    int64_t *ret_row, struct err *err)
 {
     sqlite3_stmt *statement;
-    int r = store_use(store, SQL_FIND_JOB, &statement, err);
+    int r = store_use(store, SQL_FIND_RUN, &statement, err);
 
     if (r < 0)
         return r;
-    db_bind_i64(statement, 2, cluster);
-    db_bind_i64(statement, 3, record->id);
-    db_bind_i64(statement, 4, record->submit_time);
+    db_bind_i64(statement, 1, record->id);
+    db_bind_i64(statement, 2, record->submit_time);
+    db_bind_i64(statement, 3, cluster);
+    r = db_step(statement, err);
+    if (r > 0)
+        *ret_row = db_i64(statement, 0, 0);
+    sqlite3_reset(statement);
+    return r < 0 ? r : 0;
+}
+
+static int read_row(struct store *store, struct row *row, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int r = store_use(store, SQL_READ_JOB, &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_i64(statement, 1, row->id);
     r = db_step(statement, err);
     if (r > 0) {
-        ret->id = db_i64(statement, 0, 0);
-        ret->rest = arena_str(&store->scratch, db_blob(statement, 1));
+        row->rest = arena_str(&store->scratch, db_blob(statement, 0));
         for (int i = 0; i < COLUMNS; i++)
-            ret->cells[i] = cell_of_column(statement, 2 + i);
+            row->cells[i] = cell_of_column(statement, 1 + i);
     }
     sqlite3_reset(statement);
     return r < 0 ? r : 0;
+}
+
+/* Of most jobs that are put, this is the first that is heard, or the newest run is meant: one look
+ * at one index tells. */
+int job_row_find(struct store *store, int64_t cluster, const struct job_record *record,
+                 struct row *ret, struct err *err)
+{
+    int r = 0, knows_id = find_newest(store, cluster, record, &ret->id, err);
+
+    if (knows_id <= 0)
+        return knows_id;
+    if (!ret->id)
+        r = find_run(store, cluster, record, &ret->id, err);
+    if (r == 0 && ret->id)
+        r = read_row(store, ret, err);
+    return r < 0 ? r : 1;
 }
 
 static void bind_cell(sqlite3_stmt *statement, int at, struct cell cell)
@@ -283,11 +327,13 @@ static void bind_cell(sqlite3_stmt *statement, int at, struct cell cell)
         sqlite3_bind_null(statement, at);
 }
 
-static void bind_row(sqlite3_stmt *statement, const struct row *row, bool with_indexed)
+enum { ALL_GROUPS = OF_PLACE | OF_END | OF_OWNER };
+
+static void bind_row(sqlite3_stmt *statement, const struct row *row, int groups)
 {
     db_bind_blob(statement, REST_AT, row->rest);
     for (int i = 0; i < COLUMNS; i++)
-        if (with_indexed || !columns[i].is_indexed)
+        if (!columns[i].group || columns[i].group & groups)
             bind_cell(statement, COLUMNS_AT + i, row->cells[i]);
 }
 
@@ -302,34 +348,43 @@ int job_row_add(struct store *store, int64_t cluster, const struct job_record *r
     db_bind_i64(statement, 2, cluster);
     db_bind_i64(statement, 3, record->id);
     db_bind_i64(statement, 4, record->submit_time);
-    bind_row(statement, row, true);
+    bind_row(statement, row, ALL_GROUPS);
     r = db_run(statement, err);
     if (r < 0)
         return r;
     row->id = sqlite3_last_insert_rowid(store->db);
     store->runs += store->runs >= 0;
+    store_count_named(store, value_of(row, NAME), 1);
     return 0;
+}
+
+static int write_change(struct store *store, const struct row *now, int groups, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int r = store_use(store, (enum store_statement)(SQL_CHANGE_JOB + groups), &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_i64(statement, 1, now->id);
+    bind_row(statement, now, groups);
+    return db_run(statement, err);
 }
 
 int job_row_change(struct store *store, const struct row *before, const struct row *now,
                    struct err *err)
 {
-    bool is_indexed = false, has_changed = !str_eq(now->rest, before->rest);
-    sqlite3_stmt *statement;
-    int r;
+    bool has_changed = !str_eq(now->rest, before->rest);
+    int groups = 0;
 
     for (size_t i = 0; i < COLUMNS; i++) {
         if (!is_changed(now, before, i))
             continue;
         has_changed = true;
-        is_indexed |= columns[i].is_indexed;
+        groups |= (int)columns[i].group;
     }
-    if (!has_changed)
-        return 0;
-    r = store_use(store, is_indexed ? SQL_CHANGE_JOB : SQL_CHANGE_JOB_STATE, &statement, err);
-    if (r < 0)
-        return r;
-    db_bind_i64(statement, 1, now->id);
-    bind_row(statement, now, is_indexed);
-    return db_run(statement, err);
+    if (is_changed(now, before, NAME)) {
+        store_count_named(store, value_of(before, NAME), -1);
+        store_count_named(store, value_of(now, NAME), 1);
+    }
+    return has_changed ? write_change(store, now, groups, err) : 0;
 }

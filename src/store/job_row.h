@@ -104,10 +104,8 @@ static inline bool is_changed(const struct row *now, const struct row *before, e
 int job_row_of_record(struct store *store, const struct job_record *record, struct row *ret,
                       struct err *err);
 
-/* 1 if there is any run with that id, on any cluster. */
-int job_row_has_id(struct store *store, uint32_t job_id, struct err *err);
-
-/* ret->id stays 0 if it is not there. Its rest is in the scratch arena. */
+/* ret->id stays 0 if it is not there. Its rest is in the scratch arena. Returns 1 if there is any
+ * run with that id, on any cluster. */
 int job_row_find(struct store *store, int64_t cluster, const struct job_record *record,
                  struct row *ret, struct err *err);
 
@@ -117,10 +115,6 @@ int job_row_add(struct store *store, int64_t cluster, const struct job_record *r
 /* Nothing is written if they are the same. */
 int job_row_change(struct store *store, const struct row *before, const struct row *now,
                    struct err *err);
-
-/* One more has ended. */
-int job_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
-                  int64_t account, struct err *err);
 
 /* Adds what this look tells of the life of a run: before->id is 0 if it is the first. */
 int job_life_note(struct store *store, const struct job_record *record, const struct row *before,

@@ -76,7 +76,7 @@ static int count_too_many(struct store *store, int64_t cluster, uint64_t max_byt
 
 /* Runs that are to go, and the texts that may go with them. */
 struct doomed {
-    int64_t *ids, *texts; /* two texts a run; 0: none */
+    int64_t *ids, *texts; /* two texts a run, its name and its list of nodes; 0: none */
     size_t n;
     int64_t last_submit_time;
 };
@@ -142,7 +142,10 @@ static int drop_runs(struct store *store, struct doomed *doomed, struct err *err
         r = drop(store, SQL_DROP_LIFE, doomed->ids[i], err);
         if (r == 0)
             r = drop(store, SQL_DROP_JOB, doomed->ids[i], err);
+        store_count_named(store, doomed->texts[2 * i], -1);
     }
+    if (r == 0)
+        r = store_write_tallies(store, err);
     if (r < 0)
         return r;
     if (store->runs >= 0)

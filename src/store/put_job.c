@@ -103,21 +103,6 @@ static void merge(struct store *store, const struct job_record *record, const st
     now->id = before->id;
 }
 
-int job_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
-                  int64_t account, struct err *err)
-{
-    sqlite3_stmt *statement;
-    int r = store_use(store, SQL_COUNT_ENDED, &statement, err);
-
-    if (r < 0)
-        return r;
-    db_bind_i64(statement, 1, cluster);
-    db_bind_i64(statement, 2, state);
-    db_bind_i64(statement, 3, partition);
-    db_bind_i64(statement, 4, account);
-    return db_run(statement, err);
-}
-
 /* By its one word: flags come and go while a job cleans up. */
 static int count_once(struct store *store, int64_t cluster, const struct job_record *record,
                       const struct row *before, const struct row *now, struct err *err)
@@ -130,9 +115,9 @@ static int count_once(struct store *store, int64_t cluster, const struct job_rec
     if (!value_of(now, IS_COUNTED) || (before->id && value_of(before, IS_COUNTED)))
         return 0;
     r = store_text(store, word, TEXT_WORD, &state, err);
-    return r < 0 ? r
-                 : job_count_end(store, cluster, state, value_of(now, PARTITION),
-                                 value_of(now, ACCOUNT), err);
+    if (r == 0)
+        store_count_end(store, cluster, state, value_of(now, PARTITION), value_of(now, ACCOUNT));
+    return r;
 }
 
 /* It was there, and would be counted again. */
@@ -144,15 +129,20 @@ static bool is_pruned(const struct store_cluster *cluster, const struct job_reco
             (is_known(row, END_TIME) && value_of(row, END_TIME) < cluster->pruned_end));
 }
 
+/* For store_open_seen. */
+static void note_open(struct store_cluster *cluster, const struct job_record *record)
+{
+    if (record->as_of > cluster->open_seen && !job_record_has_ended(record))
+        cluster->open_seen = record->as_of;
+}
+
 static int put_row(struct store *store, const struct store_cluster *cluster,
                    const struct job_record *record, struct err *err)
 {
     struct row before = { 0 }, now = { 0 };
-    int knows_id = job_row_has_id(store, record->id, err);
+    int knows_id = job_row_find(store, cluster->id, record, &before, err);
     int r = knows_id < 0 ? knows_id : job_row_of_record(store, record, &now, err);
 
-    if (r == 0 && knows_id)
-        r = job_row_find(store, cluster->id, record, &before, err);
     if (r < 0 || (!before.id && is_pruned(cluster, record, &now)))
         return r;
     if (before.id)
@@ -180,6 +170,8 @@ int store_put_job(struct store *store, struct str cluster, const struct job_reco
     r = store_cluster(store, cluster, &of, err);
     if (r == 0)
         r = put_row(store, of, record, err);
+    if (r == 0)
+        note_open(of, record);
     arena_clear(&store->scratch);
     return r;
 }

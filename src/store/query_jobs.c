@@ -252,7 +252,7 @@ static int begin_branches(struct asking *asking)
     struct branch_end end;
     int r = find_end(asking, &end);
 
-    asking->statements = heap_array(branches->n ? branches->n : 1, sizeof(*asking->statements));
+    asking->statements = heap_alloc((branches->n + 1) * sizeof(*asking->statements));
     for (size_t i = 0; i < branches->n && r == 0; i++) {
         r = reader_prepare(asking->reader, branches->sql[branches->branch[i].sql].p,
                            &asking->statements[i], asking->err);

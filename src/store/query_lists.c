@@ -47,7 +47,7 @@ static const char cluster_sql[] =
     "SELECT id, name, (SELECT count(*) FROM node WHERE cluster = c.id),"
     " (SELECT submit_time FROM job INDEXED BY job_run WHERE cluster = c.id"
     "  ORDER BY submit_time LIMIT 1),"
-    " max(ifnull((SELECT max(as_of) FROM job WHERE is_counted = 0 AND cluster = c.id), 0),"
+    " max(ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'open_seen'), 0),"
     "  ifnull((SELECT as_of FROM job INDEXED BY job_run WHERE cluster = c.id"
     "   ORDER BY submit_time DESC LIMIT 1), 0),"
     "  ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'nodes_seen'), 0)),"

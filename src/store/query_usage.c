@@ -82,7 +82,7 @@ static void grow_commons(struct adding *adding)
     size_t n_old = adding->n_common_slots;
 
     adding->n_common_slots = n_old ? n_old * 2 : 256;
-    adding->commons = heap_array(adding->n_common_slots, sizeof(*adding->commons));
+    adding->commons = heap_alloc(adding->n_common_slots * sizeof(*adding->commons));
     for (size_t i = 0; i < n_old; i++) {
         size_t at = (size_t)old[i].id & (adding->n_common_slots - 1);
 

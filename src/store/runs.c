@@ -106,7 +106,9 @@ static int end_requeued(struct store *store, int64_t cluster, const struct other
     r = db_run(statement, err);
     if (r == 0)
         r = job_life_add(store, run->id, end_time, state, 0, err);
-    return r < 0 ? r : job_count_end(store, cluster, state, run->partition, run->account, err);
+    if (r == 0)
+        store_count_end(store, cluster, state, run->partition, run->account);
+    return r;
 }
 
 int job_link_runs(struct store *store, int64_t cluster, const struct job_record *record,

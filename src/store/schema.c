@@ -10,22 +10,24 @@ const int64_t schema_stay_seconds[SCHEMA_STAYS_BOUND] = { 3600,   21600,   86400
                                                           345600, 1382400, 5529600 };
 
 /* Texts stand once, in `text`, and elsewhere by their id; NULL is unknown, but 0 in life and ended,
- * where it is part of a key. One that has not been used as a word (kinds & 1) is only the name of a
- * job or a list of nodes, and goes with the last run that has it; kinds & 2: its members are in
- * `member`. The rare fields of a job are in job.rest, packed as rest.h says, and so is
+ * where it is part of a key. One that has not been used as a word (kinds & 1) is only the name of
+ * `named` runs or a list of nodes, and goes with the last run that has it; kinds & 2: its members
+ * are in `member`. The rare fields of a job are in job.rest, packed as rest.h says, and so is
  * final.document.
  *
  * job_run is also the order of pages: newest submit time first. A run with is_counted = 0 has not
  * ended as far as is known. Ids of states grow from waiting to ended: (time, state) is the order of
- * a life, even within a second.
+ * a life, even within a second. Each further index costs more than all else that is written of a
+ * job, as what is near in time lies far apart in it.
  *
  * A row of node is written when something of it has changed, at seen_time; the mark "nodes_seen"
- * tells when all nodes of that cluster were last seen. */
+ * tells when all nodes of that cluster were last seen, "open_seen" when anything was heard of a run
+ * that had not ended. */
 static const char first_schema[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE cluster(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE text(id INTEGER PRIMARY KEY, value TEXT NOT NULL UNIQUE,"
-    " kinds INTEGER NOT NULL DEFAULT 1);"
+    " kinds INTEGER NOT NULL DEFAULT 1, named INTEGER NOT NULL DEFAULT 0);"
 
     "CREATE TABLE job("
     " id INTEGER PRIMARY KEY,"
@@ -63,11 +65,9 @@ static const char first_schema[] =
     "CREATE INDEX job_by_account ON job(account, " SCHEMA_STAY ", submit_time, job_id, cluster);"
     "CREATE INDEX job_by_state ON job(state, " SCHEMA_STAY ", submit_time, job_id, cluster)"
     " WHERE " SCHEMA_HAS_FAILED ";"
-    "CREATE INDEX job_by_name ON job(name);"
     "CREATE INDEX job_by_end ON job(end_time, cluster);"
     "CREATE INDEX job_by_node_list ON job(node_list, submit_time, job_id, cluster)"
     " WHERE node_list IS NOT NULL;"
-    "CREATE INDEX job_open ON job(cluster, as_of) WHERE is_counted = 0;"
 
     "CREATE TABLE member(node INTEGER, list INTEGER, PRIMARY KEY(node, list)) WITHOUT ROWID;"
     "CREATE TABLE life(job INTEGER, time INTEGER, state INTEGER, reason INTEGER,"

@@ -5,7 +5,6 @@
 #include "store/writer.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 
 /* Those without a text are made from the columns of a job. */
@@ -13,12 +12,15 @@ static const char *const statements[SQL_STATEMENTS] = {
     [SQL_FIND_TEXT] = "SELECT id, kinds FROM text WHERE value = ?1",
     [SQL_ADD_TEXT] = "INSERT INTO text(value, kinds) VALUES(?1, ?2)",
     [SQL_SET_TEXT_KINDS] = "UPDATE text SET kinds = ?2 WHERE id = ?1",
+    [SQL_COUNT_NAMED] = "UPDATE text SET named = named + ?5 WHERE id = ?1",
     [SQL_ADD_MEMBER] = "INSERT OR IGNORE INTO member(node, list) VALUES(?1, ?2)",
     [SQL_FIND_CLUSTER] = "SELECT id FROM cluster WHERE name = ?1",
     [SQL_ADD_CLUSTER] = "INSERT INTO cluster(name) VALUES(?1)",
     [SQL_GET_MARK] = "SELECT value FROM mark WHERE cluster = ?1 AND name = ?2",
     [SQL_SET_MARK] = "INSERT OR REPLACE INTO mark(cluster, name, value) VALUES(?1, ?2, ?3)",
-    [SQL_HAS_JOB_ID] = "SELECT 1 FROM job WHERE job_id = ?1 LIMIT 1",
+    [SQL_NEWEST_RUN] = "SELECT id, submit_time, cluster FROM job WHERE job_id = ?1"
+                       " ORDER BY submit_time DESC LIMIT 1",
+    [SQL_FIND_RUN] = "SELECT id FROM job WHERE job_id = ?1 AND submit_time = ?2 AND cluster = ?3",
     [SQL_RUN_BEFORE] = "SELECT id, submit_time, first_submit_time, restarts, user, name, state,"
                        " reason, partition, account, is_counted FROM job"
                        " WHERE job_id = ?1 AND submit_time < ?2 AND cluster = ?3"
@@ -36,14 +38,14 @@ static const char *const statements[SQL_STATEMENTS] = {
                         " AND reason = ?4",
     [SQL_COUNT_MOMENTS] = "SELECT count(*) FROM life WHERE job = ?1",
     [SQL_COUNT_ENDED] = "INSERT INTO ended(cluster, state, partition, account, count)"
-                        " VALUES(?1, ?2, ?3, ?4, 1)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5)"
                         " ON CONFLICT(cluster, state, partition, account)"
-                        " DO UPDATE SET count = count + 1",
+                        " DO UPDATE SET count = count + excluded.count",
     [SQL_PUT_FINAL] = "INSERT INTO final(cluster, job_id, node, begin_time, end_time, document)"
                       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
                       " ON CONFLICT(cluster, job_id, node, begin_time)"
                       " DO UPDATE SET end_time = excluded.end_time, document = excluded.document"
-                      " WHERE excluded.end_time > final.end_time",
+                      " WHERE excluded.end_time >= final.end_time",
     [SQL_CLUSTER_NODES] = "SELECT name, state, partitions, features, gres, gres_used, reservation,"
                           " reason, reason_user, version, reason_time, cpus, cpus_alloc, cpus_idle,"
                           " cpus_other, cpu_load, memory_bytes, memory_alloc_bytes,"
@@ -55,8 +57,9 @@ static const char *const statements[SQL_STATEMENTS] = {
                      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
                      " ?16, ?17, ?18, ?19, ?20, ?21)",
     [SQL_DROP_NODE] = "DELETE FROM node WHERE cluster = ?1 AND name = ?2",
-    [SQL_OPEN_RUNS] = "SELECT job_id FROM job WHERE is_counted = 0 AND cluster = ?1 AND as_of < ?2"
-                      " ORDER BY as_of LIMIT ?3",
+    [SQL_OPEN_RUNS] = "SELECT id, job_id FROM job INDEXED BY job_by_stay"
+                      " WHERE " SCHEMA_STAY " = 7 AND cluster = ?1",
+    [SQL_OPEN_RUN] = "SELECT as_of FROM job WHERE id = ?1 AND as_of < ?2 AND is_counted = 0",
     [SQL_RUNS_BY_END] = "SELECT id, name, node_list, submit_time FROM job"
                         " WHERE end_time < ?2 AND cluster = ?1 ORDER BY end_time LIMIT ?3",
     [SQL_RUNS_BY_SUBMIT] = "SELECT id, name, node_list, submit_time FROM job"
@@ -67,7 +70,7 @@ static const char *const statements[SQL_STATEMENTS] = {
                         " (SELECT cluster, job_id, node, begin_time FROM final"
                         " WHERE cluster = ?1 AND end_time < ?2 LIMIT ?3)",
     [SQL_UNUSED_TEXT] = "SELECT value, kinds FROM text WHERE id = ?1 AND kinds & 1 = 0"
-                        " AND NOT EXISTS(SELECT 1 FROM job WHERE name = ?1)"
+                        " AND named <= 0"
                         " AND NOT EXISTS(SELECT 1 FROM job WHERE node_list = ?1)",
     [SQL_DROP_TEXT] = "DELETE FROM text WHERE id = ?1",
     [SQL_DROP_MEMBER] = "DELETE FROM member WHERE node = ?1 AND list = ?2",
@@ -134,8 +137,8 @@ static int set_log(sqlite3 *db, struct err *err)
                        sqlite3_db_filename(db, "main"));
     sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &stays);
     return db_exec(db,
-                   "PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;"
-                   "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864",
+                   "PRAGMA synchronous = FULL; PRAGMA cache_size = -49152;"
+                   "PRAGMA wal_autocheckpoint = 16384; PRAGMA journal_size_limit = 67108864",
                    err);
 }
 
@@ -219,6 +222,7 @@ int store_open(struct str url, bool is_simulated, struct store **ret, struct err
     store->packer = packer_new();
     map_init(&store->clusters, &store->cluster_arena);
     map_init(&store->texts, &store->text_arena);
+    map_init(&store->tallies, &store->tally_arena);
     buf_init(&store->plain, REST_MAX + 1);
     buf_init(&store->packed, 2 * REST_MAX);
     *ret = store;
@@ -238,8 +242,10 @@ struct store *store_close(struct store *store)
     packer_free(store->packer);
     map_free(&store->clusters);
     map_free(&store->texts);
+    map_free(&store->tallies);
     arena_clear(&store->cluster_arena);
     arena_clear(&store->text_arena);
+    arena_clear(&store->tally_arena);
     arena_clear(&store->scratch);
     buf_free(&store->plain);
     buf_free(&store->packed);
@@ -323,6 +329,7 @@ int store_use(struct store *store, enum store_statement which, sqlite3_stmt **re
 static void forget(struct store *store)
 {
     store_forget_texts(store);
+    store_forget_tallies(store);
     map_free(&store->clusters);
     arena_clear(&store->cluster_arena);
     map_init(&store->clusters, &store->cluster_arena);
@@ -352,10 +359,28 @@ int store_begin(struct store *store, struct err *err)
     return r < 0 ? r : check_changes(store, err);
 }
 
+static int write_open_seen(struct store *store, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < store->clusters.n && r == 0; i++) {
+        struct store_cluster *cluster = store->clusters.entries[i].value;
+
+        if (cluster->open_seen > cluster->open_seen_before)
+            r = store_write_mark(store, cluster->id, "open_seen", cluster->open_seen, err);
+        cluster->open_seen_before = cluster->open_seen;
+    }
+    return r;
+}
+
 int store_commit(struct store *store, struct err *err)
 {
     int r = check_there(store, err);
 
+    if (r == 0)
+        r = store_write_tallies(store, err);
+    if (r == 0)
+        r = write_open_seen(store, err);
     return r < 0 ? r : db_exec(store->db, "COMMIT", err);
 }
 
@@ -366,8 +391,7 @@ void store_rollback(struct store *store)
     forget(store);
 }
 
-/* 0 if it is not there. */
-static int find_cluster(struct store *store, struct str name, int64_t *ret, struct err *err)
+int store_find_cluster(struct store *store, struct str name, int64_t *ret, struct err *err)
 {
     sqlite3_stmt *statement;
     int r = store_use(store, SQL_FIND_CLUSTER, &statement, err);
@@ -408,15 +432,18 @@ int store_cluster(struct store *store, struct str name, struct store_cluster **r
         *ret = *place;
         return 0;
     }
-    r = find_cluster(store, name, &cluster.id, err);
+    r = store_find_cluster(store, name, &cluster.id, err);
     if (r == 0 && !cluster.id)
         r = add_cluster(store, name, &cluster.id, err);
     if (r == 0)
         r = store_read_mark(store, cluster.id, "pruned_end", 0, &cluster.pruned_end, err);
     if (r == 0)
         r = store_read_mark(store, cluster.id, "pruned_submit", 0, &cluster.pruned_submit, err);
+    if (r == 0)
+        r = store_read_mark(store, cluster.id, "open_seen", 0, &cluster.open_seen, err);
     if (r < 0)
         return r;
+    cluster.open_seen_before = cluster.open_seen;
     *ret = ARENA_NEW(&store->cluster_arena, struct store_cluster);
     **ret = cluster;
     *map_put(&store->clusters, name) = *ret;
@@ -458,7 +485,7 @@ int store_get_mark(struct store *store, struct str cluster, const char *name, in
                    int64_t *ret, struct err *err)
 {
     int64_t id;
-    int r = find_cluster(store, cluster, &id, err);
+    int r = store_find_cluster(store, cluster, &id, err);
 
     return r < 0 ? r : store_read_mark(store, id, name, otherwise, ret, err);
 }
@@ -472,22 +499,19 @@ int store_set_mark(struct store *store, struct str cluster, const char *name, in
     return r < 0 ? r : store_write_mark(store, of->id, name, value, err);
 }
 
-int store_open_runs(struct store *store, struct str cluster, int64_t as_of, uint32_t *ids,
-                    size_t most, struct err *err)
+int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struct err *err)
 {
-    sqlite3_stmt *statement;
-    int64_t id;
-    int n = 0, r = find_cluster(store, cluster, &id, err);
+    struct store_cluster *of;
+    int r = store_cluster(store, cluster, &of, err);
 
     if (r == 0)
-        r = store_use(store, SQL_OPEN_RUNS, &statement, err);
-    if (r < 0)
-        return r;
-    db_bind_i64(statement, 1, id);
-    db_bind_i64(statement, 2, as_of);
-    db_bind_i64(statement, 3, most < INT_MAX ? (int64_t)most : INT_MAX);
-    while ((r = db_step(statement, err)) > 0)
-        ids[n++] = db_u32(statement, 0);
-    sqlite3_reset(statement);
-    return r < 0 ? r : n;
+        *ret = of->open_seen;
+    return r;
+}
+
+int store_tidy(struct store *store, struct err *err)
+{
+    int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+    return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY ? 0 : db_fail(store->db, code, err);
 }

@@ -57,10 +57,21 @@ int store_get_mark(struct store *store, struct str cluster, const char *name, in
 int store_set_mark(struct store *store, struct str cluster, const char *name, int64_t value,
                    struct err *err);
 
-/* Runs that have not ended as far as is known and were last heard of before `as_of`: Slurm may have
- * forgotten them. At most `most`, the oldest first. Returns how many, or negative. */
-int store_open_runs(struct store *store, struct str cluster, int64_t as_of, uint32_t *ids,
-                    size_t most, struct err *err);
+/* When the newest that was heard of a run which had not ended was so; 0: never. It never falls: a
+ * look that is told to be older than this changes nothing where it should. */
+int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struct err *err);
+
+struct open_filter {
+    int64_t as_of;                                   /* last heard of before this */
+    bool (*skips)(const void *ctx, uint32_t job_id); /* may be NULL: those it is true for are not
+                                                        meant */
+    const void *ctx;
+};
+
+/* Runs that have not ended as far as is known and of which nothing was heard for a while: Slurm may
+ * have forgotten them. At most `most`, the oldest first. */
+int store_open_runs(struct store *store, struct str cluster, const struct open_filter *filter,
+                    uint32_t *ids, size_t most, size_t *ret_n, struct err *err);
 
 struct store_retention {
     int64_t oldest_end; /* runs that ended before this are deleted; 0: none for that */
@@ -71,6 +82,10 @@ struct store_retention {
  * counted. */
 int store_prune(struct store *store, struct str cluster, const struct store_retention *retention,
                 size_t most, size_t *ret_deleted, struct err *err);
+
+/* Outside of a transaction: moves what its log has into the file, as far as nobody reads it. What
+ * is written often is moved once. */
+int store_tidy(struct store *store, struct err *err);
 
 struct store_size {
     uint64_t bytes; /* of the file and its log */

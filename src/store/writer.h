@@ -16,16 +16,18 @@ enum store_statement {
     SQL_FIND_TEXT,
     SQL_ADD_TEXT,
     SQL_SET_TEXT_KINDS,
+    SQL_COUNT_NAMED,
     SQL_ADD_MEMBER,
     SQL_FIND_CLUSTER,
     SQL_ADD_CLUSTER,
     SQL_GET_MARK,
     SQL_SET_MARK,
-    SQL_HAS_JOB_ID,
-    SQL_FIND_JOB,
+    SQL_NEWEST_RUN,
+    SQL_FIND_RUN,
+    SQL_READ_JOB,
     SQL_ADD_JOB,
-    SQL_CHANGE_JOB,       /* all columns */
-    SQL_CHANGE_JOB_STATE, /* those without an index */
+    SQL_CHANGE_JOB, /* and the next ones: see job_row.c */
+    SQL_CHANGE_JOB_LAST = SQL_CHANGE_JOB + 7,
     SQL_RUN_BEFORE,
     SQL_RUN_AFTER,
     SQL_SET_FIRST_SUBMIT,
@@ -39,6 +41,7 @@ enum store_statement {
     SQL_PUT_NODE,
     SQL_DROP_NODE,
     SQL_OPEN_RUNS,
+    SQL_OPEN_RUN,
     SQL_RUNS_BY_END,
     SQL_RUNS_BY_SUBMIT,
     SQL_DROP_JOB,
@@ -55,6 +58,8 @@ struct store_cluster {
     int64_t id;
     /* Runs of before these are deleted and do not come back; 0: none was. */
     int64_t pruned_end, pruned_submit;
+    int64_t open_seen;        /* the newest that was heard of a run that had not ended */
+    int64_t open_seen_before; /* what the mark says */
 };
 
 struct store {
@@ -71,6 +76,10 @@ struct store {
     struct map texts;    /* id << 2 | kinds */
     int64_t runs;        /* -1: not counted yet */
 
+    /* What is counted up at the end of the transaction. */
+    struct arena tally_arena;
+    struct map tallies;
+
     struct arena scratch; /* of one call */
     struct buf plain, packed;
 };
@@ -80,6 +89,17 @@ int store_use(struct store *store, enum store_statement which, sqlite3_stmt **re
 
 /* Some of them may no longer be there. */
 void store_forget_texts(struct store *store);
+
+/* What of each transaction is counted together and written at its end: runs that have ended, and
+ * that have a name or no longer do. */
+void store_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
+                     int64_t account);
+void store_count_named(struct store *store, int64_t name, int64_t more);
+int store_write_tallies(struct store *store, struct err *err);
+void store_forget_tallies(struct store *store);
+
+/* 0 if it is not there. */
+int store_find_cluster(struct store *store, struct str name, int64_t *ret, struct err *err);
 
 /* Made if it is not there. Valid until a rollback. */
 int store_cluster(struct store *store, struct str name, struct store_cluster **ret,

@@ -317,6 +317,63 @@ static void equal_ids_on_two_clusters_are_two_jobs(void **state)
                      20);
 }
 
+/* A look at one job now, by the fixture's clock. */
+static void look_at(struct fixture *f, struct job_state state)
+{
+    struct section *section = jobs_section(1, 1);
+    struct job *job = &section->jobs.job[0];
+
+    section->wall_ns = clock_wall(&f->clock.clock);
+    job->state = state;
+    job->nodes = state.base == JOB_PENDING ? 0 : job->nodes;
+    job->end_time = SUBMIT + 10;
+    note(f, 0, section);
+    settle(f);
+}
+
+static int64_t has_state(const struct fixture *f, const char *state)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM jobs WHERE state = '%s'", state);
+    return query(f->path, sql);
+}
+
+static int64_t has_lived(const struct fixture *f, const char *state)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM life JOIN text ON text.id = state WHERE value = '%s'", state);
+    return query(f->path, sql);
+}
+
+static void where_the_clock_has_gone_back_jobs_are_recorded_all_the_same(void **state)
+{
+    struct fixture *f = *state;
+
+    look_at(f, (struct job_state){ JOB_PENDING, 0 });
+    assert_int_equal(has_state(f, "PENDING"), 1);
+    manual_clock_set_wall(&f->clock, (NOW - 3600) * NS_PER_SEC);
+    look_at(f, (struct job_state){ JOB_RUNNING, 0 });
+    assert_int_equal(has_state(f, "RUNNING"), 1);
+
+    /* What was newest is known to another process, too. */
+    f->recorder = recorder_stop(f->recorder);
+    start(f);
+    look_at(f, (struct job_state){ JOB_SUSPENDED, 0 });
+    assert_int_equal(has_state(f, "SUSPENDED"), 1);
+    look_at(f, (struct job_state){ JOB_RUNNING, JOB_COMPLETING });
+    assert_int_equal(has_state(f, "RUNNING+COMPLETING"), 1);
+    look_at(f, (struct job_state){ JOB_COMPLETED, 0 });
+    assert_int_equal(has_state(f, "COMPLETED"), 1);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM life"), 5);
+    assert_int_equal(has_lived(f, "RUNNING"), 1);
+    assert_int_equal(has_lived(f, "SUSPENDED"), 1);
+    assert_int_equal(query(f->path, "SELECT max(as_of) FROM job"), NOW);
+    assert_int_equal(query(f->path, "SELECT sum(count) FROM ended"), 1);
+}
+
 static struct section *nodes_section(unsigned n)
 {
     static const char *const names[] = { "a", "b", "c", "d" };
@@ -859,6 +916,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_of_whom_only_the_owner_is_told_are_not_recorded,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_ids_on_two_clusters_are_two_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            where_the_clock_has_gone_back_jobs_are_recorded_all_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nodes_are_kept_as_they_were_last_seen_once_a_minute, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(nothing_of_a_cluster_is_written_until_its_name_is_known,

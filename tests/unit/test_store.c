@@ -589,6 +589,20 @@ TEST_STORE(a_final_record_is_kept_once_and_the_later_one_stays)
                         "7|n1|1010|1100|1");
 }
 
+TEST_STORE(a_final_record_that_is_told_again_with_more_takes_the_place_of_the_first)
+{
+    struct final_record record = {
+        .job_id = 7, .node = STR("n1"), .begin_time = 1010, .end_time = 1100, .document = STR("{}")
+    };
+
+    OK(fixture, store_begin(fixture->store, &fixture->err));
+    OK(fixture, store_put_final(fixture->store, STR("alpha"), &record, &fixture->err));
+    record.document = STR("{\"\":7}");
+    OK(fixture, store_put_final(fixture->store, STR("alpha"), &record, &fixture->err));
+    OK(fixture, store_commit(fixture->store, &fixture->err));
+    assert_string_equal(ask(fixture, "SELECT substr(document, 3) FROM final"), "{\"\":7}");
+}
+
 static struct node_record node_of(const char *name, const char *state, double load)
 {
     return (struct node_record){ .name = str_of(name),
@@ -644,19 +658,39 @@ TEST_STORE(marks_outlive_the_process)
     OK(fixture, store_commit(fixture->store, &fixture->err));
 }
 
+static size_t open_runs(struct fixture *fixture, const char *cluster, struct open_filter filter,
+                        uint32_t *ids, size_t most)
+{
+    size_t n;
+
+    OK(fixture,
+       store_open_runs(fixture->store, str_of(cluster), &filter, ids, most, &n, &fixture->err));
+    return n;
+}
+
+static bool is_this_job(const void *ctx, uint32_t job_id)
+{
+    return job_id == *(const uint32_t *)ctx;
+}
+
 TEST_STORE(runs_that_have_not_ended_are_told_the_oldest_first)
 {
-    uint32_t ids[2];
+    uint32_t ids[2], seen = 2;
 
     put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
     put(fixture, job_in(JOB_PENDING, 2, 1000, 1400));
     put(fixture, job_in(JOB_RUNNING, 3, 1000, 1600));
     put(fixture, job_in(JOB_COMPLETED, 4, 1000, 1300));
-    assert_int_equal(store_open_runs(fixture->store, STR("alpha"), 1550, ids, 2, &fixture->err), 2);
+    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1550 }, ids, 2), 2);
     assert_int_equal(ids[0], 2);
     assert_int_equal(ids[1], 1);
-    assert_int_equal(store_open_runs(fixture->store, STR("alpha"), 1700, ids, 1, &fixture->err), 1);
-    assert_int_equal(store_open_runs(fixture->store, STR("beta"), 1700, ids, 1, &fixture->err), 0);
+    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1700 }, ids, 1), 1);
+    assert_int_equal(ids[0], 2);
+    assert_int_equal(
+        open_runs(fixture, "alpha", (struct open_filter){ 1700, is_this_job, &seen }, ids, 2), 2);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[1], 3);
+    assert_int_equal(open_runs(fixture, "beta", (struct open_filter){ .as_of = 1700 }, ids, 1), 0);
 }
 
 static size_t prune(struct fixture *fixture, const char *cluster, int64_t oldest_end,
@@ -715,6 +749,44 @@ TEST_STORE(old_runs_go_with_what_only_they_had)
                         "0");
     assert_string_equal(ask(fixture, "SELECT count(*) FROM final"), "0");
     assert_string_equal(ask(fixture, "SELECT sum(count) FROM ended"), "5");
+}
+
+TEST_STORE(a_name_goes_with_the_last_run_that_has_it_also_where_it_was_changed)
+{
+    static const char names[] = "SELECT group_concat(value || named) FROM (SELECT * FROM text"
+                                " WHERE value IN ('old', 'new') ORDER BY 1)";
+    struct job_record renamed = ended_job(1, 1000, "new", "n1");
+
+    put(fixture, ended_job(1, 1000, "old", "n1"));
+    put(fixture, ended_job(2, 2000, "old", "n1"));
+    assert_string_equal(ask(fixture, names), "old2");
+    renamed.as_of++;
+    put(fixture, renamed);
+    put(fixture, renamed);
+    assert_string_equal(ask(fixture, names), "old1,new1");
+    assert_int_equal(prune(fixture, "alpha", 2000, 0, 10), 1);
+    assert_string_equal(ask(fixture, names), "old1");
+    assert_int_equal(prune(fixture, "alpha", 4000, 0, 10), 1);
+    assert_string_equal(ask(fixture, "SELECT count(*) FROM text WHERE value IN ('old', 'new')"),
+                        "0");
+}
+
+TEST_STORE(when_a_run_that_has_not_ended_was_last_heard_of_never_falls)
+{
+    int64_t time;
+
+    put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
+    put(fixture, job_in(JOB_RUNNING, 2, 1000, 1400));
+    put(fixture, job_in(JOB_COMPLETED, 3, 1000, 1600));
+    OK(fixture, store_open_seen(fixture->store, STR("alpha"), &time, &fixture->err));
+    assert_int_equal(time, 1500);
+    put(fixture, job_in(JOB_COMPLETED, 1, 1000, 1700));
+    fixture->store = store_close(fixture->store);
+    fixture_open(fixture);
+    OK(fixture, store_open_seen(fixture->store, STR("alpha"), &time, &fixture->err));
+    assert_int_equal(time, 1500);
+    OK(fixture, store_open_seen(fixture->store, STR("beta"), &time, &fixture->err));
+    assert_int_equal(time, 0);
 }
 
 TEST_STORE(a_deleted_run_that_is_told_again_is_not_counted_again)
@@ -864,6 +936,9 @@ int main(void)
         cmocka_unit_test(what_was_rolled_back_was_never_there),
         cmocka_unit_test(what_others_have_changed_is_not_remembered_otherwise),
         cmocka_unit_test(a_final_record_is_kept_once_and_the_later_one_stays),
+        cmocka_unit_test(a_final_record_that_is_told_again_with_more_takes_the_place_of_the_first),
+        cmocka_unit_test(a_name_goes_with_the_last_run_that_has_it_also_where_it_was_changed),
+        cmocka_unit_test(when_a_run_that_has_not_ended_was_last_heard_of_never_falls),
         cmocka_unit_test(only_nodes_that_changed_are_written_and_others_go),
         cmocka_unit_test(marks_outlive_the_process),
         cmocka_unit_test(runs_that_have_not_ended_are_told_the_oldest_first),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What many jobs of a transaction count up together: it is written once, at its end. */
+#include "store/writer.h"
+
+enum { TALLY_IDS = 4 };
+
+struct tally {
+    int64_t which; /* enum store_statement */
+    int64_t ids[TALLY_IDS];
+};
+
+void store_forget_tallies(struct store *store)
+{
+    map_free(&store->tallies);
+    arena_clear(&store->tally_arena);
+    map_init(&store->tallies, &store->tally_arena);
+}
+
+static void count(struct store *store, struct tally tally, int64_t more)
+{
+    void **place = map_put(&store->tallies, (struct str){ (const char *)&tally, sizeof(tally) });
+
+    *place = (void *)((intptr_t)*place + (intptr_t)more); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+void store_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
+                     int64_t account)
+{
+    count(store, (struct tally){ SQL_COUNT_ENDED, { cluster, state, partition, account } }, 1);
+}
+
+void store_count_named(struct store *store, int64_t name, int64_t more)
+{
+    if (name)
+        count(store, (struct tally){ SQL_COUNT_NAMED, { name } }, more);
+}
+
+static int write_tally(struct store *store, const struct map_entry *entry, struct err *err)
+{
+    struct tally tally;
+    sqlite3_stmt *statement;
+    int r;
+
+    memcpy(&tally, entry->key.p, sizeof(tally));
+    if (!entry->value)
+        return 0;
+    r = store_use(store, (enum store_statement)tally.which, &statement, err);
+    if (r < 0)
+        return r;
+    for (int i = 0; i < TALLY_IDS; i++)
+        db_bind_i64(statement, 1 + i, tally.ids[i]);
+    db_bind_i64(statement, 1 + TALLY_IDS, (intptr_t)entry->value);
+    return db_run(statement, err);
+}
+
+int store_write_tallies(struct store *store, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < store->tallies.n && r == 0; i++)
+        r = write_tally(store, &store->tallies.entries[i], err);
+    if (store->tallies.n)
+        store_forget_tallies(store);
+    return r;
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A store in trouble: scrapes go on, the metrics and the log tell, and what was missed is written afterwards."""
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from sonde import DEADLINE, SONDE, Exporter, FakeCommands, http_get, job, node, run_exporter, wait_until
+
+TOKEN = "0123456789abcdef" * 4
+SOON = 5  # seconds that a scrape may take, whatever the store does
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.directory / "store").mkdir()
+        self.store = self.directory / "store/sonde.db"
+        self.token = self.directory / "token"
+        self.token.write_text(TOKEN)
+        self.commands = self.enterContext(FakeCommands(squeue=f"answer_file {self.directory}/queue", sinfo=f"answer '{node()}'"))
+        self.queue(10)
+
+    def queue(self, n, **changes):
+        """From now on there are the jobs 1 to n."""
+        fresh = self.directory / "queue.new"
+        fresh.write_text("".join(job(JobID=str(i), ArrayJobID=str(i), **changes) for i in range(1, n + 1)).replace("\\n", "\n"))
+        fresh.rename(self.directory / "queue")
+
+    def exporter(self, *flags, has_history=False):
+        return Exporter(f"--store=sqlite:{self.store}", f"--ingest.token-file={self.token}", "--store.interval=1s",
+                        "--slurm.poll-limit=1s", "--store.history-interval=1s",
+                        *([] if has_history else ["--no-store.history"]), *flags, path=self.commands.path)
+
+    def rows(self, question):
+        with contextlib.closing(sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)) as connection:
+            return connection.execute(question).fetchall()
+
+    def kept(self):
+        try:
+            return self.rows("SELECT count(*) FROM job")[0][0]
+        except sqlite3.Error:
+            return None
+
+    def wait_kept(self, n):
+        wait_until(lambda: self.kept() == n, f"{n} jobs are kept", 30)
+
+    def flush(self):
+        """Into the file itself, so that what is done to that matters."""
+        def is_flushed():
+            with contextlib.closing(sqlite3.connect(self.store)) as connection:
+                return connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        wait_until(is_flushed, "all is in the file")
+
+    def is_up(self, exporter):
+        began = time.monotonic()
+        answer = exporter.metrics()
+        self.assertLess(time.monotonic() - began, SOON)
+        self.assertEqual(answer.value('sonde_source_up{source="cli",kind="jobs"}'), 1)
+        return answer.value("sonde_store_up") == 1
+
+    def wait_down(self, exporter, words):
+        wait_until(lambda: not self.is_up(exporter), "the metric tells")
+        wait_until(lambda: words in exporter.log(), f"the log tells: {words}")
+
+    def check_whole(self, n):
+        self.assertEqual(self.rows("PRAGMA integrity_check"), [("ok",)])
+        self.assertEqual(self.kept(), n)
+        self.assertEqual(self.rows("SELECT count(*) FROM job WHERE id NOT IN (SELECT job FROM life)"), [(0,)])
+
+    @staticmethod
+    def post(exporter, job_id):
+        record = {"job_id": job_id, "node": "n1", "begin_time": 1700000000, "end_time": 1700000003}
+        return http_get(f"{exporter.url}/ingest", {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"},
+                        json.dumps({"records": [record]}).encode(), "POST")
+
+    def finals(self):
+        return {job_id for job_id, in self.rows("SELECT job_id FROM final")}
+
+
+class Room(Faults):
+    def test_a_full_disk_is_told_and_what_was_missed_is_written_when_there_is_room(self):
+        with self.exporter() as exporter:
+            self.wait_kept(10)
+            pid = exporter.process.pid
+            before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (self.store.stat().st_size, before[1]))
+            self.queue(2000, Name="x" * 100)
+            self.wait_down(exporter, "there is no room")
+            wait_until(lambda: self.post(exporter, 1).status == 503, "nothing is acknowledged that is not kept")
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+            self.wait_kept(2000)
+            wait_until(lambda: self.is_up(exporter), "the metric tells that it is over")
+            wait_until(lambda: self.post(exporter, 1).status == 200, "posts are taken")
+            self.assertIn("the store is written again", exporter.log())
+        self.check_whole(2000)
+
+
+class Locked(Faults):
+    def test_a_locked_store_is_told_and_caught_up_with(self):
+        with self.exporter() as exporter:
+            self.wait_kept(10)
+            with contextlib.closing(sqlite3.connect(self.store, isolation_level=None)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                self.queue(20)
+                self.wait_down(exporter, "another process writes it")
+                self.queue(30)
+                self.assertFalse(self.is_up(exporter))
+                self.assertEqual(self.kept(), 10)
+            self.wait_kept(30)
+        self.check_whole(30)
+
+    def test_two_that_write_one_store_count_each_job_once(self):
+        with self.exporter() as one, self.exporter() as other:
+            for n in (200, 400, 600):
+                self.queue(n)
+                self.wait_kept(n)
+            self.queue(600, State="COMPLETED", EndTime="1700000500")
+            series = 'slurm_jobs_ended_total{state="COMPLETED",partition="cpu",account="physics"}'
+            for exporter in (one, other):
+                wait_until(lambda e=exporter: e.metrics().samples().get(series) == "600", "both have the same number")
+                self.assertTrue(self.is_up(exporter))
+        self.check_whole(600)
+
+
+class Damage(Faults):
+    def test_a_store_that_was_removed_is_made_anew(self):
+        with self.exporter() as exporter:
+            self.wait_kept(10)
+            for path in self.store.parent.iterdir():
+                path.unlink()
+            self.queue(15)
+            self.wait_kept(15)
+            wait_until(lambda: "was removed or replaced" in exporter.log(), "the log tells")
+            counter = 'sonde_store_errors_total{reason="missing"}'
+            wait_until(lambda: exporter.metrics().samples().get(counter) == "1", "it is counted")
+        self.check_whole(15)
+
+    def test_a_directory_that_goes_and_comes_back(self):
+        away = self.directory / "away"
+        with self.exporter() as exporter:
+            self.wait_kept(10)
+            self.store.parent.rename(away)
+            self.queue(15)
+            self.wait_down(exporter, "check its directory")
+            away.rename(self.store.parent)
+            self.wait_kept(15)
+            wait_until(lambda: self.is_up(exporter), "the metric tells that it is over")
+        self.check_whole(15)
+
+    def test_what_is_no_store_is_left_alone_until_it_is_moved_away(self):
+        garbage = b"no store at all " * 1000
+        for has_moved in (True, False):  # another file in its place, or the same with other bytes
+            with self.subTest(has_moved=has_moved):
+                self.queue(10)
+                with self.exporter() as exporter:
+                    self.wait_kept(10)
+                    self.flush()
+                    if has_moved:
+                        fresh = self.store.with_suffix(".new")
+                        fresh.write_bytes(garbage)
+                        fresh.rename(self.store)
+                    else:
+                        with self.store.open("r+b") as file:
+                            file.write(garbage[:self.store.stat().st_size])
+                    damaged = self.store.read_bytes()
+                    self.queue(15)
+                    self.wait_down(exporter, "it is not a store")
+                    self.assertEqual(self.store.read_bytes(), damaged)
+                    for path in self.store.parent.iterdir():
+                        path.unlink()
+                    self.wait_kept(15)
+                self.check_whole(15)
+                for path in self.store.parent.iterdir():
+                    path.unlink()
+
+    def test_a_store_of_real_jobs_takes_no_simulated_ones(self):
+        with self.exporter():
+            self.wait_kept(10)
+        done = run_exporter("--demo", f"--store=sqlite:{self.store}", "--web.listen-address=127.0.0.1:0")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is of real jobs, these are simulated", done.stderr)
+        self.check_whole(10)
+
+
+class Killed(Faults):
+    def test_killed_again_and_again_it_loses_nothing_that_was_acknowledged(self):
+        acknowledged = set()
+        for turn in range(1, 13):
+            self.queue(200 * turn)
+            with contextlib.closing(Victim(self, turn)) as victim:
+                wait_until(lambda v=victim, t=turn: len(v.acknowledged) >= 2 * t, "it takes posts")
+                victim.exporter.process.kill()
+                victim.exporter.process.wait()
+            acknowledged |= victim.acknowledged
+            self.assertEqual(self.rows("PRAGMA integrity_check"), [("ok",)])
+            self.assertLessEqual(acknowledged, self.finals())
+        with self.exporter():
+            self.wait_kept(2400)
+        self.check_whole(2400)
+
+
+class Victim:
+    """An exporter that is posted to until it is gone."""
+
+    def __init__(self, test, turn):
+        self.acknowledged = set()
+        self.turn = turn
+        self.exporter = test.exporter()
+        self.thread = threading.Thread(target=self.post_all, args=(test.post,))
+        self.thread.start()
+
+    def post_all(self, post):
+        n = 0
+        while self.exporter.process.poll() is None:
+            n += 1
+            with contextlib.suppress(OSError):
+                if post(self.exporter, 100000 * self.turn + n).status == 200:
+                    self.acknowledged.add(100000 * self.turn + n)
+
+    def close(self):
+        if self.exporter.process.poll() is None:
+            self.exporter.process.kill()
+        self.thread.join()
+        self.exporter.process.wait()
+        self.exporter.process.stdout.close()
+
+
+class Web(Exporter):
+    command = "web"
+
+    @staticmethod
+    def complete(flags):
+        return flags
+
+
+class Questions(Faults):
+    """What was freed before is not empty: memory is handed out full of bytes that mean something else."""
+
+    DIRTY = {"MALLOC_PERTURB_": "165", "ASAN_OPTIONS": "max_malloc_fill_size=1048576:malloc_fill_byte=165"}
+
+    def test_a_question_that_fails_in_its_first_part_leaves_the_server_as_it_was(self):
+        with self.exporter():
+            self.wait_kept(10)
+        with contextlib.closing(sqlite3.connect(self.store)) as connection:
+            for name, in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql > ''").fetchall():
+                connection.execute(f"DROP INDEX {name}")
+        with Web(f"--store=sqlite:{self.store}", env=self.DIRTY) as web:
+            for _ in range(2):
+                for path in ("jobs?from=2020-01-01", "jobs?state=FAILED,RUNNING", "jobs?job=1", "usage?from=2020-01-01"):
+                    self.assertEqual(web.get(f"/api/v1/{path}").status, 503, path)
+                self.assertEqual(web.get("/").status, 200)
+
+    def test_usage_is_added_up_in_whatever_memory_there_is(self):
+        with self.exporter():
+            self.wait_kept(10)
+        done = subprocess.run([SONDE, "usage", f"--store=sqlite:{self.store}", "--from=2023-11-01", "--to=2023-12-01",
+                               "--by=state", "--format=csv"], capture_output=True, text=True, timeout=DEADLINE, env=os.environ | self.DIRTY)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, "RUNNING,10,")
+
+
+class Accounting(Faults):
+    """What sacct may do: the queue is recorded, and scrapes are answered, all the same."""
+
+    PRELUDE = """[ "$1" = --helpformat ] && { echo JobIDRaw JobID State Submit JobName User Account Start End Eligible; exit; }
+while [ $# -gt 0 ]; do [ "$1" = --delimiter ] && token=$2; shift; done
+"""
+
+    def test_whatever_sacct_prints_the_queue_is_kept(self):
+        for name, script, words in (
+                ("garbage", "head -c 100000 /dev/urandom", "is garbage"),
+                ("half a record", 'printf "1${token}1${token}"', "in the middle of a record"),
+                ("a refusal", "echo 'no, \033[31mnever' >&2; exit 1", r"no, \u001b[31mnever"),
+                ("more than there may be", "yes", "more than --slurm.max-answer")):
+            with self.subTest(name):
+                self.commands.set("sacct", self.PRELUDE + script)
+                with self.exporter("--slurm.max-answer=1M", has_history=True) as exporter:
+                    self.wait_kept(10)
+                    wait_until(lambda e=exporter, w=words: self.is_up(e) and w in e.log(), f"the log tells: {words}")
+                    self.assertEqual(exporter.metrics().value("sonde_history_up"), 0)
+                self.check_whole(10)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
