@@ -182,6 +182,12 @@ static bool is_number(size_t which)
     return type != API_TEXT && type != API_STATE && type != API_ORIGIN && type != API_GPU_TYPES;
 }
 
+/* Slurm's own words, of which each is short. */
+static bool is_whole(size_t which)
+{
+    return which >= COUNT(made) && api_job_fields[which - COUNT(made)].type == API_STATE;
+}
+
 /* "elapsed_seconds" as "ELAPSED". */
 static void put_title(size_t which, char to[40])
 {
@@ -211,7 +217,9 @@ static void add(struct job_columns *columns, size_t which)
         snprintf(columns->titles[i], sizeof(columns->titles[i]), "%s", name_of(which));
     else
         put_title(which, columns->titles[i]);
-    columns->columns[i] = (struct table_column){ columns->titles[i], is_number(which) };
+    columns->columns[i] = (struct table_column){ .title = columns->titles[i],
+                                                 .is_number = is_number(which),
+                                                 .is_whole = is_whole(which) };
 }
 
 static int add_named(struct job_columns *columns, struct str name, struct err *err)
@@ -247,6 +255,25 @@ int job_columns_choose(struct str names, bool is_csv, struct job_columns *ret, s
     if (r == 0 && !ret->n)
         r = err_set(err, EINVAL, "--columns: name one at least; sonde-jobs(1) lists them");
     return r;
+}
+
+void job_columns_choose_usual(bool has_clusters, bool is_csv, struct job_columns *ret)
+{
+    static const struct {
+        const char *name;
+        unsigned char spare;
+    } usual[] = {
+        { "cluster", 0 },         { "id", 0 },   { "user", 0 },  { "account", 4 },
+        { "partition", 3 },       { "name", 0 }, { "state", 0 }, { "start_time", 2 },
+        { "elapsed_seconds", 0 }, { "cpus", 0 }, { "gpus", 0 },  { "cpu_efficiency", 5 },
+        { "nodes", 1 },
+    };
+
+    *ret = (struct job_columns){ .is_csv = is_csv };
+    for (size_t i = has_clusters ? 0 : 1; i < COUNT(usual); i++) {
+        add_named(ret, str_of(usual[i].name), NULL);
+        ret->columns[ret->n - 1].spare = usual[i].spare;
+    }
 }
 
 void job_columns_put(const struct job_columns *columns, const struct job_row *row,

@@ -20,6 +20,9 @@ struct job_columns {
  * short and in capitals; of CSV they are the names, values have no units, times a zone. */
 int job_columns_choose(struct str names, bool is_csv, struct job_columns *ret, struct err *err);
 
+/* Those that are shown unless others are asked for: as many as there is room for. */
+void job_columns_choose_usual(bool has_clusters, bool is_csv, struct job_columns *ret);
+
 /* The cells of a run. */
 void job_columns_put(const struct job_columns *columns, const struct job_row *row,
                      struct table *table);

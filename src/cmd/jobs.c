@@ -44,13 +44,14 @@ static const char description[] =
     "Lists jobs that sonde exporter --store keeps: those that wait or run, and every one that has "
     "ended, also when Slurm has long forgotten it. Each run of a job that was requeued is a job of "
     "its own here, as is each task of an array and each component of a heterogeneous job. The "
-    "newest stand first.\n\n"
-    "A JOBID is 4711, a task of an array 4711_7, a component 4711+1; of another cluster of the "
-    "same store, beluga:4711. Without any, jobs are those since midnight, or since --from.\n\n"
-    "As with sacct, they are those of who asks, unless --user, --all-users or a JOBID says "
-    "otherwise; root is shown all. What can be read is decided by who may read the file of the "
+    "newest stand first. As with sacct, without JOBID, --from and --to they are those since "
+    "midnight, and without JOBID, --user and --all-users those of who asks; root is shown all. "
+    "A JOBID is 4711, a task of an array 4711_7, a component 4711+1; of one cluster of several, "
+    "beluga:4711.\n\n"
+    "What can be read is decided by who may read the file of the "
     "store, which is all or nothing.\n\n"
-    "On a terminal, long texts are cut to its width and end with an ellipsis; elsewhere nothing is "
+    "On a terminal, long texts are cut to its width and end with an ellipsis, and columns for "
+    "which there is no room at all are left out, unless --columns names them; elsewhere nothing is "
     "cut. What cannot be printed is shown as a question mark. In CSV, a text that a spreadsheet "
     "would take for a formula, as it begins with = + - or @, has an apostrophe in front; JSON has "
     "all texts as they are. Times are local; in CSV with their offset from UTC, in JSON in seconds "
@@ -99,42 +100,60 @@ struct output {
     struct arena arena;  /* of one row */
     struct buf last;     /* key of the last row */
     uint64_t n_rows, limit;
+    bool has_clusters; /* more than one */
     bool has_more;
     struct err *err;
 };
 
+/* For people, without the first where there is but one cluster; and as CSV. */
 static const struct table_column life_columns[] = {
-    { "JOBID", true }, { "TIME", true }, { "STATE", false }, { "REASON", false }
+    { .title = "CLUSTER" },
+    { .title = "JOBID", .is_number = true },
+    { .title = "TIME", .is_number = true },
+    { .title = "STATE", .is_whole = true },
+    { .title = "REASON" },
 };
 static const struct table_column life_names[] = {
-    { "id", true }, { "time", true }, { "state", false }, { "reason", false }
+    { .title = "cluster" },
+    { .title = "id", .is_number = true },
+    { .title = "submit_time", .is_number = true },
+    { .title = "time", .is_number = true },
+    { .title = "state" },
+    { .title = "reason" },
 };
 
 static int put_life_rows(struct output *output, const struct job_row *row)
 {
     bool is_csv = output->columns.is_csv;
     struct job_moment *moments;
-    struct buf id, time;
+    struct buf id, submit, time;
     size_t n;
     int r = store_life(output->reader, &row->key, &output->arena, &moments, &n, output->err);
 
     if (r < 0)
         return r;
     buf_init(&id, 64);
+    buf_init(&submit, 64);
     buf_init(&time, 64);
     job_put_id(&id, row);
+    moment_put_zoned(&submit, row->key.submit_time);
     for (size_t i = 0; i < n; i++) {
         buf_reset(&time);
         if (is_csv)
             moment_put_zoned(&time, moments[i].time);
         else
             moment_put(&time, moments[i].time);
+        if (output->has_clusters || is_csv)
+            table_cell(output->table, row->key.cluster);
         table_cell(output->table, buf_str(&id));
+        if (is_csv)
+            table_cell(output->table, buf_str(&submit));
         table_cell(output->table, buf_str(&time));
         table_cell(output->table, moments[i].state);
         table_cell(output->table, moments[i].reason);
     }
     buf_free(&id);
+    buf_free(&submit);
     buf_free(&time);
     return 0;
 }
@@ -234,37 +253,40 @@ static int check_names(char **names, struct err *err)
     return r;
 }
 
+static void choose_life(const struct output *output, struct table_settings *table)
+{
+    size_t skip = output->has_clusters ? 0 : 1;
+
+    table->columns = output->columns.is_csv ? life_names : life_columns + skip;
+    table->n_columns = output->columns.is_csv ? COUNT(life_names) : COUNT(life_columns) - skip;
+}
+
 static int begin_output(struct output *output)
 {
     const struct settings *settings = output->settings;
     struct table_settings table = { .to = stdout };
     bool is_csv = str_eq(settings->format, STR("csv"));
     struct cluster_row *clusters;
-    struct str columns = settings->columns;
     size_t n_clusters = 1;
     int r = 0;
 
-    if (!columns.n && !is_csv)
+    if (!is_csv && (!settings->columns.n || settings->shows_life))
         r = store_clusters(output->reader, &output->arena, &clusters, &n_clusters, output->err);
-    if (!columns.n)
-        columns = n_clusters > 1 || is_csv
-                      ? STR("cluster,id,user,account,partition,name,state,start_time,"
-                            "elapsed_seconds,cpus,gpus,cpu_efficiency,nodes")
-                      : STR("id,user,account,partition,name,state,start_time,elapsed_seconds,cpus,"
-                            "gpus,cpu_efficiency,nodes");
-    if (r == 0)
-        r = job_columns_choose(columns, is_csv, &output->columns, output->err);
     if (r < 0)
         return r;
+    output->has_clusters = n_clusters > 1;
+    if (!settings->columns.n)
+        job_columns_choose_usual(output->has_clusters || is_csv, is_csv, &output->columns);
     if (settings->is_whole || str_eq(settings->format, STR("json"))) {
         buf_text(&output->json, "{\"jobs\":[");
         return 0;
     }
     table.format = is_csv ? TABLE_CSV : TABLE_TEXT;
     table.width = is_csv ? 0 : table_terminal_width(stdout);
-    table.columns =
-        settings->shows_life ? is_csv ? life_names : life_columns : output->columns.columns;
-    table.n_columns = settings->shows_life ? COUNT(life_columns) : output->columns.n;
+    table.columns = output->columns.columns;
+    table.n_columns = output->columns.n;
+    if (settings->shows_life)
+        choose_life(output, &table);
     output->table = table_new(&table);
     return 0;
 }
@@ -282,10 +304,11 @@ static int end_output(struct output *output)
         return r;
     }
     buf_text(&output->json, output->n_rows ? "\n]" : "]");
-    if (last.n) {
-        buf_text(&output->json, ",\"next\":");
+    buf_text(&output->json, ",\"next\":");
+    if (last.n)
         buf_json(&output->json, last);
-    }
+    else
+        buf_text(&output->json, "null");
     buf_text(&output->json, "}\n");
     r = write_json(output);
     if (r == 0 && fflush(stdout) != 0)
@@ -312,12 +335,15 @@ static int complete_filter(const struct settings *settings, bool has_names, int6
 
 static int make_question(const struct settings *settings, char **names, int64_t now,
                          struct arena *arena, struct job_filter *filter, struct job_order *order,
-                         struct err *err)
+                         struct job_columns *columns, struct err *err)
 {
     int r = question_filter(&settings->question, now, arena, filter, err);
 
     if (r == 0)
         r = check_names(names, err);
+    if (r == 0 && settings->columns.n)
+        r = job_columns_choose(settings->columns, str_eq(settings->format, STR("csv")), columns,
+                               err);
     if (r == 0)
         r = complete_filter(settings, names[0], now, arena, filter, err);
     if (r < 0)
@@ -340,7 +366,7 @@ static int list(const struct settings *settings, char **names, struct arena *are
     struct output output = { .settings = settings, .limit = settings->limit, .err = err };
     struct job_filter filter;
     struct job_order order;
-    int r = make_question(settings, names, now, arena, &filter, &order, err);
+    int r = make_question(settings, names, now, arena, &filter, &order, &output.columns, err);
 
     if (r == 0)
         r = store_reader_open(settings->question.store, &output.reader, err);

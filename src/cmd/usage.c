@@ -33,12 +33,13 @@ static const struct option own_rows[] = {
     { "unit", OPTION_CHOICE, SETTING(unit), "UNIT", "hours", NULL, "hours seconds", "Output",
       "CPU-hours, or CPU-seconds, which are exact." },
     { "format", OPTION_CHOICE, SETTING(format), "FORMAT", "table", NULL, "table csv json", "Output",
-      "A table for people, CSV (RFC 4180), or JSON: with --unit=seconds as from "
-      "/api/v1/usage." },
+      "A table for people, CSV (RFC 4180), or JSON: with --unit=seconds under "
+      "the names of /api/v1/usage." },
     { "allocations.file", OPTION_STRING, SETTING(allocations_file), "FILE", NULL, NULL, NULL,
       "Output",
       "What accounts were promised (docs/allocations.md): adds which share of what they were "
-      "promised of that time they used. With --by=account, or more." },
+      "promised of that time they used. With --by=account, or more; where the store has several "
+      "clusters and --cluster does not name one, rows are by cluster too, as promises are." },
 };
 
 static bool is_for_lists(const struct option *row)
@@ -66,15 +67,15 @@ static int parse(int argc, char **argv, struct arena *arena, struct settings *se
         .name = "sonde usage",
         .summary = "tell what jobs held of a time",
         .description =
-            "Adds up what jobs held of a time: CPU-hours, GPU-hours, and what was billed, as "
-            "sreport does. A job that began before the time or ends after it counts with the part "
+            "Adds up what jobs held of a time, of the last 30 days without --from and --to: "
+            "CPU-hours, GPU-hours, and what was billed, as sreport does. A job that began before "
+            "the time or ends after it counts with the part "
             "that lies in it; one that runs counts until now; what it was suspended does not "
             "count. (When it was suspended is not kept: of a job that lies partly in the time, "
             "a share of the same size is taken off.)\n\n"
             "Jobs are those that ran in the time. The wait is the mean of those that started in "
             "it, from when they could have run. Efficiency is the CPU time used by the CPU time "
-            "held of those that ended in it and whose use is known.\n\n"
-            "Without --from and --to it is the last 30 days.",
+            "held of those that ended in it and whose use is known.",
         .shares_file = true,
         .options = rows,
     };
@@ -199,6 +200,22 @@ static double use_of_account(const struct answer *answer, const struct usage_row
     return used;
 }
 
+/* Of several periods of an account each may include the same other ones. */
+static bool is_included_before(const struct answer *answer, const struct usage_row *row, size_t n,
+                               struct str account)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct allocation_entry *entry = &answer->promises.entry[i];
+
+        if (seconds_in(answer, entry) <= 0 || !is_of(answer, row, entry))
+            continue;
+        for (size_t k = 0; k < entry->n_includes; k++)
+            if (str_eq(entry->includes[k], account))
+                return true;
+    }
+    return false;
+}
+
 /* Of what was promised of that time, were it used evenly; NAN: nothing was. */
 static double share_of(const struct answer *answer, const struct usage_row *row,
                        enum allocation_of what)
@@ -214,7 +231,8 @@ static double share_of(const struct answer *answer, const struct usage_row *row,
             continue;
         promised += steady * seconds;
         for (size_t k = 0; k < entry->n_includes; k++)
-            used += use_of_account(answer, row, entry->includes[k], what);
+            if (!is_included_before(answer, row, i, entry->includes[k]))
+                used += use_of_account(answer, row, entry->includes[k], what);
     }
     return promised > 0 ? used / promised : NAN;
 }
@@ -338,7 +356,7 @@ static size_t make_columns(struct answer *answer, bool is_csv, struct table_colu
     for (; n < answer->question.n_keys; n++) {
         struct str word = usage_key_words[answer->keys[n]];
 
-        to[n] = (struct table_column){ is_csv ? word.p : upper(&answer->arena, word).p, false };
+        to[n] = (struct table_column){ .title = is_csv ? word.p : upper(&answer->arena, word).p };
     }
     buf_init(&name, 256);
     for (size_t i = 0; i < n_values; i++) {
@@ -347,7 +365,8 @@ static size_t make_columns(struct answer *answer, bool is_csv, struct table_colu
             put_name(answer, &values[i], &name);
         else
             put_title(answer, &values[i], &name);
-        to[n++] = (struct table_column){ arena_str(&answer->arena, buf_str(&name)).p, true };
+        to[n++] = (struct table_column){ .title = arena_str(&answer->arena, buf_str(&name)).p,
+                                         .is_number = true };
     }
     buf_free(&name);
     return n;
@@ -451,6 +470,32 @@ static int make_question(struct answer *answer, int64_t now)
     return 0;
 }
 
+/* What is promised is promised on one cluster: no row may have the use of two. */
+static int part_clusters(struct answer *answer, struct store_reader *reader)
+{
+    struct job_filter *filter = &answer->question.filter;
+    struct cluster_row *clusters;
+    struct str *name;
+    size_t n, at;
+    int r;
+
+    if (!answer->has_promises || filter->clusters.n == 1 || has_key(answer, USAGE_CLUSTER, &at))
+        return 0;
+    r = store_clusters(reader, &answer->arena, &clusters, &n, answer->err);
+    if (r < 0 || n == 0)
+        return r;
+    if (n == 1 && !filter->clusters.n) {
+        name = ARENA_NEW(&answer->arena, struct str);
+        *name = clusters[0].name;
+        filter->clusters = (struct words){ name, 1 };
+        return 0;
+    }
+    memmove(answer->keys + 1, answer->keys, answer->question.n_keys * sizeof(answer->keys[0]));
+    answer->keys[0] = USAGE_CLUSTER;
+    answer->question.n_keys++;
+    return 0;
+}
+
 static int answer_question(const struct settings *settings, struct err *err)
 {
     int64_t now = clock_wall(clock_of_environment()) / NS_PER_SEC;
@@ -460,6 +505,8 @@ static int answer_question(const struct settings *settings, struct err *err)
 
     if (r == 0)
         r = store_reader_open(settings->question.store, &reader, err);
+    if (r == 0)
+        r = part_clusters(&answer, reader);
     if (r == 0)
         r = store_usage(reader, &answer.question, &answer.arena, &answer.rows, &answer.n, err);
     if (r == 0)

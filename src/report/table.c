@@ -21,7 +21,7 @@ struct table {
     struct arena arena;
     struct str *cells; /* of the rows that are kept */
     size_t n_cells, room;
-    size_t *widths; /* NULL until rows have been measured */
+    size_t *widths; /* NULL until rows have been measured; 0: it is left out */
     struct buf cell, out;
     int failed; /* errno */
 };
@@ -178,11 +178,53 @@ static void put_csv_cell(struct table *table, struct str text)
 
 static size_t sum_of(const size_t *widths, size_t n)
 {
-    size_t sum = n ? (n - 1) * GAP : 0;
+    size_t sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += widths[i];
+        if (widths[i])
+            sum += (sum ? GAP : 0) + widths[i];
     return sum;
+}
+
+static bool can_be_cut(const struct table *table, size_t i)
+{
+    const struct table_column *column = &table->settings.columns[i];
+
+    return !column->is_number && !column->is_whole;
+}
+
+/* The least that all columns take. */
+static size_t least(const struct table *table)
+{
+    size_t n = table->settings.n_columns, sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t width = table->widths[i];
+
+        if (width)
+            sum +=
+                (sum ? GAP : 0) + (can_be_cut(table, i) && width > NARROWEST ? NARROWEST : width);
+    }
+    return sum;
+}
+
+/* Those that can be spared go, one after the other, until the rest has room. */
+static void leave_out(struct table *table)
+{
+    size_t n = table->settings.n_columns;
+
+    while (table->settings.width && least(table) > table->settings.width) {
+        size_t first = n;
+
+        for (size_t i = 0; i < n; i++)
+            if (table->widths[i] && table->settings.columns[i].spare &&
+                (first == n ||
+                 table->settings.columns[i].spare > table->settings.columns[first].spare))
+                first = i;
+        if (first == n)
+            return;
+        table->widths[first] = 0;
+    }
 }
 
 /* Takes from the widest text until all fits, or no text has more to give. */
@@ -194,7 +236,7 @@ static void fit(struct table *table)
         size_t widest = n;
 
         for (size_t i = 0; i < n; i++)
-            if (!table->settings.columns[i].is_number && table->widths[i] > NARROWEST &&
+            if (can_be_cut(table, i) && table->widths[i] > NARROWEST &&
                 (widest == n || table->widths[i] > table->widths[widest]))
                 widest = i;
         if (widest == n)
@@ -216,6 +258,7 @@ static void measure(struct table *table)
         if (width > table->widths[i % n])
             table->widths[i % n] = width;
     }
+    leave_out(table);
     fit(table);
 }
 
@@ -251,16 +294,18 @@ static void put_spaces(struct buf *out, size_t n)
 /* A line is built whole and then cut at the terminal's edge: numbers alone may be too wide. */
 static void put_line(struct table *table, const struct str *cells)
 {
-    size_t n = table->settings.n_columns;
+    size_t n = table->settings.n_columns, n_shown = 0;
     struct buf *line = &table->cell;
 
     buf_reset(line);
     for (size_t i = 0; i < n; i++) {
         bool is_number = table->settings.columns[i].is_number;
         size_t width = width_of(cells[i]), room = table->widths[i];
-        bool is_cut = table->settings.width && !is_number;
+        bool is_cut = table->settings.width && can_be_cut(table, i);
 
-        put_spaces(line, i ? GAP : 0);
+        if (!room)
+            continue;
+        put_spaces(line, n_shown++ ? GAP : 0);
         if (is_number && width < room)
             put_spaces(line, room - width);
         width = put_cut(line, cells[i], is_cut ? room : SIZE_MAX);

@@ -8,7 +8,9 @@
 
 struct table_column {
     const char *title;
-    bool is_number; /* aligned to the right, and never cut; as CSV it stands as it is */
+    bool is_number;      /* aligned to the right, and never cut; as CSV it stands as it is */
+    bool is_whole;       /* a text that is never cut either */
+    unsigned char spare; /* left out where there is no room, the highest first; 0: never */
 };
 
 enum table_format { TABLE_TEXT, TABLE_CSV };

@@ -36,7 +36,7 @@ static void check_job(struct str text)
     FUZZ_CHECK(job.task == MODEL_UNKNOWN_U32 || job.offset == MODEL_UNKNOWN_U32);
 }
 
-static const struct table_column columns[] = { { "A", false }, { "B", false } };
+static const struct table_column columns[] = { { .title = "A" }, { .title = "B" } };
 
 static void check_text(struct str text)
 {

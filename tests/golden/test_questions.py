@@ -32,6 +32,7 @@ ASKED = {
     "jobs.json": "jobs -a --from=2026-10-01 --format=json",
     "jobs_whole.json": "jobs --json cedar:100",
     "jobs_life.txt": "jobs --life cedar:100 106",
+    "jobs_life.csv": "jobs --life cedar:100 106 --format=csv",
     "jobs_today.txt": "jobs -a",
     "jobs_columns.txt": "jobs 103 105+0 --columns=cluster,id,submit_time,wait_seconds,memory_bytes,exit,state",
     "usage.txt": "usage --from=2026-10-01 --to=2026-11-01",
@@ -92,7 +93,7 @@ class Questions(unittest.TestCase):
         first = json.loads(self.ask("jobs", "-a", "--from=2026-10-01", "--format=json", "--limit=4"))
         second = json.loads(self.ask("jobs", "-a", "--from=2026-10-01", "--format=json", "--limit=100", f"--after={first['next']}"))
         self.assertEqual([len(first["jobs"]), len(second["jobs"])], [4, 5])
-        self.assertNotIn("next", second)
+        self.assertIsNone(second["next"])
         self.assertEqual(len({row["key"] for row in first["jobs"] + second["jobs"]}), 9)
         done = self.run_sonde("jobs", "-a", "--from=2026-10-01", "--limit=4")
         self.assertEqual(done.stderr.decode(), f"there are more: --after={first['next']}\n")
@@ -103,7 +104,7 @@ class Questions(unittest.TestCase):
         for path in (pathlib.Path(self.directory), *pathlib.Path(self.directory).iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
         done = self.run_sonde("jobs", "--format=json", "--from=2026-10-01", user="nobody", group="nogroup", extra_groups=[])
-        self.assertEqual((done.returncode, json.loads(done.stdout)), (0, {"jobs": []}))
+        self.assertEqual((done.returncode, json.loads(done.stdout)), (0, {"jobs": [], "next": None}))
         done = self.run_sonde("jobs", "--format=json", "100", user="nobody", group="nogroup", extra_groups=[])
         self.assertEqual(len(json.loads(done.stdout)["jobs"]), 2)
         self.assertEqual(len(self.ids("--from=2026-10-01")), 9)
@@ -116,7 +117,7 @@ class Questions(unittest.TestCase):
         self.assertEqual({len(row) for row in rows}, {13})
 
     def test_a_table_fits_the_terminal(self):
-        for width in (80, 120, 20):
+        for width in (80, 160, 20):
             ours, theirs = pty.openpty()
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
             done = subprocess.Popen([SONDE, "jobs", "-a", "--from=2026-10-01"], stdout=theirs, env=self.env)
@@ -132,7 +133,8 @@ class Questions(unittest.TestCase):
             lines = text.decode().replace("\r\n", "\n").splitlines()
             self.assertEqual(len(lines), 10)
             self.assertLessEqual(max(map(len, lines)), width)
-            self.assertIn("…", lines[2])
+            self.assertIn("  RUNNING  " if width > 20 else "…", lines[2])
+            self.assertEqual("ACCOUNT" in lines[0], width == 160)
 
     def test_mistakes_are_told(self):
         self.refuse(1, "there is no store", "jobs", "--store=/nowhere/store.db")
@@ -143,6 +145,7 @@ class Questions(unittest.TestCase):
         self.refuse(2, '"12x" is no job', "jobs", "12x")
         self.refuse(2, "is no job", "jobs", "100", ":5")
         self.refuse(2, 'there is no "colour"', "jobs", "--columns=id,colour")
+        self.refuse(2, 'there is no "colour"', "jobs", "--columns=id,colour", "--store=/nowhere/store.db")
         self.refuse(2, "is no part of a whole", "jobs", "--efficiency-below=much")
         self.refuse(2, "this is no key", "jobs", "--after=4711")
         self.refuse(2, 'there is no "colour"', "usage", "--by=account,colour")

@@ -4,9 +4,9 @@
 #include "base/arena.h"
 #include "report/table.h"
 
-static const struct table_column columns[] = { { "JOBID", true },
-                                               { "NAME", false },
-                                               { "STATE", false } };
+static const struct table_column columns[] = { { .title = "JOBID", .is_number = true },
+                                               { .title = "NAME" },
+                                               { .title = "STATE" } };
 
 /* What is written of these cells. */
 static struct str write_cells(struct arena *arena, enum table_format format, size_t width,
@@ -79,6 +79,53 @@ static void a_table_fits_the_terminal_and_elsewhere_nothing_is_cut(void **state)
                "     JOBID  NAME                          STATE\n"
                "1234567890  a name that is much too long  COMPLETED\n");
     arena_clear(&arena);
+}
+
+static void what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut(void **state)
+{
+    static const struct table_column some[] = {
+        { .title = "JOBID", .is_number = true },
+        { .title = "ACCOUNT", .spare = 2 },
+        { .title = "NAME" },
+        { .title = "STATE", .is_whole = true },
+        { .title = "CPUS", .is_number = true },
+        { .title = "NODES", .spare = 1 },
+    };
+    static const struct str cells[] = {
+        STR_INIT("1"),         STR_INIT("physics"), STR_INIT("a name of some length"),
+        STR_INIT("COMPLETED"), STR_INIT("4"),       STR_INIT("n[1-20]")
+    };
+    static const struct {
+        size_t width;
+        const char *text;
+    } cases[] = {
+        { 52, "JOBID  ACCOUNT  NAME        STATE      CPUS  NODES\n"
+              "    1  physics  a name of…  COMPLETED     4  n[1-20]\n" },
+        { 40, "JOBID  NAME     STATE      CPUS  NODES\n"
+              "    1  a name…  COMPLETED     4  n[1-20]\n" },
+        { 32, "JOBID  NAME      STATE      CPUS\n"
+              "    1  a name …  COMPLETED     4\n" },
+        { 20, "JOBID  NAME    STAT…\n"
+              "    1  a nam…  COMP…\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct table_settings settings = { TABLE_TEXT, some, COUNT(some), cases[i].width, NULL };
+        struct err err = { 0 };
+        struct table *table;
+        char *text = NULL;
+        size_t size;
+
+        settings.to = open_memstream(&text, &size);
+        table = table_new(&settings);
+        for (size_t k = 0; k < COUNT(cells); k++)
+            table_cell(table, cells[k]);
+        assert_int_equal(table_end(table, false, &err), 0);
+        fclose(settings.to);
+        assert_string_equal(text, cases[i].text);
+        free(text);
+    }
 }
 
 static void no_text_breaks_the_table(void **state)
@@ -181,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_table_has_its_columns_below_each_other),
         cmocka_unit_test(the_sums_stand_below_a_line),
         cmocka_unit_test(a_table_fits_the_terminal_and_elsewhere_nothing_is_cut),
+        cmocka_unit_test(what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut),
         cmocka_unit_test(no_text_breaks_the_table),
         cmocka_unit_test(wide_and_narrow_characters_are_measured),
         cmocka_unit_test(csv_is_that_of_rfc_4180),
