@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The systemd unit of the agent: systemd's own checks, and the agent under exactly what it gives."""
+"""The systemd units: systemd's own checks, and each program under exactly what its unit gives."""
+import json
 import os
 import pathlib
 import re
@@ -10,9 +11,12 @@ import tempfile
 import unittest
 
 import unit
-from sonde import SONDE, Agent, wait_until
+from sonde import SONDE, Agent, Exporter, wait_until
 
 MOST_EXPOSURE = 3.0  # 2.5 by systemd 252; newer ones know more to ask for
+
+
+UNITS = (unit.AGENT, unit.EXPORTER, unit.WEB)
 
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
@@ -20,20 +24,20 @@ class Checks(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.unit = unit.write(directory.name, SONDE.parent)
-
-    def analyze(self, *words):
-        return subprocess.run(["systemd-analyze", *words, self.unit], capture_output=True, text=True)
+        self.units = [unit.write(directory.name, SONDE.parent, path) for path in UNITS]
 
     def test_systemd_finds_no_mistake(self):
-        done = self.analyze("verify", "--man=no")
-        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+        for path in self.units:
+            done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""), path.name)
 
-    def test_it_is_little_exposed(self):
-        done = self.analyze("security", "--offline=yes", "--no-pager")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        exposure = float(re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)[1])
-        self.assertLessEqual(exposure, MOST_EXPOSURE, done.stdout)
+    def test_they_are_little_exposed(self):
+        for path in self.units:
+            done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--no-pager", path],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            exposure = float(re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)[1])
+            self.assertLessEqual(exposure, MOST_EXPOSURE, done.stdout)
 
 
 class Names(unittest.TestCase):
@@ -43,8 +47,21 @@ class Names(unittest.TestCase):
         for name in ("AmbientCapabilities", "CapabilityBoundingSet"):
             self.assertEqual(set(" ".join(unit.settings()[name]).split()), asked)
 
-    def test_it_starts_the_agent(self):
-        self.assertEqual(unit.command_line(), ["@bindir@/sonde", "agent"])
+    def test_each_starts_its_program(self):
+        for path, name in zip(UNITS, ("agent", "exporter", "web")):
+            self.assertEqual(unit.command_line(path), ["@bindir@/sonde", name])
+
+    def test_the_user_of_exporter_and_web_is_made_and_is_one(self):
+        made = (unit.ROOT / "packaging/systemd/sonde.sysusers").read_text()
+        name = re.search(r"^u (\S+) ", made, re.M)[1]
+        for path in (unit.EXPORTER, unit.WEB):
+            self.assertEqual(unit.settings(path)["User"], [name])
+            self.assertEqual(unit.settings(path)["Group"], [name])
+
+    def test_the_store_that_is_looked_for_is_in_the_state_directory(self):
+        helped = subprocess.run([SONDE, "web", "--help"], capture_output=True, text=True, check=True).stdout
+        for path in (unit.EXPORTER, unit.WEB):
+            self.assertIn(f"sqlite:/var/lib/{unit.settings(path)['StateDirectory'][-1]}/sonde.db", helped)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities")
@@ -75,6 +92,33 @@ class Runs(unittest.TestCase):
             status = pathlib.Path(f"/proc/{agent.process.pid}/status").read_text()
             self.assertRegex(status, rf"\nUid:\t{unit.DYNAMIC_UID}\t{unit.DYNAMIC_UID}\t")
             self.assertRegex(status, r"\nCapEff:\t0000000000081004\n")
+
+    def test_the_exporter_keeps_jobs_and_web_reads_them_with_no_capability(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chown(directory, unit.DYNAMIC_UID, unit.DYNAMIC_UID)
+            os.chmod(directory, int(unit.settings(unit.EXPORTER)["StateDirectoryMode"][-1], 8))
+            store = f"--store=sqlite:{directory}/sonde.db"
+            with Exporter("--demo", store, "--store.interval=1s", starter=unit.prefix(unit.EXPORTER)) as exporter, \
+                    Web(store, starter=unit.prefix(unit.WEB)) as web:
+                for program in (exporter, web):
+                    status = pathlib.Path(f"/proc/{program.process.pid}/status").read_text()
+                    self.assertRegex(status, rf"\nUid:\t{unit.DYNAMIC_UID}\t")
+                    self.assertRegex(status, r"\nCapBnd:\t0+\n")
+                    self.assertRegex(status, r"\nNoNewPrivs:\t1\n")
+
+                def is_kept():
+                    answer = web.get("/api/v1/jobs")
+                    return answer.status == 200 and json.loads(answer.text)["jobs"]
+                wait_until(is_kept, "jobs are kept")
+            files = list(pathlib.Path(directory).iterdir())
+            self.assertTrue(files)
+            self.assertEqual({file.stat().st_mode & 0o027 for file in files}, {0})
+
+
+class Web(Agent):
+    """`sonde web`, likewise."""
+
+    command = "web"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 
 from sonde import ROOT
 
-AGENT = ROOT / "packaging/systemd/sonde-agent.service.in"
+AGENT, EXPORTER, WEB = (ROOT / f"packaging/systemd/sonde-{name}.service.in" for name in ("agent", "exporter", "web"))
 DYNAMIC_UID = 61999  # of the range that systemd takes for DynamicUser
 
 
@@ -30,19 +30,20 @@ def write(directory, bindir, path=AGENT):
 
 
 def prefix(path=AGENT):
-    """The words that stand before a command to give it the unit's user, capabilities, priority and limits. For root."""
+    """The words that stand before a command to give it the unit's user, capabilities, priority and limits. For root. A user
+    with a name need not exist here: he gets the number of a dynamic one."""
     unit = settings(path)
     assert unit["DynamicUser"] == ["yes"] or unit["User"], "the unit names no user"
-    user = unit["User"][-1] if unit["User"] else str(DYNAMIC_UID)
 
     def capabilities(name):
         words = [word.removeprefix("CAP_").lower() for value in unit[name] for word in value.split()]
-        assert words and not any("~" in word for word in words), f"{name} is not a list of capabilities"
+        assert not any("~" in word for word in words), f"{name} is not a list of capabilities"
         return ",".join(["-all", *(f"+{word}" for word in words)])
 
+    assert "CapabilityBoundingSet" in unit, "the unit lets its program have every capability"
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a container's root may not raise it
-    words = ["prlimit", f"--nofile={min(int(unit['LimitNOFILE'][-1]), hard)}", "nice", "-n", unit["Nice"][-1]]
-    words += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups",
+    words = ["prlimit", f"--nofile={min(int(unit['LimitNOFILE'][-1]), hard)}", "nice", "-n", (unit["Nice"] or ["0"])[-1]]
+    words += ["setpriv", f"--reuid={DYNAMIC_UID}", f"--regid={DYNAMIC_UID}", "--clear-groups",
               f"--inh-caps={capabilities('AmbientCapabilities')}",
               f"--ambient-caps={capabilities('AmbientCapabilities')}",
               f"--bounding-set={capabilities('CapabilityBoundingSet')}"]
