@@ -126,6 +126,8 @@ static void put_value(struct buf *line, struct str s)
 
 static void put_field(struct buf *line, const struct log_field *field)
 {
+    if (field->kind == LOG_FIELD_STR && !field->text.p)
+        return;
     buf_printf(line, " %s=", field->key);
     switch (field->kind) {
     case LOG_FIELD_STR:

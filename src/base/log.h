@@ -45,7 +45,8 @@ void log_set_level(struct log *log, enum log_level least);
 bool log_level_parse(struct str name, enum log_level *ret);
 
 /* The same `msg` is written at most 10 times a minute; the next line then says how many were left
- * out. `msg` is a literal: it names the event, the fields carry what differs. */
+ * out. `msg` is a literal: it names the event, the fields carry what differs. A text that is NULL
+ * is left out with its key. */
 void log_write(struct log *log, enum log_level level, const char *msg,
                const struct log_field *fields, size_t n_fields);
 

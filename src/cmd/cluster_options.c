@@ -95,7 +95,8 @@ int cluster_options_read(const char *path, struct arena *arena, struct cluster_o
     if (code == 0 && !ret->name.n)
         ret->name = name_of_file(path);
     if (code == 0) {
-        code = cluster_options_check(ret, err);
+        code = ret->name.n ? cluster_options_check(ret, err)
+                           : err_set(err, EINVAL, "say in cluster.name what the cluster is called");
         if (code < 0)
             err_prefix(err, "%s", path);
     }

@@ -151,7 +151,8 @@ static const unsigned asked_rarely = KIND_BIT(KIND_SHARES) | KIND_BIT(KIND_ASSOC
 /* What jobs post must not be older than the scrape that shows it. */
 static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 
-/* Adding up what was used of them costs some ten milliseconds, and nobody plots it by the second. */
+/* Adding up what was used of them costs some ten milliseconds, and nobody plots it by the second.
+ */
 static const int64_t allocations_poll_limit_ns = 60 * NS_PER_SEC;
 
 /* The rows, and the texts of those that are made of the table of collectors. */
@@ -319,9 +320,7 @@ static int check_store(const struct settings *settings, struct err *err)
         return err_set(err, EINVAL,
                        "--store.interval, --store.history-interval and --store.history-timeout "
                        "must be more than 0");
-    if (store_path(settings->store.url, path, err) < 0)
-        return err_prefix(err, "--store");
-    return 0;
+    return store_path(settings->store.url, path, err);
 }
 
 /* What a metric's name may begin with: prometheus.io, "Data model". */
@@ -334,7 +333,7 @@ static bool is_prefix(struct str text)
               (i && c >= '0' && c <= '9')))
             return false;
     }
-    return text.n <= 100;
+    return text.n <= METRIC_PREFIX_MAX;
 }
 
 static int check_profile(const struct settings *settings, struct err *err)
@@ -377,11 +376,12 @@ static int check_several(const struct settings *settings, struct err *err)
 {
     const struct cluster_options none = { .source = settings->own.source };
 
-    if (settings->own.source.demo || settings->own.source.source.n ||
-        !cluster_options_equal(&settings->own, &none))
+    if (settings->own.source.demo || settings->own.source.source.n || settings->own.retention_ns ||
+        settings->own.max_bytes || !cluster_options_equal(&settings->own, &none))
         return err_set(err, EINVAL,
                        "with --cluster.file each cluster has its own settings: put --source, "
-                       "--cluster.name, --jobs.accounts and --jobs.users into these files");
+                       "--cluster.name, --jobs.accounts, --jobs.users, --store.retention and "
+                       "--store.max-size into these files");
     if (settings->trace.is_enabled || settings->prometheus.url.n)
         return err_set(err, EINVAL,
                        "--trace.enabled and --prometheus.url are for one cluster: run another "
@@ -492,6 +492,14 @@ static bool same_clusters(const struct settings *a, const struct settings *b)
     return true;
 }
 
+static bool same_history(const struct settings *a, const struct settings *b)
+{
+    return a->store.history.is_on == b->store.history.is_on &&
+           a->store.history.interval_ns == b->store.history.interval_ns &&
+           a->store.history.timeout_ns == b->store.history.timeout_ns &&
+           a->history_from == b->history_from;
+}
+
 bool settings_want_store(const struct settings *settings)
 {
     return settings->store.url.n > 0;
@@ -511,6 +519,8 @@ int settings_check_reload(const struct settings *old, const struct settings *new
         changed = "store";
     else if (!str_eq(old->store.token_file, new->store.token_file))
         changed = "ingest.token-file";
+    else if (settings_want_store(old) && !same_history(old, new))
+        changed = "how slurmdbd is asked (--store.history and those that begin so)";
     else if (settings_want_store(old) && !same_clusters(old, new))
         changed = "what the store keeps (the clusters, --store.retention or --store.max-size)";
     if (!changed)
@@ -577,6 +587,16 @@ struct lustre_settings settings_lustre(const struct settings *settings)
     };
 }
 
+int64_t settings_patience(const struct settings *settings)
+{
+    int64_t longest_ns = 0;
+
+    for (size_t i = 0; i < settings->n_clusters; i++)
+        if (settings->clusters[i].source.timeout_ns > longest_ns)
+            longest_ns = settings->clusters[i].source.timeout_ns;
+    return longest_ns;
+}
+
 static int64_t poll_limit_of(const struct settings *settings, enum kind kind)
 {
     int64_t ns = settings->poll_limit_ns[KIND_JOBS];
@@ -600,7 +620,6 @@ void settings_tunings(const struct settings *settings, size_t cluster,
         .max_backoff_ns = 2 * retry_ns,
         .publish = {
             .const_labels = str_of(of->const_labels),
-            .prefix = settings->prefix,
             .is_split = settings->n_clusters > 1,
             /* Who posts is compared with the queue, and Lustre's ids are. */
             .keeps_facts = settings->trace.is_enabled || settings_want_lustre(settings),
@@ -609,6 +628,8 @@ void settings_tunings(const struct settings *settings, size_t cluster,
         },
     };
 
+    snprintf(tuning.publish.prefix, sizeof(tuning.publish.prefix), "%.*s",
+             STR_ARG(settings->prefix));
     for (size_t i = 0; collectors[i]; i++)
         if (settings->collectors[i] && collector_profile(settings->profile) & (collector_set)1 << i)
             tuning.publish.collectors |= (collector_set)1 << i;

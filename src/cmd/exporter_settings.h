@@ -79,6 +79,9 @@ void settings_tunings(const struct settings *settings, size_t cluster,
 
 bool settings_want_store(const struct settings *settings);
 
+/* How long a scrape that says nothing of it waits for new data: as the slowest cluster may take. */
+int64_t settings_patience(const struct settings *settings);
+
 /* Whose users and jobs are for the caller to fill in. */
 struct lustre_settings settings_lustre(const struct settings *settings);
 bool settings_want_lustre(const struct settings *settings);

@@ -142,6 +142,7 @@ static int open_cluster(struct exporter *exporter, const struct settings *settin
         slurm->source->depth = SOURCE_OWNERS; /* what it needs to work is less */
     if (options->name.n)
         cluster->name = heap_str(options->name);
+    cluster->is_labelled = settings->cluster_files.n > 0;
     cluster->const_labels = make_labels(settings, options->name, slurm->source->simulated);
     return open_keep(options, &cluster->keep, err);
 }
@@ -153,6 +154,7 @@ static int start_cluster(struct exporter *exporter, const struct settings *setti
     struct refresh_config config = {
         .clock = exporter->clock,
         .log = exporter->log,
+        .cluster = cluster->name,
         .changed = metrics_changed,
         .ctx = exporter->metrics,
         .traces = exporter->trace ? traces : NULL,
@@ -222,7 +224,7 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
     engine->collectors = settings_collectors(settings, engine);
     engine->profile = settings->profile;
     engine->excluded = settings->excluded_self;
-    engine->patience_ns = settings->clusters[0].source.timeout_ns;
+    engine->patience_ns = settings_patience(settings);
     if (code < 0)
         engine_free(engine);
     else
@@ -236,7 +238,7 @@ static void tune_engine(struct exporter *exporter, const struct settings *settin
     const struct engine_tuning tuning = {
         .collectors = settings_collectors(settings, exporter->engine),
         .profile = settings->profile,
-        .patience_ns = settings->clusters[0].source.timeout_ns,
+        .patience_ns = settings_patience(settings),
         .excluded = settings->excluded_self,
         .tunings = tunings,
     };

@@ -83,11 +83,7 @@ static int check(const struct settings *settings, struct err *err)
         return code;
     if (settings->timeout_ns <= 0)
         return err_set(err, EINVAL, "--api.timeout must be more than 0");
-    if (store_path(settings->store, path, err) < 0) {
-        err_prefix(err, "--store");
-        return -EINVAL;
-    }
-    return 0;
+    return store_path(settings->store, path, err);
 }
 
 static int parse(int argc, char **argv, struct arena *arena, struct settings *settings,

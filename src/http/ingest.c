@@ -174,19 +174,19 @@ static bool has_unnamed(struct recorder *recorder)
     return false;
 }
 
-/* Its place, -EAGAIN if that may be known later, or -ENOENT. */
+/* Its place, -EAGAIN if that may be known later, or -ENXIO. */
 static int find_cluster(struct recorder *recorder, struct str name, struct err *err)
 {
     int cluster = name.n ? recorder_find(recorder, name) : 0;
 
     if (!name.n && recorder_n_clusters(recorder) != 1)
-        return err_set(err, ENOENT,
+        return err_set(err, ENXIO,
                        "several clusters are recorded here: say which with --ingest.cluster");
     if (cluster >= 0 && (name.n || !has_unnamed(recorder)))
         return cluster;
     if (has_unnamed(recorder))
         return err_set(err, EAGAIN, "Slurm has not told yet what the cluster is called");
-    return err_set(err, ENOENT, "no cluster called \"%s\" is recorded here", quote(name).text);
+    return err_set(err, ENXIO, "no cluster called \"%s\" is recorded here", quote(name).text);
 }
 
 static int put(struct http_ingest *ingest, const struct ingest_body *body, struct err *err)
@@ -222,7 +222,7 @@ static void take(struct http_ingest *ingest, struct http_exchange *x)
     code = put(ingest, &body, &err);
     if (code == 0)
         acknowledge(ingest, x, body.n_records);
-    else if (code == -ENOENT)
+    else if (code == -ENXIO)
         refuse(ingest, x, (struct outcome){ 404, NULL, -1 }, err.text);
     else
         refuse(ingest, x, (struct outcome){ 503, "10", -1 }, err.text);

@@ -12,7 +12,7 @@ struct landing_row {
 struct landing {
     const char *program; /* "sonde exporter" */
     const char *about;   /* stands behind the version: "source auto" */
-    const char *what;    /* "What this cluster is doing" */
+    const char *what;    /* "What Slurm is doing" */
     const char *metrics_path;
     const char *trace_path; /* NULL: nothing is traced */
     bool is_simulated;

@@ -176,10 +176,10 @@ static enum self_moment tell_moment(const struct view *view, struct scrape scrap
     return moment;
 }
 
-/* What belongs to no cluster is marked only where there is but one. */
+/* Of what belongs to no cluster: that all is simulated, where there is but one. */
 static struct str own_labels(const struct engine *engine)
 {
-    return engine->n_clusters == 1 ? str_of(engine->clusters[0].const_labels) : STR("");
+    return engine->clusters[0].is_labelled ? STR("") : str_of(engine->clusters[0].const_labels);
 }
 
 /* What sonde says of itself, and the end of the exposition. */
@@ -188,7 +188,7 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
 {
     size_t n = engine->n_clusters;
     struct program_collector *told = heap_array(n * COLLECTORS_MAX, sizeof(*told));
-    struct self_cluster *clusters = heap_array(n, sizeof(*clusters));
+    struct self_cluster *clusters = heap_alloc(n * sizeof(*clusters));
     struct self_store store = { 0 };
     struct trace_stats traces;
     struct metric_writer writer;

@@ -20,7 +20,8 @@ enum { CLUSTERS_MAX = 32 };
 
 struct engine_cluster {
     char *name;               /* NULL: there is but one, and nobody has said */
-    char *const_labels;       /* of all that is told of it: its name where there are several */
+    bool is_labelled;         /* its name is among its labels */
+    char *const_labels;       /* of all that is told of it */
     struct keep *keep;        /* which of its jobs; NULL: all */
     struct feed feeds[FEEDS]; /* no kind is told by two; one without a source tells nothing */
 };

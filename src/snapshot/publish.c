@@ -53,7 +53,7 @@ struct edition *edition_new(const struct publish_config *config, struct section 
 
     atomic_init(&edition->refs, 1);
     edition->formats = formats;
-    snprintf(edition->prefix, sizeof(edition->prefix), "%.*s", STR_ARG(config->prefix));
+    memcpy(edition->prefix, config->prefix, sizeof(edition->prefix));
     if (config->keeps_facts)
         edition->section = section_ref(section);
     for (size_t i = 0; collectors[i]; i++) {

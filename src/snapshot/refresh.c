@@ -227,7 +227,7 @@ static bool renders_otherwise(const struct publish_config *a, const struct publi
 {
     return a->collectors != b->collectors || a->max_segment != b->max_segment ||
            memcmp(a->excluded, b->excluded, sizeof(a->excluded)) != 0 ||
-           !str_eq(a->const_labels, b->const_labels) || !str_eq(a->prefix, b->prefix);
+           !str_eq(a->const_labels, b->const_labels) || strcmp(a->prefix, b->prefix) != 0;
 }
 
 /* As if nobody had looked yet; what was seen stays. */
@@ -512,9 +512,9 @@ static void say_failure(struct refresher *r, const struct outcome *outcome)
     if (is_told_of_another(r, kind))
         return;
     r->is_told[kind] = true;
-    LOG(r->config.log, LOG_WARN, "source failed", LOG_STR("source", r->config.source->class->name),
-        LOG_STR("kind", kind_name(outcome->kind)), LOG_STR("error", outcome->err.text),
-        LOG_INT("failures", outcome->failures));
+    LOG(r->config.log, LOG_WARN, "source failed", LOG_STR("cluster", r->config.cluster),
+        LOG_STR("source", r->config.source->class->name), LOG_STR("kind", kind_name(outcome->kind)),
+        LOG_STR("error", outcome->err.text), LOG_INT("failures", outcome->failures));
 }
 
 /* Records that could not be read, and collectors that hit their ceiling. */
@@ -526,7 +526,7 @@ static void say_losses(struct refresher *r, const struct outcome *outcome)
     /* What is said again has left out what it had before. */
     if (!section->same_as && is_news(r, &r->skipped[outcome->kind], section->skipped ? "some" : ""))
         LOG(r->config.log, LOG_WARN, "records that cannot be read are left out",
-            LOG_STR("source", r->config.source->class->name),
+            LOG_STR("cluster", r->config.cluster), LOG_STR("source", r->config.source->class->name),
             LOG_STR("kind", kind_name(outcome->kind)), LOG_INT("records", section->skipped),
             LOG_VIEW("first", section->skipped_example));
     for (size_t i = 0; collectors[i]; i++) {
@@ -538,7 +538,7 @@ static void say_losses(struct refresher *r, const struct outcome *outcome)
     if (is_news(r, &r->ceiling[outcome->kind], over))
         LOG(r->config.log, LOG_ERROR,
             "collectors give more than fits in an answer and are left out",
-            LOG_STR("collectors", over));
+            LOG_STR("cluster", r->config.cluster), LOG_STR("collectors", over));
 }
 
 static void say_success(struct refresher *r, const struct outcome *outcome)
@@ -547,15 +547,17 @@ static void say_success(struct refresher *r, const struct outcome *outcome)
 
     is_news(r, &r->failure[outcome->kind], "");
     if (r->is_told[outcome->kind])
-        LOG(r->config.log, LOG_INFO, "source works again", LOG_STR("source", source),
-            LOG_STR("kind", kind), LOG_INT("failures", outcome->failures));
+        LOG(r->config.log, LOG_INFO, "source works again", LOG_STR("cluster", r->config.cluster),
+            LOG_STR("source", source), LOG_STR("kind", kind),
+            LOG_INT("failures", outcome->failures));
     r->is_told[outcome->kind] = false;
     if (is_news(r, &r->warning[outcome->kind], outcome->warning))
-        LOG(r->config.log, LOG_WARN, "source warns", LOG_STR("source", source),
-            LOG_STR("kind", kind), LOG_STR("warning", outcome->warning));
+        LOG(r->config.log, LOG_WARN, "source warns", LOG_STR("cluster", r->config.cluster),
+            LOG_STR("source", source), LOG_STR("kind", kind), LOG_STR("warning", outcome->warning));
     say_losses(r, outcome);
-    LOG(r->config.log, LOG_DEBUG, "source read", LOG_STR("source", source), LOG_STR("kind", kind),
-        LOG_DOUBLE("seconds", outcome->seconds), LOG_INT("bytes", outcome->section->bytes_read));
+    LOG(r->config.log, LOG_DEBUG, "source read", LOG_STR("cluster", r->config.cluster),
+        LOG_STR("source", source), LOG_STR("kind", kind), LOG_DOUBLE("seconds", outcome->seconds),
+        LOG_INT("bytes", outcome->section->bytes_read));
 }
 
 /* Which door was chosen, when there was a choice; and when another release is behind it. */
@@ -571,8 +573,9 @@ static void say_choice(struct refresher *r, const struct source_about *about)
     if (about->interface[0])
         memcpy(r->interface, about->interface, sizeof(r->interface));
     if (is_other || is_newer)
-        LOG(r->config.log, LOG_INFO, "source chosen", LOG_STR("source", about->door),
-            LOG_STR("interface", about->interface), LOG_STR("reason", about->reason));
+        LOG(r->config.log, LOG_INFO, "source chosen", LOG_STR("cluster", r->config.cluster),
+            LOG_STR("source", about->door), LOG_STR("interface", about->interface),
+            LOG_STR("reason", about->reason));
 }
 
 /* Wants what is always wanted, if it is time, and waits for somebody to want something. */

@@ -35,6 +35,7 @@ struct refresh_config {
     void *noted_ctx;
     const struct clock *clock;
     struct log *log;
+    const char *cluster;        /* for the log; NULL: there is but one; must outlive it */
     void (*changed)(void *ctx); /* called, without a lock held, when askers should look again */
     void *ctx;
 };

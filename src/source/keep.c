@@ -147,7 +147,8 @@ void keep_jobs(const struct keep *keep, struct section *section)
     size_t n_symbols = symbols_count(&section->symbols), n = 0;
     unsigned char *accounts, *users;
 
-    if (!keep)
+    /* What is said again was sifted when it was first said, and others are reading it. */
+    if (!keep || section->same_as)
         return;
     accounts = heap_alloc(n_symbols);
     users = heap_alloc(n_symbols);

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What jobs have used is handed in when they end: a real agent, a real Slurm with cgroup v1, and a server that stands in for
-the exporter."""
+the exporter, so that it can be away; and once the exporter itself."""
 import http.server
 import json
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import threading
 
 import unit
 from cluster import Cluster, JobTest
-from sonde import Agent, wait_until
+from sonde import SONDE, Agent, Exporter, wait_until
 
 MIB = 1 << 20
 
@@ -194,6 +195,36 @@ class Ingest(JobTest):
         self.assertEqual(self.spool.stat().st_uid, unit.DYNAMIC_UID)
         job_id = self.end_job()
         self.wait_record(job_id, 60)
+
+
+class Whole(JobTest):
+    """With a real exporter and its store."""
+
+    def test_a_job_of_three_seconds_is_in_the_store_with_what_it_used(self):
+        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        token, store = directory / "token", f"--store=sqlite:{directory}/sonde.db"
+        token.write_text("s3cret\n")
+        token.chmod(0o600)
+        exporter = self.enterContext(Exporter(store, f"--ingest.token-file={token}", "--store.interval=1s",
+                                              path=CLUSTER.env["SANDBOX_BIN"]))
+        self.enterContext(Agent("-t", "15", f"--ingest.url={exporter.url}", f"--ingest.token-file={token}",
+                                f"--ingest.spool-dir={directory}/spool"))
+        job_id = self.submit("burn", "2", "1")
+        said = self.wait_said(job_id, r"cpu (\S+)")
+        CLUSTER.run("scancel", str(job_id))
+
+        def told():
+            done = subprocess.run([SONDE, "jobs", store, "--json", str(job_id)], capture_output=True, text=True, timeout=20)
+            jobs = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
+            return jobs[0] if jobs and jobs[0].get("agents") else None
+        job = wait_until(told, "the job is in the store with its end", 60)
+        self.assertEqual((job["cluster"], job["user"], job["account"]), ("sandbox", "alice", "physics"))
+        final = job["agents"][0]["counted"]
+        self.assertAlmostEqual(final["cpu_seconds"], float(said[1]), delta=0.3)
+        self.assertEqual(exporter.metrics().value('sonde_ingest_posts_total{outcome="taken"}'), 1)
+        self.assertEqual([moment["state"] for moment in job["life"]][:2], ["PENDING", "RUNNING"])
+        refused = exporter.get("/ingest", data=b"{}", headers={"Content-Type": "application/json"})
+        self.assertEqual(refused.status, 401)
 
 
 if __name__ == "__main__":

@@ -101,10 +101,24 @@ class Several(Clusters):
         settings.write_text(f"cluster.file: [{flag.partition('=')[2]}]\n")
         exporter = self.enterContext(Bare(f"--config.file={settings}"))
         self.assertNotIn('cluster="two"', exporter.metrics().text)
+        self.assertIn("process_resident_memory_bytes", exporter.metrics().samples())
         two = self.file("two", "source: sim:nodes=7,jobs=5\n")
         settings.write_text(f"cluster.file: [{flag.partition('=')[2]}, {two.partition('=')[2]}]\n")
         exporter.process.send_signal(signal.SIGHUP)
         wait_until(lambda: 'cluster="two"' in exporter.metrics().text, "both are told")
+
+
+    def test_a_reload_does_not_pretend_to_ask_slurmdbd_otherwise(self):
+        settings = self.directory / "sonde.yml"
+        text = f"demo: true\nstore: sqlite:{self.directory}/store.db\n"
+        settings.write_text(text)
+        exporter = self.exporter(f"--config.file={settings}")
+        for line in ("store.history: false", "store.history-interval: 1h", "store.history-timeout: 1h",
+                     "store.history-from: 2026-01-01"):
+            before = exporter.log().count("how slurmdbd is asked")
+            settings.write_text(f"{text}{line}\n")
+            exporter.process.send_signal(signal.SIGHUP)
+            wait_until(lambda n=before: exporter.log().count("how slurmdbd is asked") > n, f"{line} is refused")
 
 
 class Mistakes(Clusters):
@@ -118,6 +132,7 @@ class Mistakes(Clusters):
         self.refused(r"missing\.yml", f"--cluster.file={self.directory}/missing.yml")
         self.refused(r"a\.yml: .*pattern|a\.yml: --jobs", self.file("a", "jobs.accounts: ['(']\n"))
         self.refused("cluster.name has letters", self.file("a", "cluster.name: 'a\"b'\n"))
+        self.refused("say in cluster.name", self.file(".a", "demo: true\n"))
 
     def test_two_of_one_name_are_none(self):
         self.refused('another cluster "a"', self.file("a", "demo: true\n"), self.file("b", "demo: true\ncluster.name: a\n"))
@@ -125,6 +140,8 @@ class Mistakes(Clusters):
     def test_what_is_for_one_cluster_is_refused_for_several(self):
         flag = self.file("a", "demo: true\n")
         self.refused("put --source", flag, "--source=cli")
+        self.refused("put --source.*--store.retention", flag, "--store.retention=90d")
+        self.refused("put --source.*--store.max-size", flag, "--store.max-size=1GB")
         self.refused("run another", flag, "--trace.enabled")
         self.refused("run another", flag, "--prometheus.url=http://localhost:9090")
 

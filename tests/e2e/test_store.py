@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two clusters with equal job ids, one store: what is kept of them, compared with what Slurm says."""
+import calendar
 import collections
 import contextlib
 import csv
@@ -29,6 +30,10 @@ def setUpModule():
             conf.write(f"ClusterName={name}\nFirstJobId=100\nMinJobAge=10\n")
             conf.flush()
             FLEET[name] = unittest.enterModuleContext(contextlib.closing(Named(suite, name, conf.name)))
+
+
+def stamp(text):
+    return int(text) if text.isdigit() else None
 
 
 def fact(state, account, partition, cpus, start, end):
@@ -62,9 +67,11 @@ class Named(Slurm):
         ids = ",".join(str(job) for job in jobs)
 
         def all_ended():
-            rows = self.run("sacct", "-a", "-X", "-D", "-n", "-P", "-j", ids, "-o", "JobIDRaw,State,End").stdout.split()
-            return len(rows) >= len(jobs) and not any(
-                word in row for row in rows for word in ("RUNNING", "PENDING", "Unknown"))
+            text = self.run("sacct", "-a", "-X", "-D", "-n", "-P", "-j", ids, "-o", "JobIDRaw,State,End,Partition").stdout
+            rows = [line.split("|") for line in text.splitlines()]
+            # It may learn of an end before it is told what it was that has ended.
+            return len(rows) >= len(jobs) and all(
+                row[1] not in ("RUNNING", "PENDING") and row[2] != "Unknown" and row[3] for row in rows)
         wait_until(all_ended, f"{ids} of {self.cluster} have ended", 60)
 
     def accounted(self):
@@ -74,8 +81,8 @@ class Named(Slurm):
                         "-s", "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,S,TO",
                         "-o", "JobIDRaw,Submit,State,Account,Partition,AllocCPUS,Start,End,NodeList").stdout
         rows = (line.split("|") for line in text.splitlines())
-        return {(int(row[0]), int(row[1])): fact(row[2].split()[0], row[3], row[4], int(row[5]), int(
-            row[6]) if row[8] != "None assigned" else None, int(row[7])) for row in rows}
+        return {(int(row[0]), int(row[1])): fact(row[2].split()[0], row[3], row[4], int(row[5]), stamp(
+            row[6]) if row[8] != "None assigned" else None, stamp(row[7])) for row in rows}
 
 
 class StoreTest(unittest.TestCase):
@@ -83,11 +90,11 @@ class StoreTest(unittest.TestCase):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.store = self.directory / "sonde.db"
 
-    def exporter(self, *flags, store=None, clusters=CLUSTERS):
+    def exporter(self, *flags, store=None, commands=lambda name: FLEET[name].env["SANDBOX_BIN"]):
         files = []
-        for name in clusters:
+        for name in CLUSTERS:
             path = self.directory / f"{name}.yml"
-            path.write_text(f"source: cli\nslurm.bin-path: {FLEET[name].env['SANDBOX_BIN']}\n")
+            path.write_text(f"source: cli\nslurm.bin-path: {commands(name)}\n")
             files.append(f"--cluster.file={path}")
         return Fleet(*files, f"--store=sqlite:{store or self.store}", "--store.interval=1s", "--store.history-interval=1s",
                      "--slurm.poll-limit=1s", *flags)
@@ -112,11 +119,18 @@ class StoreTest(unittest.TestCase):
                 raise AssertionError(f"{name}: only ours {sorted(ours.items() - theirs.items(), key=repr)}, "
                                      f"only theirs {sorted(theirs.items() - ours.items(), key=repr)}") from None
 
-    def ask(self, command, *flags):
+    def ask(self, command, *flags, env=None):
         done = subprocess.run([SONDE, command, f"--store=sqlite:{self.store}", *flags], capture_output=True, text=True,
-                              timeout=DEADLINE)
+                              timeout=DEADLINE, env=dict(os.environ, **(env or {})))
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def change_times(self, cluster, times, jobs="time_end"):
+        """In slurmdbd's tables, of jobs that have ended; and waits until slurmctld knows nothing else."""
+        cluster.run("mariadb", "--no-defaults", "-S", cluster.inside("mysql/socket"), "slurm_acct_db", "-e",
+                    f"UPDATE {cluster.cluster}_job_table SET {times} WHERE {jobs};"
+                    f"UPDATE {cluster.cluster}_event_table SET time_start = time_start - 18000 WHERE node_name = ''")
+        wait_until(lambda: not cluster.run("squeue", "-h", "-t", "all").stdout, "slurmctld has forgotten its jobs", 60)
 
 
 class Fleet(Exporter):
@@ -186,7 +200,6 @@ class Usage(StoreTest):
         for name, cluster in FLEET.items():
             cluster.wait_ended(*jobs[name])
             self.shift_back(cluster)
-            wait_until(lambda c=cluster: not c.run("squeue", "-h", "-t", "all").stdout, "slurmctld has forgotten their times", 60)
         with self.exporter():
             self.wait_same()
         now = int(time.time())
@@ -200,10 +213,8 @@ class Usage(StoreTest):
 
     def shift_back(self, cluster):
         """Only hours that have passed are rolled up: what has ended happened two hours ago, in a cluster that was there."""
-        times = ", ".join(f"time_{word} = IF(time_{word}, time_{word} - 7200, 0)" for word in ("submit", "eligible", "start", "end"))
-        cluster.run("mariadb", "--no-defaults", "-S", cluster.inside("mysql/socket"), "slurm_acct_db", "-e",
-                    f"UPDATE {cluster.cluster}_job_table SET {times} WHERE time_end;"
-                    f"UPDATE {cluster.cluster}_event_table SET time_start = time_start - 18000 WHERE node_name = ''")
+        self.change_times(cluster, ", ".join(f"time_{word} = IF(time_{word}, time_{word} - 7200, 0)"
+                                             for word in ("submit", "eligible", "start", "end")))
         cluster.run("env", "TZ=UTC", "sacctmgr", "-i", "roll",
                     time.strftime("%Y-%m-%dT%H:00:00", time.gmtime(time.time() - 5 * 3600)))
 
@@ -214,6 +225,41 @@ class Usage(StoreTest):
                            f"start={stamps[0]}", f"end={stamps[1]}", "format=Cluster,Account,Login,Used").stdout
         rows = (line.split("|") for line in text.splitlines())
         return {(row[0], row[1], row[2]): int(row[3]) for row in rows if row[2]}
+
+
+class Zones(StoreTest):
+    # Where clocks were set back, and when.
+    CHANGES = {"blue": ("Europe/Berlin", calendar.timegm((2026, 10, 25, 1, 0, 0))),
+               "red": ("America/Toronto", calendar.timegm((2026, 11, 1, 6, 0, 0)))}
+
+    def commands(self, name):
+        """Slurm's, run as in a shell of that zone."""
+        directory = self.directory / f"{name}-bin"
+        directory.mkdir(exist_ok=True)
+        for command in pathlib.Path(FLEET[name].env["SANDBOX_BIN"]).iterdir():
+            script = directory / command.name
+            script.write_text(f'#!/bin/sh\nTZ=${{TZ-{self.CHANGES[name][0]}}} exec {command} "$@"\n')
+            script.chmod(0o755)
+        return directory
+
+    def test_times_are_those_of_slurm_across_a_change_of_clocks_in_two_zones(self):
+        jobs = {name: cluster.submit("true", "-n2") for name, cluster in FLEET.items()}
+        for name, cluster in FLEET.items():
+            cluster.wait_ended(jobs[name])
+            change = self.CHANGES[name][1]
+            self.change_times(cluster, f"time_submit = {change} - 5400, time_eligible = {change} - 5400,"
+                              f" time_start = {change} - 1800, time_end = {change} + 1800", f"id_job = {jobs[name]}")
+        with self.exporter(commands=self.commands):
+            self.wait_same()
+        for name, (zone, change) in self.CHANGES.items():
+            self.assertEqual(self.kept(name)[jobs[name], change - 5400],
+                             ("COMPLETED", "physics", "cpu", 2, change - 1800, change + 1800))
+            # The reader's day has 25 hours; the hour before the change is not the one after it.
+            day = time.strftime("%Y-%m-%d", time.gmtime(change))
+            rows = json.loads(self.ask("usage", "--by=cluster", "--format=json", "--unit=seconds", f"--cluster={name}", f"--from={day}",
+                                       f"--to={day}T23:59:59", env={"TZ": zone}))["rows"]
+            self.assertEqual([(row["jobs"], row["cpu_seconds"]) for row in rows], [(1, 7200)])
+
 
 
 if __name__ == "__main__":

@@ -162,10 +162,9 @@ static const char *text_of(const struct edition *edition, const char *name,
 
 static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
 {
-    char prefix[] = "mila_";
-    const struct publish_config config = {
+    struct publish_config config = {
         .collectors = (collector_set)-1,
-        .prefix = str_of(prefix),
+        .prefix = "mila_",
         .max_segment = 16 << 20,
         .clock = &clock_real,
     };
@@ -173,7 +172,7 @@ static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
     struct edition *edition = edition_new(&config, section, FORMAT_BIT(METRIC_TEXT)), *both;
 
     (void)state;
-    prefix[0] = '?'; /* who made it may give it up */
+    config.prefix[0] = '?'; /* who made it may give it up */
     both = edition_convert(edition, FORMAT_BIT(METRIC_OPENMETRICS));
     for (unsigned format = 0; format < METRIC_FORMATS; format++) {
         assert_contains(text_of(both, "mila_jobs", format),

@@ -103,6 +103,27 @@ static void a_section_loses_the_jobs_of_others_and_their_gpus(void **state)
     keep_free(keep);
 }
 
+/* Its jobs are those of the first, which others are reading. */
+static void what_is_said_again_is_left_as_it_is(void **state)
+{
+    struct keep *keep = keep_of(KEEP(STR("bio")), NULL, 0);
+    struct section *section = section_new(KIND_JOBS), *again;
+
+    (void)state;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 2);
+    section->jobs.n = 2;
+    section->jobs.job[0] =
+        (struct job){ .id = 1, .account = symbols_put(&section->symbols, STR("ops")) };
+    section->jobs.job[1] =
+        (struct job){ .id = 2, .account = symbols_put(&section->symbols, STR("bio")) };
+    again = section_again(section);
+    keep_jobs(keep, again);
+    assert_int_equal(section->jobs.job[0].id, 1);
+    section_unref(again);
+    section_unref(section);
+    keep_free(keep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +132,7 @@ int main(void)
         cmocka_unit_test(an_account_or_a_user_is_enough),
         cmocka_unit_test(a_pattern_that_is_none_is_refused_with_a_sentence),
         cmocka_unit_test(a_section_loses_the_jobs_of_others_and_their_gpus),
+        cmocka_unit_test(what_is_said_again_is_left_as_it_is),
     };
 
     return RUN_TESTS(tests);

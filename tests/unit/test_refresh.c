@@ -610,6 +610,30 @@ static void a_look_that_was_under_way_while_it_was_tuned_is_not_fresh(void **sta
     assert_int_equal(f->scripted.reads, 2);
 }
 
+static void a_look_under_way_needs_nothing_of_the_tuning_it_began_with(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot *snapshot;
+
+    snprintf(f->tuning.publish.prefix, sizeof(f->tuning.publish.prefix), "old_");
+    refresher_tune(f->refresher, &f->tuning);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 0;
+    pthread_mutex_unlock(&f->scripted.lock);
+    assert_false(want_jobs(f));
+    wait_for_reads(f, 1);
+    snprintf(f->tuning.publish.prefix, sizeof(f->tuning.publish.prefix), "new_");
+    refresher_tune(f->refresher, &f->tuning);
+    pthread_mutex_lock(&f->scripted.lock);
+    f->scripted.permitted = 1000;
+    pthread_cond_broadcast(&f->scripted.cond);
+    pthread_mutex_unlock(&f->scripted.lock);
+    wait_for_changes(f, 1);
+    snapshot = refresher_snapshot(f->refresher);
+    assert_string_equal(snapshot->editions[KIND_JOBS]->prefix, "old_");
+    snapshot_unref(snapshot);
+}
+
 static void what_stays_the_same_is_logged_once_an_hour(void **state)
 {
     struct fixture *f = *state;
@@ -843,6 +867,7 @@ int main(void)
         CASE(nobody_waits_for_a_format_that_somebody_else_wants),
         CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
         CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
+        CASE(a_look_under_way_needs_nothing_of_the_tuning_it_began_with),
         CASE(what_stays_the_same_is_logged_once_an_hour),
         CASE(an_outage_of_all_kinds_is_one_line_and_its_end_another),
         CASE(records_that_are_left_out_of_what_is_said_again_are_no_news),
