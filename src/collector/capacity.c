@@ -53,8 +53,7 @@ static const struct family families[] = {
                         { "type" } },
     [RESERVATION_INFO] = { "slurm_node_reservation_info",
                            METRIC_GAUGE,
-                           "Always 1; the labels tell in which reservation a node is now, where "
-                           "Slurm names it with the node: from 23.02 on, but not in text. "
+                           "Always 1; the labels tell in which reservation a node is now. "
                            "slurm_reservation_node_info tells of reservations to come as well.",
                            { "node", "reservation" } },
 };

@@ -8,6 +8,7 @@ enum { HOSTS_MAX = 200000 };
 struct bookings {
     struct arena arena;
     struct map nodes; /* name to that of the reservation that is active on it, a struct str */
+    uint64_t hash;    /* of all of it */
 };
 
 struct bookings *bookings_new(void)
@@ -53,16 +54,23 @@ static void book(struct bookings *bookings, struct str name, struct str nodes)
     arena_clear(&scratch);
 }
 
-static void note_reservations(struct bookings *bookings, const struct section *section)
+static bool note_reservations(struct bookings *bookings, const struct section *section)
 {
+    uint64_t before = bookings->hash;
+
     forget(bookings);
+    bookings->hash = 0;
     for (size_t i = 0; i < section->reservations.n; i++) {
         const struct reservation *reservation = &section->reservations.reservation[i];
+        struct str name = section_text(section, reservation->name);
+        struct str nodes = section_text(section, reservation->nodes);
 
-        if (reservation->is_active)
-            book(bookings, section_text(section, reservation->name),
-                 section_text(section, reservation->nodes));
+        if (!reservation->is_active)
+            continue;
+        book(bookings, name, nodes);
+        bookings->hash = bookings->hash * 31 + map_hash(name) * 7 + map_hash(nodes);
     }
+    return bookings->hash != before;
 }
 
 /* A section that says an earlier one again shares its nodes, which others are reading. */
@@ -94,10 +102,11 @@ static void fill_in(const struct bookings *bookings, struct section *section)
     }
 }
 
-void bookings_note(struct bookings *bookings, struct section *section)
+bool bookings_note(struct bookings *bookings, struct section *section)
 {
     if (section->kind == KIND_RESERVATIONS)
-        note_reservations(bookings, section);
-    else if (section->kind == KIND_NODES && bookings->nodes.n)
+        return note_reservations(bookings, section);
+    if (section->kind == KIND_NODES && bookings->nodes.n)
         fill_in(bookings, section);
+    return false;
 }

@@ -11,7 +11,8 @@ struct bookings;
 struct bookings *bookings_new(void);
 struct bookings *bookings_free(struct bookings *bookings); /* returns NULL */
 
-/* Takes any fresh section; fills in what is known in one of nodes that does not tell. */
-void bookings_note(struct bookings *bookings, struct section *section);
+/* Takes any fresh section; fills in what is known in one of nodes that does not tell. True if nodes
+ * would come out otherwise now. */
+bool bookings_note(struct bookings *bookings, struct section *section);
 
 #endif

@@ -65,6 +65,7 @@ struct outcome {
     struct err err;
     char warning[SOURCE_WARNING];
     struct source_about about;     /* the source, after it */
+    bool has_new_bookings;         /* nodes should be looked at again */
     unsigned failures;             /* in a row: now, or before this success */
     double asked_seconds, seconds; /* until the answer was there; until it was rendered */
 };
@@ -355,10 +356,10 @@ static int read_section(struct refresher *r, const struct refresh_tuning *tuning
 }
 
 /* What only a look back can tell. */
-static void add_history(struct refresher *r, struct section *section)
+static void add_history(struct refresher *r, struct section *section, struct outcome *outcome)
 {
     inventory_note(r->inventory, section);
-    bookings_note(r->bookings, section);
+    outcome->has_new_bookings = bookings_note(r->bookings, section);
     if (section->kind == KIND_JOBS)
         starts_note(r->starts, section);
     else if (section->kind == KIND_DIAG)
@@ -381,7 +382,7 @@ static void look(struct refresher *r, const struct refresh_tuning *tuning, unsig
     section->mono_ns = mono;
     if (section->kind == KIND_JOBS)
         keep_jobs(r->config.keep, section);
-    add_history(r, section);
+    add_history(r, section, outcome);
     outcome->section = section;
     outcome->edition = edition_new(&tuning->publish, section, formats);
 }
@@ -412,6 +413,8 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     /* It was made for what was wanted when it began. */
     if (generation != r->generation)
         forget_look(&r->kinds[outcome->kind]);
+    if (outcome->has_new_bookings)
+        forget_look(&r->kinds[KIND_NODES]);
 }
 
 /* What there is will do, but somebody wants it in another format. Likewise with the lock. */

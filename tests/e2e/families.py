@@ -571,9 +571,10 @@ def no_error(_):
     return only(0)
 
 
-def not_in_text(_):
-    """Other doors tell it: docs/sources.md."""
-    return {}
+def reservation_of(facts, node):
+    """The first active one that has the node; Slurm says whether there is one."""
+    names = [one.name for one in facts.reservations if one.is_active and node.name in one.nodes]
+    return names[0] if "reserved" in node.flags else "None"
 
 
 def nothing_yet(_):
@@ -694,7 +695,8 @@ OF_FACTS = {
     "slurm_flag_gpus": Exact("flag type", gpus_by_flag),
     "slurm_stranded_cpus": Exact("", stranded_cpus),
     "slurm_stranded_gpus": Exact("type", stranded_gpus),
-    "slurm_node_reservation_info": Exact("node reservation", not_in_text),
+    "slurm_node_reservation_info": Exact("node reservation", lambda facts: {
+        (node.name, reservation_of(facts, node)): 1 for node in facts.nodes if "reserved" in node.flags}),
 
     "slurm_lic_total": Exact("name", licenses(lambda one: one.total)),
     "slurm_lic_used": Exact("name", licenses(lambda one: one.held)),
@@ -873,17 +875,12 @@ MILA_STATES = """allocated completing idle maint mixed perfctrs power_up reserve
     future power_down unknown not_responding""".split()
 
 
-def mila_reservation(node):
-    """sinfo's text tells only that there is one."""
-    return "unknown" if "reserved" in node.flags else "None"
-
-
 def mila_cpus(amount):
-    return lambda facts: add_up(((mila_reservation(node),), amount(node)) for node in facts.nodes)
+    return lambda facts: add_up(((reservation_of(facts, node),), amount(node)) for node in facts.nodes)
 
 
 def mila_gpus(amount):
-    return lambda facts: add_up(((of_type, mila_reservation(node)), gres_amount(node, "gpu", of_type, amount))
+    return lambda facts: add_up(((of_type, reservation_of(facts, node)), gres_amount(node, "gpu", of_type, amount))
                                 for node in facts.nodes for of_type in node.gres["gpu"])
 
 

@@ -430,9 +430,10 @@ static void a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell
     struct section *first = nodes_of_four(), *again;
 
     (void)state;
-    bookings_note(bookings, first);
+    assert_false(bookings_note(bookings, first));
     assert_booked(first, 0, "");
-    bookings_note(bookings, active);
+    assert_true(bookings_note(bookings, active));
+    assert_false(bookings_note(bookings, active));
     again = section_again(first);
     bookings_note(bookings, again);
     assert_booked(again, 0, "maint");
@@ -441,7 +442,7 @@ static void a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell
     assert_booked(again, 3, "");
     assert_booked(first, 0, ""); /* somebody is reading it */
     section_unref(again);
-    bookings_note(bookings, over);
+    assert_true(bookings_note(bookings, over));
     again = section_again(first);
     bookings_note(bookings, again);
     assert_booked(again, 0, "");
