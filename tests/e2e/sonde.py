@@ -120,6 +120,10 @@ class Exporter:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace")
 
+    def wait_log(self, words):
+        """What a program does can be seen before it has been logged."""
+        wait_until(lambda: words in self.log(), f"the log tells {words!r}")
+
     def get(self, path="/metrics", **arguments):
         return http_get(self.url + path, **arguments)
 

@@ -327,6 +327,7 @@ class Privileges(FaultTest):
         for family in ("jobs_rss", "jobs_cpu_time_total", "sonde_job_memory_bytes", "sonde_job_threads"):
             self.assertIn(family, told)
         self.assertEqual(agent.metrics().value("sonde_agent_may_read_processes"), 0)
+        agent.wait_log("processes of jobs cannot be read")
         self.assertEqual(agent.log().count("processes of jobs cannot be read"), 1)
 
     def test_where_proc_hides_processes_the_cgroups_still_tell(self):
@@ -336,6 +337,7 @@ class Privileges(FaultTest):
         self.wait_ticks(agent, 3)
         for family in (WRITTEN, "jobs_opened_files", "jobs_rss", "sonde_job_processes", "sonde_job_threads"):
             self.assertNotIn(family, told)
+        agent.wait_log("processes of jobs cannot be read")
         self.assertEqual(agent.log().count("processes of jobs cannot be read"), 1)
 
     def test_without_any_more_inotify_instances_jobs_are_found_at_ticks(self):

@@ -95,8 +95,9 @@ class Flags(AgentTest):
     def test_names_that_nobody_knows_are_told(self):
         users = self.write("users", "0\nsonde-nobody-knows\n")
         agent = self.agent("-b", str(users))
-        self.assertIn("users of --blacklist are not known", agent.log())
-        self.assertIn("sonde-nobody-knows", agent.log())
+        told = wait_until(lambda: [line for line in agent.log().splitlines() if "users of --blacklist are not known" in line],
+                          "it is told")
+        self.assertIn("sonde-nobody-knows", told[0])
 
 
 class JobsExporter(AgentTest):

@@ -119,7 +119,7 @@ class Files(LustreServer):
         self.wait_ticks(agent, 3)
         self.assertEqual(agent.metrics().value("sonde_agent_up"), 1)
         self.assertLess(time.monotonic() - began, 10)
-        self.assertIn("Lustre's job_stats cannot be read", agent.log())
+        agent.wait_log("Lustre's job_stats cannot be read")
         # Once it can be read, all is well again.
         with open(pipe, "w") as writer:
             writer.write("job_stats:\n" + entry("1", 2))
@@ -127,8 +127,9 @@ class Files(LustreServer):
         self.write(f"{OST}/a-OST0001", entry("1", 3))
         self.wait_values(agent, "lustre_job_read_bytes_total", {"1": 3}, target="a-OST0001")
         self.wait_own(agent, "up", 1)
+        agent.wait_log("Lustre's job_stats cannot be read")
         self.assertEqual(agent.log().count("Lustre's job_stats cannot be read"), 1)
-        self.assertIn("Lustre's job_stats can be read again", agent.log())
+        agent.wait_log("Lustre's job_stats can be read again")
 
     def test_an_agent_whose_file_hangs_can_be_stopped(self):
         pipe = self.root / OST / "a-OST0000/job_stats"
@@ -263,10 +264,11 @@ class Silence(LustreServer):
         agent = self.agent(starter=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                                     "--bounding-set=-all"))
         wait_until(lambda: "whether there is Lustre here cannot be seen" in agent.log(), "a line in the log")
-        self.assertIn("nor Lustre's job_stats where only root may read them", agent.log())
+        agent.wait_log("nor Lustre's job_stats where only root may read them")
         self.assertEqual(self.own(agent, "up"), None)
         (self.root / "sys/fs/lustre/obdfilter/a-OST0000").mkdir(parents=True)
         self.wait_own(agent, "up", 0)
+        agent.wait_log("whether there is Lustre here")
         self.assertEqual(agent.log().count("whether there is Lustre here"), 1)
 
 
@@ -297,7 +299,7 @@ class Lctl(LustreServer):
         self.script("echo 'error: get_param: cannot do that' >&2; exit 1")
         self.wait_own(agent, "up", 0)
         self.wait_own(agent, "unread_targets", 2)
-        self.assertIn("cannot do that", agent.log())
+        agent.wait_log("cannot do that")
         self.script(self.answer("obdfilter.a-OST0000.job_stats=\njob_stats:\n", entry("1", 9)))
         self.wait_values(agent, "lustre_job_read_bytes_total", {"1": 9})
         self.wait_own(agent, "up", 1)

@@ -363,8 +363,9 @@ class Start(unittest.TestCase):
 
     def test_without_its_directory_the_agent_says_so_once_and_goes_on(self):
         agent = self.ready("--profile.socket=/nonexistent/profile.sock")
+        agent.wait_log("the profile plugin is not heard")
         self.assertEqual(agent.log().count("the profile plugin is not heard"), 1)
-        self.assertIn("level=info", agent.log())
+        agent.wait_log("level=info")
         self.assertNotIn("sonde_agent_profile", agent.metrics().text)
 
     def test_an_empty_path_is_none(self):
@@ -375,7 +376,7 @@ class Start(unittest.TestCase):
     def test_a_second_agent_leaves_the_first_ones_socket_alone(self):
         told = Told(self)
         second = self.ready(f"--profile.socket={told.path}")
-        self.assertIn("level=warn", second.log())
+        second.wait_log("level=warn")
         second.stop()
         told.send(message(7, task_0={CPU: 1}))
         told.wait(lambda families: CPU in families, "the first hears")

@@ -316,7 +316,7 @@ class Scraped(SiteTest):
             if rule.startswith("hang"):
                 self.write_gpus(pid)
                 self.wait_family(self.agent, job_id, "sonde_job_gpu_processes", lambda s: sum(s.values()) == 1)
-        self.assertEqual(self.agent.log().count("the GPU driver does not answer"), 2, self.agent.log())
+        wait_until(lambda: self.agent.log().count("the GPU driver does not answer") == 2, "each outage is told once")
         self.write_gpus()
 
 
@@ -342,6 +342,7 @@ class Gpus(SiteTest):
         job_id = self.submit("hold", "5")
         self.wait_family(agent, job_id, "jobs_cpu_percent")
         self.assertNotIn("sonde_gpu_info", agent.metrics().families())
+        agent.wait_log("install the library of NVIDIA's driver")
         self.assertEqual(agent.log().count("install the library of NVIDIA's driver"), 1, agent.log())
 
 
@@ -418,8 +419,9 @@ class Pushes(SiteTest):
         self.addCleanup(server.shutdown)
         agent = self.enterContext(Agent(*self.FLAGS, f"--push.url=http://127.0.0.1:{server.server_port}"))
         wait_until(lambda: self.quick(agent).value("sonde_agent_push_failures_total") >= 3, "it fails")
+        agent.wait_log(f"instance={HOST}")
         self.assertEqual(agent.log().count(f"instance={HOST}"), 1, agent.log())
-        self.assertIn("status 507; it is full", agent.log())
+        agent.wait_log("status 507; it is full")
 
 
 class Settings(SiteTest):

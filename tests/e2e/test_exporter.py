@@ -142,7 +142,7 @@ class Flags(unittest.TestCase):
     def test_a_missing_squeue_is_told_at_the_start(self):
         with Exporter("--slurm.bin-path=/no/such/place") as exporter:
             wait_until(lambda: "/no/such/place/sinfo is not to be found" in exporter.log(), "told")
-            self.assertIn("--slurm.bin-path", exporter.log())
+            exporter.wait_log("--slurm.bin-path")
 
     def test_help_and_version(self):
         done = run_exporter("--help")

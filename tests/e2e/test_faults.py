@@ -149,7 +149,7 @@ class Faults(unittest.TestCase):
         answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
         self.assert_failed(answer, "too_big")
         wait_until(lambda: "67108864 bytes" in exporter.log(), "it is logged")
-        self.assertIn("--slurm.max-answer", exporter.log())
+        exporter.wait_log("--slurm.max-answer")
         self.assertLess(answer.value("process_resident_memory_bytes"), 1 << 30)
 
     def test_two_gigabytes_of_nothing_are_stopped_too(self):

@@ -224,7 +224,7 @@ class Trouble(LustreTest):
         began = time.monotonic()
         self.assert_failed(lustre.metrics(X_Prometheus_Scrape_Timeout_Seconds="1"))
         self.assertLess(time.monotonic() - began, 5)
-        self.assertIn("Collect is still active... - Skipping now", lustre.log())
+        lustre.wait_log("Collect is still active... - Skipping now")
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             answers = [pool.submit(lustre.metrics, X_Prometheus_Scrape_Timeout_Seconds="20") for _ in range(4)]
             self.prometheus.may_answer.set()

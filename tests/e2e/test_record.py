@@ -88,7 +88,7 @@ class Record(unittest.TestCase):
         exporter = self.enterContext(Exporter(f"--source=replay:{self.directory}"))
         samples = exporter.metrics().samples()
         self.assertEqual(samples['slurm_account_job_state_total{account="physics",state="RUNNING"}'], "1")
-        self.assertIn("nothing of kind diag was recorded", exporter.log())
+        exporter.wait_log("nothing of kind diag was recorded")
 
     def test_nothing_that_slurm_says_moves_the_cursor_or_is_lost(self):
         commands = self.enterContext(FakeCommands(
@@ -119,7 +119,7 @@ class Record(unittest.TestCase):
         self.assertEqual(record(SIM, self.directory).returncode, 0)
         exporter = self.enterContext(Exporter(f"--source=replay:{self.directory}"))
         self.assertIn('simulated="true"', exporter.metrics().text)
-        self.assertIn("the recording has ended", exporter.log())
+        exporter.wait_log("the recording has ended")
 
 
 if __name__ == "__main__":

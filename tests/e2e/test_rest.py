@@ -140,7 +140,7 @@ class Rest:
         self.assertEqual(answer.value(UP), 0)
         self.assertEqual(answer.value(
             'sonde_source_errors_total{source="rest",kind="jobs",reason="denied"}'), 1)
-        self.assertIn("has expired at", exporter.log())
+        exporter.wait_log("has expired at")
         self.put_token()
         wait_until(lambda: exporter.metrics().value(UP) == 1, "the new one is taken")
         self.assertNotIn(token.split(".")[2], exporter.log())
@@ -166,7 +166,7 @@ class Rest:
     def test_no_token_is_asked_for(self):
         exporter = self.exporter()
         self.assertEqual(exporter.metrics().value(UP), 0)
-        self.assertIn("name its file with --slurm.rest-token-file", exporter.log())
+        exporter.wait_log("name its file with --slurm.rest-token-file")
 
     def test_slurmrestd_may_go_and_come_back(self):
         self.put_token()
@@ -176,7 +176,7 @@ class Rest:
         self.assertEqual(exporter.metrics().value(UP), 1)
         restd.end()
         wait_until(lambda: exporter.metrics().value(UP) == 0, "noticed")
-        self.assertIn("Connection refused; is it running", exporter.log())
+        exporter.wait_log("Connection refused; is it running")
         again = Restd(self.slurm, restd.port)
         self.addCleanup(again.end)
         wait_until(lambda: exporter.metrics().value(UP) == 1, "works again by itself", 60)
@@ -190,7 +190,7 @@ class Rest:
             answer = exporter.metrics()
             sizes.append(answer.value(BYTES) - sum(sizes))
             return 0 < sizes[-1] < 20_000 and answer  # 22.05 is asked for its statistics too
-        answer = wait_until(look, "once nothing has changed", 60)
+        answer = wait_until(look, "once nothing has changed", 150)
         self.assertGreater(sizes[0], 100_000)
         self.assertGreater(sum(answer.families()["slurm_job_count_per_state"].values()), 50)
 

@@ -100,7 +100,7 @@ class Room(Faults):
             self.wait_kept(2000)
             wait_until(lambda: self.is_up(exporter), "the metric tells that it is over")
             wait_until(lambda: self.post(exporter, 1).status == 200, "posts are taken")
-            self.assertIn("the store is written again", exporter.log())
+            exporter.wait_log("the store is written again")
         self.check_whole(2000)
 
 

@@ -305,7 +305,7 @@ class OfAgent(FaultTest):
         push(self.gateway, "a 1\n", job="75", instance="host")
         agent = self.start_agent()
         self.wait_groups(("73", "host", "batch"), ("73", "host", None), ("74", "other", "0"), ("75", "host", None))
-        self.assertIn("deleted what a step had left", agent.log())
+        agent.wait_log("deleted what a step had left")
 
     def test_a_pushgateway_that_was_away_is_swept_when_it_is_back(self):
         step = self.node.job(76).step("batch")
