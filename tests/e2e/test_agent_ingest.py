@@ -165,7 +165,7 @@ class Ingest(JobTest):
         self.agent()
         self.exporter.open()
         for job_id in (first, second):
-            self.assertGreaterEqual(self.wait_record(job_id, 60)["cpu_seconds"], 0.9)
+            self.assertGreaterEqual(self.wait_record(job_id, 150)["cpu_seconds"], 0.9)
         wait_until(lambda: not self.files(), "what was taken is removed")
 
     def test_a_job_that_goes_on_through_a_restart_is_told_with_all_its_cpu_time(self):
@@ -187,7 +187,7 @@ class Ingest(JobTest):
         job_id = self.end_job()
         wait_until(lambda: agent.metrics().value('sonde_agent_ingest_waiting{place="disk"}') >= 1, "it is on disk", 40)
         self.exporter.status = 200
-        self.assertGreaterEqual(self.wait_record(job_id, 60)["cpu_seconds"], 0.9)
+        self.assertGreaterEqual(self.wait_record(job_id, 150)["cpu_seconds"], 0.9)
 
     def test_as_another_user_it_has_its_directory(self):
         self.agent(f"--user={unit.DYNAMIC_UID}")
