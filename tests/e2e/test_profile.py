@@ -241,14 +241,14 @@ class Pushing(Profiled):
     def test_a_gateway_that_never_answers_keeps_no_job(self):
         self.gateway.pause()
         self.addCleanup(self.gateway.resume)
-        took = {}
-        for flags in ("--profile=none", "--profile=task"):
-            job_id = self.batch("sleep 5", flags, "-w", "c4")
+
+        def elapsed_seconds():
+            job_id = self.batch("sleep 5", "--profile=task", "-w", "c4")
             wait_until(lambda: self.cluster.state(job_id) == "COMPLETED", "it ends", 60)
-            row = self.cluster.run("sacct", "-nPX", "-j", str(job_id), "-o", "ElapsedRaw").stdout
-            took[flags] = int(row)
             self.assertEqual(self.cluster.said(job_id), "")  # nothing about it in the user's own output
-        self.assertLessEqual(took["--profile=task"] - took["--profile=none"], 1, took)
+            return int(self.cluster.run("sacct", "-nPX", "-j", str(job_id), "-o", "ElapsedRaw").stdout)
+        # Waiting for the gateway would add two seconds to each; what else the machine does, to some.
+        wait_until(lambda: elapsed_seconds() <= 6, "it ends no later for it", 90)
 
 
 class Telling(Profiled):

@@ -26,6 +26,12 @@ class OnSlurm:
         cls.exporter = Exporter("--slurm.poll-limit=1ms", path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)
 
+    def test_a_named_cluster_has_job_ids_of_its_own(self):
+        if self.slurm.env["SANDBOX_CGROUP"] != "v1":
+            self.skipTest("only there do clusters share the directories of cgroups")
+        ids = {int(line) for line in self.slurm.lines("squeue", "-hro%A")}
+        self.assertGreater(min(ids), 1000000)  # those without a name begin at 300001, or before
+
     def test_promtool_finds_nothing_but_what_older_names_bring(self):
         answer = self.exporter.metrics()
         done = self.slurm.run("promtool", "check", "metrics", input=answer.text, check=False)

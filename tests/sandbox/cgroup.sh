@@ -31,8 +31,9 @@ detect_cgroup_v1() {
 	done
 	cgroup=v1 cgroup_root=/sys/fs/cgroup
 	claim_node_cgroups
-	# Another sandbox of this release, by name or in another cache: its job ids may be ours, but not its ports.
-	if [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && { [ -n "$name" ] || [ -z "$(other_sandboxes)" ]; }; then
+	# Another sandbox of this release, by name or in another cache, and perhaps just starting as this one is: its job ids
+	# may be ours, but not its ports.
+	if [ -n "$name" ] || { [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; }; then
 		first_job_id=$((first_job_id + 1000 * (port - 19000)))
 	fi
 }
