@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The runs that have a name, as the store and sacct tell of them. */
+#ifndef SONDE_REPORT_GATHER_RUNS_H
+#define SONDE_REPORT_GATHER_RUNS_H
+
+#include "report/gather.h"
+
+/* Who wants them. */
+struct run_sink {
+    int (*take)(void *ctx, const struct job_row *row); /* as of store_jobs */
+    void *ctx;
+};
+
+/* Those whose name it is, the newest first; with requeued ones, and with those that had the id when
+ * it was used before. */
+int runs_of_store(const struct gather *gather, const struct job_name *name, bool wants_extra,
+                  const struct run_sink *sink, struct err *err);
+
+/* Likewise, in any order, with extra fields; as of sacct_ask. If whose sacct it is is not known:
+ * with `asks_cluster` it is asked of the cluster that the name has. */
+int runs_of_sacct(const struct gather *gather, const struct job_name *name, bool asks_cluster,
+                  const struct run_sink *sink, struct err *err);
+
+/* What the store would tell of a record that it does not have. `types` is where gpu_types stands.
+ */
+enum { RUN_GPU_TYPES_MAX = 1024 };
+void runs_row_of(const struct job_record *record, struct str cluster, int64_t now,
+                 char types[RUN_GPU_TYPES_MAX], struct job_row *ret);
+
+/* Whether it can have the runs of that cluster; empty: of any. */
+bool runs_has_sacct(const struct gather *gather, struct str cluster);
+
+/* Tasks of one array, or components of one job. */
+bool runs_are_kin(const struct job_row *a, const struct job_row *b);
+
+/* The clusters that have a run of the name: more than one, and it cannot be told which is meant. */
+enum { RUN_CLUSTERS_MAX = 8 };
+struct run_clusters {
+    struct str name[RUN_CLUSTERS_MAX];
+    size_t n;
+};
+void run_clusters_note(struct run_clusters *clusters, struct arena *arena, struct str cluster);
+int run_clusters_check(const struct run_clusters *clusters, const struct job_name *name,
+                       struct err *err); /* -ENOTUNIQ */
+
+/* -ENOENT with a sentence; `why` is why sacct was of no help, or empty. */
+int runs_none(const struct gather *gather, const struct job_name *name, struct str why,
+              struct err *err);
+
+/* Adds what agents counted of the run, as the store has it. */
+int runs_take_finals(const struct gather *gather, struct job_facts *facts, struct arena *arena,
+                     struct err *err);
+
+/* Adds a summary that was kept, or is empty. Samples tell more, while they are there; one that
+ * cannot be read is as good as none. */
+void runs_take_summary(struct job_facts *facts, struct arena *arena, struct str summary);
+
+/* Adds both. */
+int runs_take_kept(const struct gather *gather, struct job_facts *facts, struct arena *arena,
+                   struct err *err);
+
+#endif

@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "made_plots.h"
+#include "report/axis.h"
+#include "report/core_charts.h"
+#include "report/job_charts.h"
+#include "test.h"
+
+#include <expat.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { OUT_MAX = 1 << 22, BEGIN = 1790000000 };
+
+static const double gib = 0x1p30;
+
+struct fixture {
+    struct arena arena;
+    struct job_facts facts;
+    struct chart chart;
+    struct buf out;
+};
+
+static void set_zone(const char *zone)
+{
+    setenv("TZ", zone, 1);
+    tzset();
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    set_zone("UTC");
+    job_facts_clear(&f->facts);
+    buf_init(&f->out, OUT_MAX);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    buf_free(&f->out);
+    arena_clear(&f->arena);
+    free(f);
+    return 0;
+}
+
+static void add_node(struct fixture *f, const char *name, double cpus, double memory_bytes)
+{
+    struct node_facts *node = facts_node(&f->facts, &f->arena, str_of(name));
+
+    node->use.cpus = cpus;
+    node->use.memory_bytes = memory_bytes;
+    f->facts.row.record.node_count = (uint32_t)f->facts.n_nodes;
+}
+
+static void add_cores(struct fixture *f, const char *node_name, uint32_t n, double seconds)
+{
+    struct node_facts *node = facts_node(&f->facts, &f->arena, str_of(node_name));
+
+    node->core = ARENA_ARRAY(&f->arena, struct core_facts, n);
+    node->n_cores = n;
+    for (uint32_t i = 0; i < n; i++)
+        node->core[i] = (struct core_facts){ i, seconds };
+}
+
+/* One line of these values, a minute apart. */
+static void plot_values(struct fixture *f, enum facts_plot_kind kind, const double *value, size_t n)
+{
+    struct plot_line *line = ARENA_NEW(&f->arena, struct plot_line);
+
+    line->name = STR("c1");
+    line->value = ARENA_ARRAY(&f->arena, double, n);
+    memcpy(line->value, value, n * sizeof(*value));
+    f->facts.plot[kind] = (struct facts_plot){ BEGIN, 60, n, line, 1, 1 };
+}
+
+static void draw(struct fixture *f, enum job_chart which)
+{
+    assert_true(job_chart(&f->chart, &f->arena, &f->facts, which, 640, 240));
+}
+
+static const struct mark *find_mark(const struct chart *chart, enum mark_kind kind, int ink,
+                                    size_t nth)
+{
+    for (size_t i = 0; i < chart->n_marks; i++)
+        if (chart->mark[i].kind == kind && chart->mark[i].ink == ink && nth-- == 0)
+            return &chart->mark[i];
+    return NULL;
+}
+
+static size_t count_marks(const struct chart *chart, enum mark_kind kind, int ink)
+{
+    size_t n = 0;
+
+    while (find_mark(chart, kind, ink, n))
+        n++;
+    return n;
+}
+
+static const struct mark *find_text(const struct chart *chart, const char *text)
+{
+    for (size_t i = 0; i < chart->n_marks; i++)
+        if (chart->mark[i].kind == MARK_TEXT && str_eq(chart->mark[i].text, str_of(text)))
+            return &chart->mark[i];
+    return NULL;
+}
+
+/* The longest line of an ink: not its sample in the legend. */
+static const struct mark *find_line(const struct chart *chart, int ink)
+{
+    const struct mark *mark, *best = NULL;
+    double longest = 20;
+
+    for (size_t i = 0; (mark = find_mark(chart, MARK_LINE, ink, i)); i++) {
+        double length = mark->point[mark->n_points - 1].x - mark->point[0].x;
+
+        if (length > longest) {
+            longest = length;
+            best = mark;
+        }
+    }
+    return best;
+}
+
+/* What stands at a height, by the marks "0" and `label`, which stands at `value`. */
+static double value_at(const struct chart *chart, double y, const char *label, double value)
+{
+    const struct mark *zero = find_text(chart, "0"), *other = find_text(chart, label);
+
+    assert_non_null(zero);
+    assert_non_null(other);
+    return value * (zero->at.y - y - 2.5) / (zero->at.y - other->at.y);
+}
+
+static void assert_axis(enum axis_unit unit, double highest, size_t n_steps, const char *expected)
+{
+    struct axis axis;
+    struct buf text;
+
+    axis_init(&axis, unit, highest, n_steps);
+    buf_init(&text, 1024);
+    for (size_t i = 0; (double)i * axis.step <= axis.most * 1.0001; i++) {
+        buf_text(&text, i ? ", " : "");
+        axis_put(&text, &axis, (double)i * axis.step);
+    }
+    assert_str(buf_str(&text), expected);
+    buf_free(&text);
+}
+
+static void an_axis_has_steps_of_1_2_and_5_in_units_for_people(void **state)
+{
+    (void)state;
+    assert_axis(AXIS_NUMBER, 31.9, 4, "0, 10, 20, 30, 40");
+    assert_axis(AXIS_NUMBER, 1, 5, "0, 0.2, 0.4, 0.6, 0.8, 1");
+    assert_axis(AXIS_NUMBER, 51200, 3, "0, 20000, 40000, 60000");
+    assert_axis(AXIS_BYTES, 1.6 * gib, 4, "0, 0.5 GiB, 1 GiB, 1.5 GiB, 2 GiB");
+    assert_axis(AXIS_BYTES, 1000 * 0x1p20, 5, "0, 200 MiB, 400 MiB, 600 MiB, 800 MiB, 1000 MiB");
+    assert_axis(AXIS_BYTES_PER_SECOND, 3 * 0x1p20, 3, "0, 1 MiB/s, 2 MiB/s, 3 MiB/s");
+    assert_axis(AXIS_RATIO, 1, 5, "0, 20 %, 40 %, 60 %, 80 %, 100 %");
+    assert_axis(AXIS_SECONDS, 5400, 3, "0, 50 min, 100 min");
+    assert_axis(AXIS_SECONDS, 7200, 4, "0, 0.5 h, 1 h, 1.5 h, 2 h");
+}
+
+static void an_axis_of_nothing_or_of_nonsense_can_still_be_drawn(void **state)
+{
+    (void)state;
+    assert_axis(AXIS_NUMBER, 0, 2, "0, 0.5, 1");
+    assert_axis(AXIS_BYTES, NAN, 2, "0, 0.5 KiB, 1 KiB");
+    assert_axis(AXIS_RATIO, INFINITY, 2, "0, 50 %, 100 %");
+}
+
+static void assert_moments(int64_t begin, int64_t end, size_t most, const char *expected)
+{
+    struct axis_moments moments;
+    struct buf text;
+
+    axis_moments(&moments, begin, end, most);
+    buf_init(&text, 4096);
+    for (size_t i = 0; i < moments.n; i++) {
+        buf_text(&text, i ? ", " : "");
+        axis_put_clock(&text, moments.moment[i], moments.step_seconds);
+    }
+    assert_str(buf_str(&text), expected);
+    buf_free(&text);
+}
+
+static void times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone(void **state)
+{
+    (void)state;
+    set_zone("Asia/Kolkata"); /* 5:30 ahead: 2026-09-21 19:43:20 */
+    assert_moments(BEGIN, BEGIN + 90, 4, "19:43:30, 19:44:00, 19:44:30");
+    assert_moments(BEGIN, BEGIN + 7200, 5, "20:00, 20:30, 21:00, 21:30");
+    assert_moments(BEGIN, BEGIN + 86400, 5, "00:00, 06:00, 12:00, 18:00");
+    assert_moments(BEGIN, BEGIN + 4 * 86400, 5, "22 Sep, 23 Sep, 24 Sep, 25 Sep");
+}
+
+static void midnight_is_midnight_also_after_clocks_were_put_back(void **state)
+{
+    const int64_t before =
+        1792854000; /* 2026-10-24 17:00 in Berlin; they are put back on the 25th */
+
+    (void)state;
+    set_zone("Europe/Berlin");
+    assert_moments(before, before + 40 * 3600, 8,
+                   "18:00, 00:00, 06:00, 12:00, 18:00, 00:00, 06:00");
+}
+
+static void no_time_has_more_marks_than_wanted_or_marks_outside(void **state)
+{
+    static const char *const zones[] = { "UTC", "Europe/Berlin", "America/St_Johns",
+                                         "Pacific/Apia" };
+
+    (void)state;
+    for (size_t z = 0; z < COUNT(zones); z++) {
+        set_zone(zones[z]);
+        for (int64_t seconds = 1; seconds < INT64_C(40000000000); seconds = seconds * 3 / 2 + 1) {
+            struct axis_moments moments;
+
+            axis_moments(&moments, BEGIN, BEGIN + seconds, 7);
+            assert_in_range(moments.n, seconds > 5 ? 1 : 0, 7);
+            for (size_t i = 0; i < moments.n; i++) {
+                assert_true(moments.moment[i] >= BEGIN && moments.moment[i] <= BEGIN + seconds);
+                assert_true(i == 0 || moments.moment[i] > moments.moment[i - 1]);
+            }
+        }
+    }
+}
+
+static void the_zone_is_named(void **state)
+{
+    static const char *const zones[][2] = { { "UTC", "UTC" },
+                                            { "Europe/Berlin", "CEST (UTC+02:00)" },
+                                            { "America/Sao_Paulo", "UTC-03:00" } };
+
+    for (size_t i = 0; i < COUNT(zones); i++) {
+        struct fixture *f = *state;
+
+        set_zone(zones[i][0]);
+        buf_reset(&f->out);
+        axis_put_zone(&f->out, BEGIN);
+        assert_str(buf_str(&f->out), zones[i][1]);
+    }
+}
+
+static void the_dashed_line_stands_at_80_percent_of_a_nodes_cpus(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *limit;
+
+    add_node(f, "c1", 32, 64 * gib);
+    add_node(f, "c2", 32, 64 * gib);
+    plot_values(f, PLOT_CPU, (double[]){ 3, 31, 16 }, 3);
+    draw(f, JOB_CHART_CPU);
+    limit = find_line(&f->chart, INK_LIMIT);
+    assert_non_null(limit);
+    assert_int_equal(limit->dash, DASH_LIMIT);
+    assert_float_equal(value_at(&f->chart, limit->point[0].y, "40", 40), 25.6, 0.1);
+    assert_non_null(find_text(&f->chart, "80 % of 32 CPUs a node"));
+}
+
+static void the_dashed_line_of_memory_stands_at_what_was_allocated(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *limit;
+
+    add_node(f, "c1", 32, 48 * gib);
+    plot_values(f, PLOT_MEMORY, (double[]){ 3 * gib, 4 * gib }, 2);
+    draw(f, JOB_CHART_MEMORY);
+    limit = find_line(&f->chart, INK_LIMIT);
+    assert_non_null(limit);
+    assert_float_equal(value_at(&f->chart, limit->point[1].y, "50 GiB", 50), 48, 0.2);
+    assert_non_null(find_text(&f->chart, "allocated: 48 GiB"));
+}
+
+static void nodes_with_different_shares_have_a_line_at_their_mean(void **state)
+{
+    struct fixture *f = *state;
+
+    add_node(f, "c1", 8, NAN);
+    add_node(f, "c2", 16, NAN);
+    plot_values(f, PLOT_CPU, (double[]){ 3, 4 }, 2);
+    draw(f, JOB_CHART_CPU);
+    assert_non_null(find_text(&f->chart, "80 % of 12 CPUs a node on average"));
+}
+
+static void what_is_not_known_has_no_dashed_line(void **state)
+{
+    struct fixture *f = *state;
+
+    plot_values(f, PLOT_CPU, (double[]){ 3, 4 }, 2);
+    plot_values(f, PLOT_MEMORY, (double[]){ gib, 2 * gib }, 2);
+    draw(f, JOB_CHART_CPU);
+    assert_null(find_mark(&f->chart, MARK_LINE, INK_LIMIT, 0));
+    draw(f, JOB_CHART_MEMORY);
+    assert_null(find_mark(&f->chart, MARK_LINE, INK_LIMIT, 0));
+}
+
+static void a_line_goes_through_its_values(void **state)
+{
+    static const double values[] = { 0, 10, 20, 5 };
+    struct fixture *f = *state;
+    const struct mark *line;
+
+    plot_values(f, PLOT_CPU, values, COUNT(values));
+    draw(f, JOB_CHART_CPU);
+    line = find_line(&f->chart, INK_FIRST);
+    assert_int_equal(line->n_points, COUNT(values));
+    for (size_t i = 0; i < COUNT(values); i++) {
+        assert_float_equal(value_at(&f->chart, line->point[i].y, "20", 20), values[i], 0.1);
+        assert_float_equal(line->point[i].x - line->point[0].x,
+                           (line->point[3].x - line->point[0].x) * (double)i / 3, 0.1);
+    }
+    assert_str(f->chart.title, "CPUs in use by node");
+    assert_str(f->chart.summary, "CPUs in use by node: between 0 and 20, 8.8 on average");
+}
+
+static void a_gap_stays_a_gap_and_a_value_alone_is_a_dot(void **state)
+{
+    static const double values[] = { 1, 2, NAN, INFINITY, 3, NAN, 4, 5 };
+    struct fixture *f = *state;
+    const struct mark *line, *dots;
+
+    plot_values(f, PLOT_CPU, values, COUNT(values));
+    draw(f, JOB_CHART_CPU);
+    line = find_line(&f->chart, INK_FIRST);
+    assert_int_equal(line->n_points, 7);
+    for (size_t i = 0; i < line->n_points; i++)
+        assert_int_equal(isnan(line->point[i].y), i == 2 || i == 4);
+    dots = line + 1;
+    assert_int_equal(dots->ink, INK_FIRST);
+    assert_true(dots->width > 2 * line->width);
+    assert_float_equal(dots->point[0].x, line->point[3].x, 0.01);
+    assert_int_equal(dots->n_points, 2);
+}
+
+static void one_value_is_a_dot_in_the_middle(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *dot;
+
+    plot_values(f, PLOT_READ, (double[]){ 1e6 }, 1);
+    draw(f, JOB_CHART_READ);
+    dot = find_mark(&f->chart, MARK_LINE, INK_FIRST, 2); /* behind the legend's and the line */
+    assert_non_null(dot);
+    assert_float_equal(dot->point[0].x, 340, 30);
+}
+
+static void thinning_keeps_the_highest_and_the_lowest(void **state)
+{
+    double values[PLOT_POINTS_MAX];
+    struct fixture *f = *state;
+    const struct mark *line;
+    double top = INFINITY, bottom = 0;
+
+    for (size_t i = 0; i < COUNT(values); i++)
+        values[i] = 10 + (double)(i % 3);
+    values[537] = 20;
+    values[538] = 1;
+    plot_values(f, PLOT_CPU, values, COUNT(values));
+    draw(f, JOB_CHART_CPU);
+    line = find_line(&f->chart, INK_FIRST);
+    assert_true(line->n_points < 600);
+    for (size_t i = 0; i < line->n_points; i++) {
+        top = fmin(top, line->point[i].y);
+        bottom = fmax(bottom, line->point[i].y);
+    }
+    assert_float_equal(value_at(&f->chart, top, "20", 20), 20, 0.1);
+    assert_float_equal(value_at(&f->chart, bottom, "20", 20), 1, 0.1);
+}
+
+static void many_members_are_a_median_and_a_band(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *band;
+
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 3, 100, 4000, BEGIN, 60, 0 });
+    draw(f, JOB_CHART_CPU);
+    assert_int_equal(count_marks(&f->chart, MARK_AREA, INK_BAND), 2); /* before and after the gap */
+    band = find_mark(&f->chart, MARK_AREA, INK_BAND, 1);
+    assert_float_equal(value_at(&f->chart, band->point[50].y, "30", 30), 30, 0.5);
+    assert_float_equal(value_at(&f->chart, band->point[band->n_points - 51].y, "30", 30), 6, 0.5);
+    assert_non_null(find_text(&f->chart, "median of 4,000 nodes"));
+    assert_non_null(find_text(&f->chart, "lowest to highest"));
+    assert_int_equal(count_marks(&f->chart, MARK_LINE, INK_FIRST + 1), 0);
+}
+
+static void eight_lines_are_named_and_differ_in_colour_and_dash(void **state)
+{
+    struct fixture *f = *state;
+
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 8, 100, 0, BEGIN, 60, 0 });
+    draw(f, JOB_CHART_CPU);
+    assert_non_null(find_text(&f->chart, "node01"));
+    assert_non_null(find_text(&f->chart, "node08"));
+    for (int i = 1; i < 8; i++) {
+        const struct mark *line = find_line(&f->chart, INK_FIRST + i);
+
+        assert_non_null(line);
+        assert_int_not_equal(line->dash, find_line(&f->chart, INK_FIRST + i - 1)->dash);
+        assert_int_not_equal(ink_look(line->ink)->rgb, ink_look(line->ink - 1)->rgb);
+    }
+}
+
+static void more_lines_are_told_by_their_number(void **state)
+{
+    struct fixture *f = *state;
+
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 50, 1000, 0, BEGIN, 60, 0.5 });
+    draw(f, JOB_CHART_CPU);
+    assert_non_null(find_text(&f->chart, "50 nodes"));
+    assert_null(find_text(&f->chart, "node01"));
+    assert_str(find_mark(&f->chart, MARK_LINE, INK_FIRST + 49, 0)->text, "node50");
+}
+
+static void days_are_told_where_they_begin(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *midnight, *date;
+
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 1, 400, 0, BEGIN, 300, 0 });
+    draw(f, JOB_CHART_CPU);
+    midnight = find_text(&f->chart, "00:00");
+    date = find_text(&f->chart, "22 Sep 2026");
+    assert_non_null(midnight);
+    assert_non_null(date);
+    assert_float_equal(midnight->at.x, date->at.x, 0.01);
+    assert_non_null(find_text(&f->chart, "21 Sep 2026"));
+    assert_non_null(find_text(&f->chart, "UTC"));
+}
+
+static void there_is_no_chart_of_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < JOB_CHARTS; i++)
+        assert_false(job_chart(&f->chart, &f->arena, &f->facts, (enum job_chart)i, 640, 240));
+    plot_values(f, PLOT_CPU, (double[]){ NAN, NAN }, 2);
+    assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CPU, 640, 240));
+    f->facts.total.user_seconds = f->facts.total.system_seconds = 0;
+    assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_TIME, 640, 240));
+    add_cores(f, "c1", 4, 0);
+    assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CORES, 640, 240));
+}
+
+static void a_pie_divides_the_time_between_user_and_system(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *user, *kernel;
+
+    f->facts.total.user_seconds = 2700;
+    f->facts.total.system_seconds = 900;
+    draw(f, JOB_CHART_TIME);
+    user = find_mark(&f->chart, MARK_WEDGE, INK_FIRST, 0);
+    kernel = find_mark(&f->chart, MARK_WEDGE, INK_FIRST + 1, 0);
+    assert_float_equal(user->to - user->from, 0.75, 0.01);
+    assert_float_equal(kernel->to - kernel->from, 0.25, 0.01);
+    assert_non_null(find_text(&f->chart, "user: 75 %, 00:45:00"));
+    assert_non_null(find_text(&f->chart, "25 %"));
+    assert_str(f->chart.summary,
+               "CPU time: user and system: user: 75 %, 00:45:00, system: 25 %, 00:15:00");
+}
+
+static void up_to_twelve_cores_are_a_pie_and_more_are_bars(void **state)
+{
+    struct fixture *f = *state;
+    size_t n = 0;
+
+    add_cores(f, "c1", CORE_WEDGES, 100);
+    draw(f, JOB_CHART_CORES);
+    for (int i = 0; i < CORE_WEDGES; i++)
+        n += count_marks(&f->chart, MARK_WEDGE, INK_FIRST + i);
+    assert_int_equal(n, CORE_WEDGES);
+    add_cores(f, "c2", 1, 50);
+    draw(f, JOB_CHART_CORES);
+    assert_int_equal(count_marks(&f->chart, MARK_RECTANGLE, INK_FIRST), CORE_WEDGES + 1);
+    assert_non_null(find_text(&f->chart, "c1"));
+    assert_non_null(find_line(&f->chart, INK_LIMIT));
+}
+
+static void very_many_cores_are_grouped_the_busiest_first(void **state)
+{
+    struct fixture *f = *state;
+    const struct mark *first, *last;
+    size_t n;
+
+    add_cores(f, "c1", 60000, 10);
+    add_cores(f, "c2", 60000, 1000);
+    draw(f, JOB_CHART_CORES);
+    n = count_marks(&f->chart, MARK_RECTANGLE, INK_FIRST);
+    assert_in_range(n, 100, 500);
+    first = find_mark(&f->chart, MARK_RECTANGLE, INK_FIRST, 0);
+    last = find_mark(&f->chart, MARK_RECTANGLE, INK_FIRST, n - 1);
+    assert_float_equal(first->size.y / last->size.y, 100, 1);
+    assert_str(f->chart.summary, "CPU time by core, the busiest first: between 10 s and 00:16:40, "
+                                 "00:08:25 on average");
+}
+
+static void charts_are_found_by_our_names_and_petricores(void **state)
+{
+    enum job_chart chart;
+
+    (void)state;
+    for (int i = 0; i < JOB_CHARTS; i++) {
+        assert_true(job_chart_find(str_of(job_chart_names[i]), &chart));
+        assert_int_equal(chart, i);
+    }
+    assert_true(job_chart_find(STR("jobs_rss"), &chart));
+    assert_int_equal(chart, JOB_CHART_MEMORY);
+    assert_false(job_chart_find(STR("jobs_rss_"), &chart));
+    assert_false(job_chart_find(STR(""), &chart));
+}
+
+/* What an XML reader sees. */
+struct seen {
+    struct buf texts, elements;
+};
+
+static void see_element(void *ctx, const XML_Char *name, const XML_Char **attributes)
+{
+    struct seen *seen = ctx;
+
+    (void)attributes;
+    buf_text(&seen->elements, name);
+    buf_byte(&seen->elements, '\n');
+}
+
+static void see_text(void *ctx, const XML_Char *text, int n)
+{
+    struct seen *seen = ctx;
+
+    buf_put(&seen->texts, (struct str){ text, (size_t)n });
+}
+
+static void parse(const struct buf *svg, struct seen *seen)
+{
+    XML_Parser parser = XML_ParserCreate(NULL);
+
+    buf_init(&seen->texts, OUT_MAX);
+    buf_init(&seen->elements, OUT_MAX);
+    XML_SetUserData(parser, seen);
+    XML_SetElementHandler(parser, see_element, NULL);
+    XML_SetCharacterDataHandler(parser, see_text);
+    if (XML_Parse(parser, svg->p, (int)svg->n, 1) != XML_STATUS_OK)
+        fail_msg("line %zu: %s", (size_t)XML_GetCurrentLineNumber(parser),
+                 XML_ErrorString(XML_GetErrorCode(parser)));
+    XML_ParserFree(parser);
+}
+
+static void forget(struct seen *seen)
+{
+    buf_free(&seen->texts);
+    buf_free(&seen->elements);
+}
+
+static void a_strangers_text_stays_text_and_the_svg_valid(void **state)
+{
+    static const struct str texts[] = {
+        STR_INIT("</title></text></svg><script>alert(1)</script><h1>"),
+        STR_INIT("\" onload=\"x\" '&amp;&#0;]]>"),
+        STR_INIT(
+            "\x01\x02\x7f\xff\xfe\xc0\x80\xed\xa0\x80\xef\xbf\xbe\xef\xbf\xbf\xf0\x9f\x92\xa9"),
+        STR_INIT("a\0b\r\nBcc: x"),
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct seen seen;
+
+        plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
+        f->facts.plot[PLOT_CPU].line->name = texts[i];
+        draw(f, JOB_CHART_CPU);
+        f->chart.title = f->chart.summary = texts[i];
+        buf_reset(&f->out);
+        chart_svg(&f->out, &f->chart, "a-");
+        parse(&f->out, &seen);
+        assert_null(strstr(seen.elements.p, "script"));
+        assert_null(strstr(seen.elements.p, "h1"));
+        assert_null(strstr(f->out.p, " onload=\"x\""));
+        forget(&seen);
+    }
+}
+
+static void an_svg_has_real_text_titles_and_ids_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    struct seen seen;
+
+    add_node(f, "c1", 4, NAN);
+    plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
+    draw(f, JOB_CHART_CPU);
+    chart_svg(&f->out, &f->chart, "cpu-");
+    parse(&f->out, &seen);
+    assert_contains(f->out.p, "role=\"img\" aria-labelledby=\"cpu-title cpu-summary\"");
+    assert_contains(f->out.p, "<title id=\"cpu-title\">CPUs in use by node</title>");
+    assert_contains(f->out.p, "class=\"sonde-line-1\"");
+    assert_contains(f->out.p, "fill=\"currentColor\"");
+    assert_contains(seen.texts.p, "80 % of 4 CPUs");
+    assert_contains(seen.elements.p, "text\n");
+    forget(&seen);
+}
+
+static void eight_lines_of_a_thousand_points_are_less_than_30_kb(void **state)
+{
+    struct fixture *f = *state;
+
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 8, 1000, 0, BEGIN, 60, 0.9 });
+    draw(f, JOB_CHART_CPU);
+    chart_svg(&f->out, &f->chart, "cpu-");
+    assert_in_range(f->out.n, 10000, 30000);
+}
+
+static void no_number_makes_an_svg_that_cannot_be_read(void **state)
+{
+    static const double values[][3] = {
+        { 0, 0, 0 },           { 1e308, 1e308, 1 },   { -5, 3, -1e300 },
+        { 5e-324, 0, 1e-300 }, { NAN, 1, -INFINITY },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(values); i++) {
+        for (int kind = 0; kind < FACTS_PLOTS; kind++) {
+            struct seen seen;
+
+            plot_values(f, (enum facts_plot_kind)kind, values[i], 3);
+            draw(f, (enum job_chart)kind);
+            buf_reset(&f->out);
+            chart_svg(&f->out, &f->chart, "");
+            parse(&f->out, &seen);
+            assert_null(strcasestr(f->out.p, "nan"));
+            assert_null(strcasestr(f->out.p, "inf"));
+            forget(&seen);
+        }
+    }
+}
+
+static void a_chart_is_drawn_as_before(void **state)
+{
+    const char *update = getenv("SONDE_UPDATE_GOLDEN");
+    struct fixture *f = *state;
+    char path[4096], *expected = calloc(1, OUT_MAX);
+    FILE *file;
+
+    set_zone("Europe/Berlin");
+    add_node(f, "node01", 32, NAN);
+    add_node(f, "node02", 32, NAN);
+    make_plots(&f->facts, &f->arena, &(struct made_plots){ 2, 40, 0, BEGIN, 300, 0.2 });
+    draw(f, JOB_CHART_CPU);
+    chart_svg(&f->out, &f->chart, "cpu-");
+    snprintf(path, sizeof(path), "%s/report/cpu.svg", getenv("TEST_DATA"));
+    if (update && strcmp(update, "1") == 0) {
+        file = fopen(path, "we");
+        assert_non_null(file);
+        fwrite(f->out.p, 1, f->out.n, file);
+        fclose(file);
+    }
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_true(fread(expected, 1, OUT_MAX - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(f->out.p, expected);
+    free(expected);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(an_axis_has_steps_of_1_2_and_5_in_units_for_people),
+        TEST(an_axis_of_nothing_or_of_nonsense_can_still_be_drawn),
+        TEST(times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone),
+        TEST(midnight_is_midnight_also_after_clocks_were_put_back),
+        TEST(no_time_has_more_marks_than_wanted_or_marks_outside),
+        TEST(the_zone_is_named),
+        TEST(the_dashed_line_stands_at_80_percent_of_a_nodes_cpus),
+        TEST(the_dashed_line_of_memory_stands_at_what_was_allocated),
+        TEST(nodes_with_different_shares_have_a_line_at_their_mean),
+        TEST(what_is_not_known_has_no_dashed_line),
+        TEST(a_line_goes_through_its_values),
+        TEST(a_gap_stays_a_gap_and_a_value_alone_is_a_dot),
+        TEST(one_value_is_a_dot_in_the_middle),
+        TEST(thinning_keeps_the_highest_and_the_lowest),
+        TEST(many_members_are_a_median_and_a_band),
+        TEST(eight_lines_are_named_and_differ_in_colour_and_dash),
+        TEST(more_lines_are_told_by_their_number),
+        TEST(days_are_told_where_they_begin),
+        TEST(there_is_no_chart_of_nothing),
+        TEST(a_pie_divides_the_time_between_user_and_system),
+        TEST(up_to_twelve_cores_are_a_pie_and_more_are_bars),
+        TEST(very_many_cores_are_grouped_the_busiest_first),
+        TEST(charts_are_found_by_our_names_and_petricores),
+        TEST(a_strangers_text_stays_text_and_the_svg_valid),
+        TEST(an_svg_has_real_text_titles_and_ids_of_its_own),
+        TEST(eight_lines_of_a_thousand_points_are_less_than_30_kb),
+        TEST(no_number_makes_an_svg_that_cannot_be_read),
+        TEST(a_chart_is_drawn_as_before),
+    };
+
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/json.h"
+#include "base/shown.h"
+#include "made_report.h"
+#include "test.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { OUT_MAX = 1 << 24 };
+
+struct fixture {
+    struct arena arena;
+    struct job_report report;
+    struct buf out;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    buf_init(&f->out, OUT_MAX);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    buf_free(&f->out);
+    arena_clear(&f->arena);
+    free(f);
+    return 0;
+}
+
+static const struct text_look plain = { false, false, 80 }, rich = { true, true, 80 };
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *text = calloc(1, OUT_MAX);
+
+    if (file) {
+        size_t n = fread(text, 1, OUT_MAX - 1, file);
+
+        text[n] = '\0';
+        fclose(file);
+    }
+    return text;
+}
+
+/* As in tests/data/report; SONDE_UPDATE_GOLDEN=1 writes it anew. */
+static void assert_golden(const struct buf *out, const char *name)
+{
+    const char *update = getenv("SONDE_UPDATE_GOLDEN");
+    char path[4096], *expected;
+
+    snprintf(path, sizeof(path), "%s/report/%s", getenv("TEST_DATA"), name);
+    if (update && strcmp(update, "1") == 0) {
+        FILE *file = fopen(path, "we");
+
+        assert_non_null(file);
+        fwrite(out->p, 1, out->n, file);
+        fclose(file);
+    }
+    expected = read_file(path);
+    assert_string_equal(out->p, expected);
+    free(expected);
+}
+
+static void a_good_job_is_told_so_at_a_glance(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    report_text(&f->out, &f->report, &plain);
+    assert_golden(&f->out, "good.txt");
+}
+
+static void a_wasteful_job_is_told_what_matters_first(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    report_text(&f->out, &f->report, &plain);
+    assert_golden(&f->out, "wasteful.txt");
+}
+
+static void colour_and_blocks_only_add_to_what_is_said(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    report_text(&f->out, &f->report, &rich);
+    assert_golden(&f->out, "wasteful_rich.txt");
+    assert_contains(f->out.p, "\033[31mCRITICAL\033[0m");
+}
+
+static void a_job_of_accounting_alone_says_that_nothing_was_measured(void **state)
+{
+    struct fixture *f = *state;
+
+    make_accounted(&f->report, &f->arena);
+    report_text(&f->out, &f->report, &plain);
+    assert_golden(&f->out, "accounted.txt");
+    assert_contains(f->out.p, "No measurements were found: http://prometheus.example:9090");
+    assert_null(strstr(f->out.p, "Nothing to improve"));
+}
+
+static void an_array_is_summed_up(void **state)
+{
+    struct fixture *f = *state;
+    struct array_report array = { make_array(&f->arena, 20), 20, NULL };
+
+    report_array_text(&f->out, &array, &plain);
+    assert_golden(&f->out, "array.txt");
+    buf_reset(&f->out);
+    report_array_json(&f->out, &array);
+    assert_golden(&f->out, "array.json");
+}
+
+static void a_second_more_is_not_far_slower(void **state)
+{
+    struct fixture *f = *state;
+    struct job_facts *task = make_array(&f->arena, 20);
+    struct array_report array = { task, 20, NULL };
+
+    for (size_t i = 0; i < 20; i++)
+        task[i].row.elapsed_seconds = i == 7 ? 61 : 60;
+    report_array_text(&f->out, &array, &plain);
+    assert_null(strstr(f->out.p, "Far slower"));
+    task[7].row.elapsed_seconds = 120;
+    buf_reset(&f->out);
+    report_array_text(&f->out, &array, &plain);
+    assert_contains(f->out.p, "Far slower");
+}
+
+static void findings_of_an_array_are_counted_by_check(void **state)
+{
+    struct fixture *f = *state;
+    struct check_settings settings;
+    struct array_report array = { make_array(&f->arena, 20), 20, &settings };
+
+    check_settings_default(&f->arena, &settings);
+    report_array_json(&f->out, &array);
+    assert_contains(f->out.p, "{\"check\":\"out_of_memory\",\"severity\":\"critical\",\"tasks\":1,"
+                              "\"first_job_id\":4718,");
+    buf_reset(&f->out);
+    report_array_text(&f->out, &array, &plain);
+    assert_contains(f->out.p, "CRITICAL  1 task, such as 4711_7: ");
+}
+
+static void json_has_all_that_is_known_and_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    report_json(&f->out, &f->report);
+    assert_golden(&f->out, "wasteful.json");
+}
+
+/* Keys that are states are told in words. */
+static void assert_documented(const struct buf *out, const char *document)
+{
+    struct json *json = json_new();
+    enum json_event event;
+
+    json_feed(json, buf_str(out));
+    json_finish(json);
+    while ((event = json_next(json)) != JSON_END) {
+        char quoted[128];
+
+        assert_int_not_equal(event, JSON_ERROR);
+        if (event != JSON_KEY || isupper((unsigned char)json_text(json).p[0]))
+            continue;
+        snprintf(quoted, sizeof(quoted), "`%.*s`", STR_ARG(json_text(json)));
+        if (!strstr(document, quoted))
+            fail_msg("docs/report.md has no %s", quoted);
+    }
+    json_free(json);
+}
+
+static void every_member_of_the_json_is_documented(void **state)
+{
+    struct fixture *f = *state;
+    struct array_report array = { make_array(&f->arena, 20), 20, NULL };
+    char path[4096], *document;
+
+    snprintf(path, sizeof(path), "%s/../../docs/report.md", getenv("TEST_DATA"));
+    document = read_file(path);
+    make_huge(&f->report, &f->arena);
+    report_json(&f->out, &f->report);
+    assert_documented(&f->out, document);
+    buf_reset(&f->out);
+    make_wasteful(&f->report, &f->arena);
+    report_json(&f->out, &f->report);
+    assert_documented(&f->out, document);
+    buf_reset(&f->out);
+    report_array_json(&f->out, &array);
+    assert_documented(&f->out, document);
+    free(document);
+}
+
+static void petricores_mail_and_usage_have_its_shapes(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    petricore_mail(&f->out, &f->report);
+    assert_golden(&f->out, "petricore_good.txt");
+    assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=false")));
+    buf_reset(&f->out);
+    make_wasteful(&f->report, &f->arena);
+    petricore_mail(&f->out, &f->report);
+    assert_golden(&f->out, "petricore_wasteful.txt");
+    assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=true")));
+    buf_reset(&f->out);
+    petricore_usage(&f->out, &f->report);
+    assert_golden(&f->out, "petricore_wasteful.json");
+}
+
+static void petricores_warning_is_not_raised_by_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    add_finding(&f->report, &f->arena, "time_limit_far", "It was far off.");
+    petricore_mail(&f->out, &f->report);
+    assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=false")));
+}
+
+static void petricores_gpus_of_one_node_stand_together(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const nodes[] = { "a", "b", "a" };
+
+    make_good(&f->report, &f->arena);
+    for (size_t i = 0; i < COUNT(nodes); i++) {
+        char id[] = { (char)('0' + i), '\0' };
+        struct gpu_facts *gpu = facts_gpu(&f->report.facts, &f->arena, str_of(nodes[i]),
+                                          arena_str(&f->arena, str_of(id)));
+
+        gpu->temperature_celsius.max = 10.0 + (double)i;
+    }
+    petricore_usage(&f->out, &f->report);
+    assert_contains(f->out.p, "\"alloc_gpu\":{\"a\":[\"0\",\"2\"],\"b\":[\"1\"]}");
+    assert_contains(f->out.p, "\"max_temperature_gpu\":[10,12,11]");
+}
+
+static void petricores_user_has_its_jobs_and_no_guesses(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t jobs[] = { 1, 4294967294 };
+
+    petricore_user(&f->out, &(struct petricore_user){ STR("a\"b"), 1000, jobs, 2 });
+    assert_string_equal(f->out.p, "{\"user\":{\"username\":\"a\\\"b\",\"uid\":1000},"
+                                  "\"jobs\":[1,4294967294]}\n");
+    buf_reset(&f->out);
+    petricore_user(&f->out, &(struct petricore_user){ STR("bob"), MODEL_UNKNOWN_U32, NULL, 0 });
+    assert_string_equal(f->out.p, "{\"user\":{\"username\":\"bob\"},\"jobs\":[]}\n");
+}
+
+/* Every view of a report, one after the other, each by its name. */
+static const char *const view_names[] = { "text", "rich",           "json",           "page",
+                                          "mail", "petricore mail", "petricore usage" };
+
+static void put_view(struct buf *to, const struct job_report *report, size_t which)
+{
+    switch (which) {
+    case 0:
+        report_text(to, report, &plain);
+        break;
+    case 1:
+        report_text(to, report, &rich);
+        break;
+    case 2:
+        report_json(to, report);
+        break;
+    case 3:
+        report_html(to, report, HTML_PAGE);
+        break;
+    case 4:
+        report_html(to, report, HTML_MAIL);
+        break;
+    case 5:
+        petricore_mail(to, report);
+        break;
+    default:
+        petricore_usage(to, report);
+    }
+}
+
+static bool is_json(size_t view)
+{
+    return strstr(view_names[view], "json") || strstr(view_names[view], "usage");
+}
+
+static bool is_html(size_t view)
+{
+    return strcmp(view_names[view], "page") == 0 || strcmp(view_names[view], "mail") == 0;
+}
+
+static void assert_valid_json(const struct buf *out)
+{
+    struct json *json = json_new();
+    struct err err = { 0 };
+    enum json_event event;
+
+    json_feed(json, buf_str(out));
+    json_finish(json);
+    while ((event = json_next(json)) > JSON_END || event == JSON_MORE)
+        continue;
+    if (event == JSON_ERROR)
+        fail_msg("no JSON: %d %s", json_error(json, &err), err.text);
+    json_free(json);
+}
+
+/* Tags are opened and closed in turn. */
+static void assert_balanced(const char *html)
+{
+    static const char *const alone[] = { "meta", "br", "!DOCTYPE" };
+    struct str open[256];
+    size_t n = 0;
+
+    for (const char *p = strchr(html, '<'); p; p = strchr(p, '<')) {
+        bool is_end = p[1] == '/', is_alone = false;
+        const char *name = p + 1 + is_end, *end = name, *close = strchr(p, '>');
+
+        assert_non_null(close);
+        while (isalnum((unsigned char)*end) || *end == '!')
+            end++;
+        for (size_t i = 0; i < COUNT(alone); i++)
+            is_alone |= str_eq(str_span(name, end), str_of(alone[i]));
+        if (is_end) {
+            assert_true(n > 0);
+            n--;
+            if (!str_eq(open[n], str_span(name, end)))
+                fail_msg("</%.*s> ends <%.*s>", (int)(end - name), name, STR_ARG(open[n]));
+        } else if (!is_alone && close[-1] != '/') {
+            assert_true(n < COUNT(open));
+            open[n++] = str_span(name, end);
+        }
+        p = close;
+    }
+    assert_int_equal(n, 0);
+}
+
+/* Only what the view itself writes may be unprintable: line ends, and colours. */
+static void assert_tame(struct str out, bool has_colour)
+{
+    while (out.n) {
+        size_t length = str_printable_len(out);
+
+        if (out.p[0] == '\n')
+            length = 1;
+        if (has_colour && str_starts(out, STR("\033[")))
+            length = str_find(out, 'm') + 1;
+        if (!length)
+            fail_msg("byte %#x gets through: %.*s", (unsigned char)out.p[0],
+                     (int)(out.n < 40 ? out.n : 40), out.p);
+        out = str_skip(out, length);
+    }
+}
+
+static void hostile_texts_get_through_in_no_view(void **state)
+{
+    static const char *const hostile[] = {
+        "</script><h1>\"'&lt;",
+        "\r\nBcc: x",
+        "a\nWARNING=false",
+        "\033[31mred\x9b"
+        "0m\xc2\x9b"
+        "1m",
+        "\xff\xfe\xc3(\x80",
+        "\xe2\x80\xae"
+        "evil\xe2\x80\x8f\xef\xbb\xbf",
+        "javascript:alert(1)",
+        "https://x/\"onclick=\"alert(1)",
+        "]]></style><script>",
+        "\t\v\f\b\a",
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(hostile); i++) {
+        make_hostile(&f->report, &f->arena, str_of(hostile[i]));
+        for (size_t view = 0; view < COUNT(view_names); view++) {
+            buf_reset(&f->out);
+            put_view(&f->out, &f->report, view);
+            assert_false(f->out.over);
+            assert_null(strstr(f->out.p, "\nBcc"));
+            assert_null(strstr(f->out.p, "\nWARNING=false"));
+            if (is_json(view)) {
+                assert_valid_json(&f->out);
+                continue;
+            }
+            assert_tame(buf_str(&f->out), view == 1);
+            if (!is_html(view))
+                continue;
+            assert_balanced(f->out.p);
+            assert_null(strstr(f->out.p, "<script"));
+            assert_null(strstr(f->out.p, "\"onclick"));
+            assert_null(strstr(f->out.p, "href=\"javascript"));
+        }
+    }
+}
+
+static void what_a_user_wrote_is_no_link(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.row.record.name = STR("https://evil.example/login");
+    for (int kind = HTML_PAGE; kind <= HTML_MAIL; kind++) {
+        buf_reset(&f->out);
+        report_html(&f->out, &f->report, (enum html_kind)kind);
+        assert_contains(f->out.p, "https://evil.example/login");
+        assert_null(strstr(f->out.p, "href=\"https://evil"));
+        assert_contains(f->out.p, "href=\"https://portal.example/job/4711\"");
+    }
+}
+
+static void hostile_tasks_do_not_get_through_either(void **state)
+{
+    struct fixture *f = *state;
+    struct array_report array = { make_array(&f->arena, 20), 20, NULL };
+    struct str text = STR("\033[31m\r\n</h1>\xff[");
+
+    for (size_t i = 0; i < 20; i++) {
+        struct job_facts *task = (struct job_facts *)&array.task[i];
+
+        task->row.record.name = task->row.record.user = task->row.record.nodes = text;
+        task->row.record.account = task->row.key.cluster = text;
+    }
+    report_array_text(&f->out, &array, &plain);
+    assert_tame(buf_str(&f->out), false);
+    buf_reset(&f->out);
+    report_array_json(&f->out, &array);
+    assert_valid_json(&f->out);
+}
+
+static void a_name_of_a_megabyte_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    static char name[1 << 20];
+
+    memset(name, 'x', sizeof(name));
+    make_hostile(&f->report, &f->arena, (struct str){ name, sizeof(name) });
+    report_text(&f->out, &f->report, &plain);
+    assert_true(f->out.n < 1 << 20);
+    buf_reset(&f->out);
+    f->report.n_findings = f->report.advice.n_lines = 0;
+    report_html(&f->out, &f->report, HTML_MAIL);
+    assert_true(f->out.n < 100 * 1024);
+}
+
+static void assert_no_nan(const char *text, const char *view)
+{
+    static const char *const words[] = { "nan", "NaN", "-nan", "inf", "Inf", "infinity" };
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        for (const char *p = strstr(text, words[i]); p; p = strstr(p + 1, words[i])) {
+            bool is_word = (p == text || !isalpha((unsigned char)p[-1])) &&
+                           !isalpha((unsigned char)p[strlen(words[i])]);
+
+            if (is_word)
+                fail_msg("%s says %.40s", view, p);
+        }
+}
+
+static void nothing_divides_by_zero(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t view = 0; view < COUNT(view_names); view++) {
+        make_zero(&f->report, &f->arena);
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        assert_no_nan(f->out.p, view_names[view]);
+    }
+}
+
+static void a_report_of_nothing_at_all_is_one(void **state)
+{
+    struct fixture *f = *state;
+
+    f->report = (struct job_report){ 0 };
+    job_facts_clear(&f->report.facts);
+    for (size_t view = 0; view < COUNT(view_names); view++) {
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        assert_no_nan(f->out.p, view_names[view]);
+    }
+    buf_reset(&f->out);
+    report_array_text(&f->out, &(struct array_report){ &f->report.facts, 1, NULL }, &plain);
+    report_array_json(&f->out, &(struct array_report){ NULL, 0, NULL });
+    assert_contains(f->out.p, "1 component: 1 UNKNOWN.");
+    assert_no_nan(f->out.p, "array");
+}
+
+static void four_thousand_nodes_and_a_thousand_gpus_fit(void **state)
+{
+    /* text, rich, JSON, page, mail (programs cut one at 102 KB), petricore's */
+    static const size_t most[] = { 16384, 32768, 8 << 20, 200 << 10, 100 << 10, 16384, 2 << 20 };
+    struct fixture *f = *state;
+
+    make_huge(&f->report, &f->arena);
+    for (size_t view = 0; view < COUNT(view_names); view++) {
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        if (f->out.n > most[view])
+            fail_msg("%s takes %zu bytes", view_names[view], f->out.n);
+    }
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "3,985 more are left out");
+    assert_contains(f->out.p, "node3999");
+}
+
+static void an_array_of_a_hundred_thousand_fits(void **state)
+{
+    struct fixture *f = *state;
+    struct array_report array = { make_array(&f->arena, 100000), 100000, NULL };
+
+    report_array_text(&f->out, &array, &plain);
+    assert_contains(f->out.p, "100,000 tasks of alice: 97,000 COMPLETED, 2,000 FAILED, "
+                              "1,000 OUT_OF_MEMORY.\n");
+    assert_contains(f->out.p, "2,980 more are left out");
+    assert_contains(f->out.p, "node03   3,000           3,000\n");
+    assert_true(f->out.n < 8192);
+    buf_reset(&f->out);
+    report_array_json(&f->out, &array);
+    assert_contains(f->out.p, "\"failed_tasks\":3000");
+    assert_true(f->out.n < 16384);
+}
+
+static void no_line_is_longer_than_the_terminal_is_wide(void **state)
+{
+    static const size_t widths[] = { 40, 41, 60, 79, 80, 100, 132 };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(widths); i++)
+        for (size_t kind = 0; kind < 3; kind++) {
+            struct text_look look = { false, kind == 1, widths[i] };
+
+            if (kind == 2)
+                make_hostile(&f->report, &f->arena,
+                             STR("日本語日本語日本語 with-a-very-long-name-that-has-no-spaces-"
+                                 "in-it-at-all-and-goes-on-for-ever-and-ever"));
+            else
+                make_wasteful(&f->report, &f->arena);
+            buf_reset(&f->out);
+            report_text(&f->out, &f->report, &look);
+            for (struct str line, rest = buf_str(&f->out); rest.p;) {
+                line = str_cut(&rest, '\n');
+                if (shown_width(line) > widths[i])
+                    fail_msg("%zu columns: %.*s", widths[i], STR_ARG(line));
+            }
+        }
+}
+
+static void text_without_unicode_is_ascii(void **state)
+{
+    struct fixture *f = *state;
+
+    make_hostile(&f->report, &f->arena, STR("日本語 naïve …"));
+    report_text(&f->out, &f->report, &plain);
+    for (size_t i = 0; i < f->out.n; i++)
+        assert_true((unsigned char)f->out.p[i] < 0x80);
+}
+
+static void a_page_stands_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    report_html(&f->out, &f->report, HTML_PAGE);
+    assert_balanced(f->out.p);
+    assert_contains(f->out.p, "<svg ");
+    assert_contains(f->out.p, "prefers-color-scheme:dark");
+    assert_contains(f->out.p, "<div class=\"critical\" style=\"width:15.0%\">");
+    assert_null(strstr(f->out.p, "<script"));
+    assert_null(strstr(f->out.p, "src="));
+    assert_null(strstr(f->out.p, "<link"));
+}
+
+static void a_mail_has_only_what_mail_programs_keep(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    report_html(&f->out, &f->report, HTML_MAIL);
+    assert_balanced(f->out.p);
+    assert_contains(f->out.p, "<td width=\"30\" height=\"12\" bgcolor=\"#b3261e\"");
+    assert_contains(f->out.p, "word-break:break-word;");
+    /* its letters are dark, and the reader's paper may be so too */
+    assert_contains(f->out.p, "<body bgcolor=\"#ffffff\">");
+    assert_null(strstr(f->out.p, "<svg"));
+    assert_null(strstr(f->out.p, "<style"));
+    assert_null(strstr(f->out.p, "class="));
+}
+
+static void a_running_job_is_told_of_as_such(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.is_running = true;
+    f->report.facts.row.record.state.base = JOB_RUNNING;
+    f->report.facts.row.record.end_time = 0;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "Job 4711 of alice is running, for 02:30:05 so far, and used 95 %");
+    assert_null(strstr(f->out.p, "Ended"));
+}
+
+int main(void)
+{
+#define VIEW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        VIEW(a_good_job_is_told_so_at_a_glance),
+        VIEW(a_wasteful_job_is_told_what_matters_first),
+        VIEW(colour_and_blocks_only_add_to_what_is_said),
+        VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
+        VIEW(an_array_is_summed_up),
+        VIEW(a_second_more_is_not_far_slower),
+        VIEW(findings_of_an_array_are_counted_by_check),
+        VIEW(json_has_all_that_is_known_and_nothing_else),
+        VIEW(every_member_of_the_json_is_documented),
+        VIEW(petricores_mail_and_usage_have_its_shapes),
+        VIEW(petricores_warning_is_not_raised_by_a_note),
+        VIEW(petricores_gpus_of_one_node_stand_together),
+        VIEW(petricores_user_has_its_jobs_and_no_guesses),
+        VIEW(hostile_texts_get_through_in_no_view),
+        VIEW(what_a_user_wrote_is_no_link),
+        VIEW(hostile_tasks_do_not_get_through_either),
+        VIEW(a_name_of_a_megabyte_is_cut),
+        VIEW(nothing_divides_by_zero),
+        VIEW(a_report_of_nothing_at_all_is_one),
+        VIEW(four_thousand_nodes_and_a_thousand_gpus_fit),
+        VIEW(an_array_of_a_hundred_thousand_fits),
+        VIEW(no_line_is_longer_than_the_terminal_is_wide),
+        VIEW(text_without_unicode_is_ascii),
+        VIEW(a_page_stands_alone),
+        VIEW(a_mail_has_only_what_mail_programs_keep),
+        VIEW(a_running_job_is_told_of_as_such),
+    };
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return RUN_TESTS(tests);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store_fixture.h"
+
+#include "store/query.h"
+#include "store/schema.h"
+#include "store/sqlite.h"
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+
+    fixture_begin(&fixture);
+    fixture_open(&fixture);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture_end(*state);
+    return 0;
+}
+
+static void put_section(struct fixture *fixture, const char *cluster, const char *kind,
+                        int64_t time, const char *document)
+{
+    OK(fixture, store_begin(fixture->store, &fixture->err));
+    OK(fixture, store_put_section(fixture->store, str_of(cluster), kind, time, str_of(document),
+                                  &fixture->err));
+    OK(fixture, store_commit(fixture->store, &fixture->err));
+}
+
+static void assert_section(struct fixture *fixture, const char *cluster, const char *kind,
+                           int64_t known_time, int64_t time, const char *document)
+{
+    struct store_reader *reader;
+    struct arena arena = { 0 };
+    int64_t found_time;
+    struct str found;
+
+    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+    OK(fixture, store_section(reader, str_of(cluster), kind, known_time, &arena, &found_time,
+                              &found, &fixture->err));
+    assert_str(found, document);
+    assert_int_equal(found_time, time);
+    store_reader_close(reader);
+    arena_clear(&arena);
+}
+
+static void the_newest_of_each_kind_and_cluster_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_section(fixture, "north", "nodes", 100, "{\"nodes\":1}");
+    put_section(fixture, "north", "nodes", 160, "{\"nodes\":2}");
+    put_section(fixture, "north", "shares", 120, "{\"shares\":1}");
+    put_section(fixture, "south", "nodes", 130, "{\"nodes\":3}");
+    assert_section(fixture, "north", "nodes", 0, 160, "{\"nodes\":2}");
+    assert_section(fixture, "north", "shares", 0, 120, "{\"shares\":1}");
+    assert_section(fixture, "south", "nodes", 0, 130, "{\"nodes\":3}");
+    assert_section(fixture, "south", "shares", 0, 0, "");
+    assert_section(fixture, "west", "nodes", 0, 0, "");
+    assert_string_equal(ask(fixture, "SELECT count(*) FROM section"), "3");
+}
+
+static void what_is_told_again_is_only_newer(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_section(fixture, "north", "nodes", 100, "{}");
+    put_section(fixture, "north", "nodes", 160, "");
+    assert_section(fixture, "north", "nodes", 0, 160, "{}");
+}
+
+static void what_the_reader_knows_is_not_read(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_section(fixture, "north", "nodes", 100, "{}");
+    assert_section(fixture, "north", "nodes", 100, 100, "");
+    assert_section(fixture, "north", "nodes", 99, 100, "{}");
+}
+
+static void a_long_document_is_kept_small(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t n = 3000000;
+    char *long_text = heap_alloc(n + 1);
+
+    for (size_t i = 0; i < n; i++)
+        long_text[i] = (char)('a' + i % 26 + (i % 1009 == 0));
+    put_section(fixture, "north", "nodes", 100, long_text);
+    assert_section(fixture, "north", "nodes", 0, 100, long_text);
+    assert_string_equal(ask(fixture, "SELECT length(document) < 300000 FROM section"), "1");
+    free(long_text);
+}
+
+static void a_damaged_document_is_told(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE section SET document = x'00'",
+        "UPDATE section SET document = substr(document, 1, length(document) - 6)",
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT(damages); i++) {
+        struct store_reader *reader;
+        struct arena arena = { 0 };
+        int64_t time;
+        struct str found;
+        sqlite3 *db;
+
+        put_section(fixture, "north", "nodes", 100, "{\"many\": \"words\"}");
+        OK(fixture, db_open(fixture->path, true, &db, &fixture->err));
+        OK(fixture, db_exec(db, damages[i], &fixture->err));
+        db_close(db);
+        OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+        assert_int_equal(
+            store_section(reader, STR("north"), "nodes", 0, &arena, &time, &found, &fixture->err),
+            -EBADMSG);
+        assert_contains(fixture->err.text, "cannot be read");
+        store_reader_close(reader);
+        arena_clear(&arena);
+    }
+}
+
+static void a_reader_notices_that_others_have_written(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store_reader *reader;
+    int64_t first, again, later;
+
+    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+    OK(fixture, store_reader_version(reader, &first, &fixture->err));
+    OK(fixture, store_reader_version(reader, &again, &fixture->err));
+    assert_int_equal(again, first);
+    put_section(fixture, "north", "nodes", 100, "{}");
+    OK(fixture, store_reader_version(reader, &later, &fixture->err));
+    assert_int_not_equal(later, first);
+    fixture->store = store_close(fixture->store);
+    fixture_remove_files(fixture);
+    fixture_open(fixture);
+    OK(fixture, store_reader_version(reader, &again, &fixture->err));
+    assert_int_not_equal(again, later);
+    assert_int_not_equal(again, first);
+    store_reader_close(reader);
+}
+
+static void clusters_tell_when_their_queue_was_looked_at(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store_reader *reader;
+    struct arena arena = { 0 };
+    struct look_row *rows;
+    size_t n;
+
+    put_section(fixture, "south", "nodes", 100, "{}");
+    OK(fixture, store_begin(fixture->store, &fixture->err));
+    OK(fixture, store_put_look(fixture->store, STR("north"), 170, NULL, 0, &fixture->err));
+    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+    OK(fixture, store_looks(reader, &arena, &rows, &n, &fixture->err));
+    assert_int_equal(n, 2);
+    assert_str(rows[0].cluster, "north");
+    assert_int_equal(rows[0].jobs_seen, 170);
+    assert_str(rows[1].cluster, "south");
+    assert_int_equal(rows[1].jobs_seen, 0);
+    store_reader_close(reader);
+    arena_clear(&arena);
+}
+
+static void a_store_without_sections_gets_room_for_them(void **state)
+{
+    struct fixture *fixture = *state;
+    sqlite3 *db;
+
+    fixture->store = store_close(fixture->store);
+    fixture_remove_files(fixture);
+    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    OK(fixture, schema_migrate(db, 0, schema_migrations, 3, NULL, &fixture->err));
+    OK(fixture,
+       db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture->err));
+    db_close(db);
+    fixture_open(fixture);
+    put_section(fixture, "north", "nodes", 100, "{}");
+    assert_section(fixture, "north", "nodes", 0, 100, "{}");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_newest_of_each_kind_and_cluster_is_kept),
+        TEST(what_is_told_again_is_only_newer),
+        TEST(what_the_reader_knows_is_not_read),
+        TEST(a_long_document_is_kept_small),
+        TEST(a_damaged_document_is_told),
+        TEST(a_reader_notices_that_others_have_written),
+        TEST(clusters_tell_when_their_queue_was_looked_at),
+        TEST(a_store_without_sections_gets_room_for_them),
+    };
+
+    return RUN_TESTS(tests);
+}
