@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "mail/spool.h"
+#include "model/job.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static const char *const of_a_job[] = {
+    "SLURM_CLUSTER_NAME=beluga", "SLURM_JOB_ID=4711",          "SLURM_JOB_NAME=my job",
+    "SLURM_JOB_USER=anna",       "SLURM_JOB_ACCOUNT=(null)",   "SLURM_JOB_PARTITION=cpu",
+    "SLURM_JOB_STATE=FAILED",    "SLURM_JOB_MAIL_TYPE=Failed", "SLURM_JOB_EXIT_CODE=768",
+    "SLURM_JOB_EXIT_CODE2=3:0",  "SLURM_JOB_NODELIST=c[1-2]",  "SLURM_JOB_RUN_TIME=00:01:20",
+    "SLURM_ARRAY_JOB_ID=4700",   "SLURM_ARRAY_TASK_ID=7",      NULL,
+};
+
+static char *const *const ended = (char *const *)(uintptr_t)of_a_job;
+
+struct directory {
+    char path[64];
+};
+
+static struct directory make_directory(void)
+{
+    struct directory directory = { "/tmp/mail-spool-XXXXXX" };
+
+    assert_non_null(mkdtemp(directory.path));
+    return directory;
+}
+
+/* The only file in it, whose name is returned; the directory is removed with it. */
+static size_t take_only_file(const struct directory *directory, char name[256], char *text,
+                             size_t room)
+{
+    DIR *listing = opendir(directory->path);
+    struct dirent *entry;
+    size_t n_files = 0;
+    ssize_t n;
+    int fd;
+
+    while ((entry = readdir(listing)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            snprintf(name, 256, "%s", entry->d_name);
+            n_files++;
+        }
+    assert_int_equal(n_files, 1);
+    fd = openat(dirfd(listing), name, O_RDONLY | O_CLOEXEC);
+    n = read(fd, text, room);
+    assert_true(n > 0);
+    close(fd);
+    assert_int_equal(unlinkat(dirfd(listing), name, 0), 0);
+    closedir(listing);
+    assert_int_equal(rmdir(directory->path), 0);
+    return (size_t)n;
+}
+
+static void facts_come_from_the_environment_and_never_from_the_subject(void **state)
+{
+    struct mail_entry entry;
+
+    (void)state;
+    mail_entry_of_environment(ended, "Slurm Job_id=1 Name=Job_id=99 Ended, COMPLETED", "anna@x.org",
+                              1000, &entry);
+    assert_int_equal(entry.job_id, 4711);
+    assert_int_equal(entry.array_job_id, 4700);
+    assert_int_equal(entry.array_task_id, 7);
+    assert_int_equal(entry.het_job_id, MODEL_UNKNOWN_U32);
+    assert_str(entry.event, "Failed");
+    assert_str(entry.state, "FAILED");
+    assert_str(entry.exit_code, "3:0");
+    assert_str(entry.name, "my job");
+    assert_str(entry.cluster, "beluga");
+    assert_str(entry.run_time, "00:01:20");
+    assert_str(entry.account, "");
+    assert_str(entry.to, "anna@x.org");
+    assert_false(entry.is_array);
+    assert_int_equal(entry.written_time, 1000);
+}
+
+static void the_mail_of_a_whole_array_has_no_task_and_no_state(void **state)
+{
+    struct mail_entry entry;
+
+    (void)state;
+    mail_entry_of_environment(
+        ended, "Slurm Array Summary Job_id=4700_* (4711) Name=my job Failed, Mixed, MaxSignal [9]",
+        "anna", 1000, &entry);
+    assert_true(entry.is_array);
+    assert_int_equal(entry.array_job_id, 4700);
+    assert_int_equal(entry.array_task_id, MODEL_UNKNOWN_U32);
+    assert_str(entry.state, "");
+    assert_str(entry.exit_code, "");
+    mail_entry_of_environment(ended, "Slurm Job_id=1 Name=Slurm Array Summary ", "anna", 0, &entry);
+    assert_false(entry.is_array);
+}
+
+static void of_slurm_20_11_there_is_a_subject_and_nothing_else(void **state)
+{
+    static const char *const env[] = { "SLURM_CLUSTER_NAME=old", NULL };
+    struct mail_entry entry;
+
+    (void)state;
+    mail_entry_of_environment((char *const *)(uintptr_t)env, "Slurm Job_id=1 Name=x Began", "bob",
+                              5, &entry);
+    assert_int_equal(entry.job_id, MODEL_UNKNOWN_U32);
+    assert_str(entry.event, "");
+    assert_str(entry.cluster, "old");
+    assert_str(entry.subject, "Slurm Job_id=1 Name=x Began");
+}
+
+static void an_entry_comes_back_as_it_was(void **state)
+{
+    struct directory directory = make_directory();
+    struct mail_entry entry, back;
+    struct arena arena = { 0 };
+    char text[MAIL_ENTRY_MAX], name[256];
+    struct err err;
+    size_t n;
+
+    (void)state;
+    mail_entry_of_environment(ended, "s", "anna@x.org", 1234567890, &entry);
+    entry.name = STR("</script><h1>\r\nBcc: x \"q\" \xff \xc3\xa9");
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
+    n = take_only_file(&directory, name, text, sizeof(text));
+    assert_int_equal(strlen(name), MAIL_ENTRY_ID + strlen(MAIL_ENTRY_SUFFIX));
+    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_str(back.name, "</script><h1>\r\nBcc: x \"q\" \xef\xbf\xbd \xc3\xa9");
+    assert_str(back.to, "anna@x.org");
+    assert_int_equal(back.job_id, 4711);
+    assert_int_equal(back.array_task_id, 7);
+    assert_int_equal(back.het_offset, MODEL_UNKNOWN_U32);
+    assert_int_equal(back.written_time, 1234567890);
+    assert_str(back.nodes, "c[1-2]");
+    arena_clear(&arena);
+}
+
+static void however_long_and_odd_the_texts_an_entry_fits_its_ceiling(void **state)
+{
+    struct directory directory = make_directory();
+    char *long_name = heap_array(1 << 20, 1);
+    char text[MAIL_ENTRY_MAX + 1], name[256];
+    struct mail_entry entry, back;
+    struct arena arena = { 0 };
+    struct err err;
+    size_t n;
+
+    (void)state;
+    memset(long_name, '\1', 1 << 20);
+    long_name[(1 << 20) - 1] = '\0';
+    mail_entry_of_environment(ended, long_name, "anna", 1, &entry);
+    entry.name = entry.event = entry.cluster = entry.user = entry.account = entry.partition =
+        entry.state = entry.exit_code = entry.nodes = entry.run_time = entry.queued_time =
+            str_of(long_name);
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
+    n = take_only_file(&directory, name, text, sizeof(text));
+    assert_true(n < MAIL_ENTRY_MAX);
+    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_int_equal(back.name.n, 256);
+    arena_clear(&arena);
+    free(long_name);
+}
+
+static void texts_are_cut_between_characters(void **state)
+{
+    struct directory directory = make_directory();
+    char text[MAIL_ENTRY_MAX], name[256], job[257];
+    struct mail_entry entry, back;
+    struct arena arena = { 0 };
+    struct err err;
+    size_t n;
+
+    (void)state;
+    memset(job, 'x', sizeof(job));
+    memcpy(job + 254, "\xe2\x82\xac", 3);
+    mail_entry_of_environment(ended, "s", "anna", 1, &entry);
+    entry.name = (struct str){ job, sizeof(job) };
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
+    n = take_only_file(&directory, name, text, sizeof(text));
+    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_int_equal(back.name.n, 254);
+    arena_clear(&arena);
+}
+
+static void an_address_is_never_cut(void **state)
+{
+    struct directory directory = make_directory();
+    char to[MAIL_ADDRESS_MAX + 2];
+    struct mail_entry entry;
+    struct err err;
+
+    (void)state;
+    memset(to, 'a', sizeof(to) - 1);
+    to[sizeof(to) - 1] = '\0';
+    mail_entry_of_environment(ended, "s", to, 1, &entry);
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), -EINVAL);
+    assert_contains(err.text, "too long");
+    entry.to = STR("");
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), -EINVAL);
+    assert_int_equal(rmdir(directory.path), 0);
+}
+
+static void a_missing_directory_is_told_with_how_to_make_it(void **state)
+{
+    struct mail_entry entry;
+    struct err err;
+
+    (void)state;
+    mail_entry_of_environment(ended, "s", "anna", 1, &entry);
+    assert_int_equal(mail_spool_add("/tmp/no-such-spool-of-mail", &entry, &err), -ENOENT);
+    assert_contains(err.text, "/tmp/no-such-spool-of-mail");
+    assert_contains(err.text, "install -d");
+}
+
+static void the_group_may_read_an_entry_whatever_the_umask(void **state)
+{
+    struct directory directory = make_directory();
+    char text[MAIL_ENTRY_MAX], name[256], path[400];
+    struct mail_entry entry;
+    struct stat status;
+    struct err err;
+    mode_t before = umask(0077);
+    DIR *listing;
+    struct dirent *one;
+
+    (void)state;
+    mail_entry_of_environment(ended, "s", "anna", 1, &entry);
+    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
+    umask(before);
+    listing = opendir(directory.path);
+    while ((one = readdir(listing)))
+        if (one->d_name[0] != '.') {
+            snprintf(path, sizeof(path), "%s/%s", directory.path, one->d_name);
+            assert_int_equal(stat(path, &status), 0);
+            assert_int_equal(status.st_mode & 07777, 0640);
+        }
+    closedir(listing);
+    take_only_file(&directory, name, text, sizeof(text));
+}
+
+static void what_is_no_entry_is_refused_with_a_sentence(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "nonsense",
+        "[]",
+        "\"to\"",
+        "{\"to\":\"a\"",
+        "{\"to\":\"a\"} x",
+        "{\"to\":\"a\"}{\"to\":\"b\"}",
+        "{\"to\":1}",
+        "{\"to\":\"\"}",
+        "{\"job_id\":1}",
+        "{\"to\":\"a\",\"job_id\":\"1\"}",
+        "{\"to\":\"a\",\"job_id\":4294967295}",
+        "{\"to\":\"a\",\"job_id\":-1}",
+        "{\"to\":\"a\",\"written\":-1}",
+        "{\"to\":\"a\",\"written\":9223372036854775807}",
+        "{\"to\":\"a\",\"is_array\":{\"to\":\"b\"}}",
+    };
+    struct arena arena = { 0 };
+    struct mail_entry entry;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct err err = { 0 };
+
+        if (mail_entry_read(str_of(wrong[i]), &arena, &entry, &err) == 0)
+            fail_msg("taken: %s", wrong[i]);
+        assert_true(err.code && err.text[0]);
+    }
+    arena_clear(&arena);
+}
+
+static void keys_of_a_later_release_are_passed_over(void **state)
+{
+    struct arena arena = { 0 };
+    struct mail_entry entry;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(mail_entry_read(STR("{\"new\":{\"to\":[1,{}]},\"to\":\"a\",\"x\":null}"),
+                                     &arena, &entry, &err),
+                     0);
+    assert_str(entry.to, "a");
+    arena_clear(&arena);
+}
+
+static void names_are_in_the_order_of_their_time(void **state)
+{
+    char first[MAIL_ENTRY_ID + 1], second[MAIL_ENTRY_ID + 1];
+
+    (void)state;
+    mail_entry_new_id(first);
+    do
+        mail_entry_new_id(second);
+    while (strncmp(first, second, 16) == 0);
+    assert_true(strcmp(first, second) < 0);
+    assert_true(strcmp(first + 17, second + 17) != 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_come_from_the_environment_and_never_from_the_subject),
+        cmocka_unit_test(the_mail_of_a_whole_array_has_no_task_and_no_state),
+        cmocka_unit_test(of_slurm_20_11_there_is_a_subject_and_nothing_else),
+        cmocka_unit_test(an_entry_comes_back_as_it_was),
+        cmocka_unit_test(however_long_and_odd_the_texts_an_entry_fits_its_ceiling),
+        cmocka_unit_test(texts_are_cut_between_characters),
+        cmocka_unit_test(an_address_is_never_cut),
+        cmocka_unit_test(a_missing_directory_is_told_with_how_to_make_it),
+        cmocka_unit_test(the_group_may_read_an_entry_whatever_the_umask),
+        cmocka_unit_test(what_is_no_entry_is_refused_with_a_sentence),
+        cmocka_unit_test(keys_of_a_later_release_are_passed_over),
+        cmocka_unit_test(names_are_in_the_order_of_their_time),
+    };
+
+    return RUN_TESTS(tests);
+}
