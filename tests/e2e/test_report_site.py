@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Job reports as a site has them: jobs of known behaviour on a real Slurm, seen by the agent, kept by a real Prometheus,
+and mailed through a real SMTP server when slurmctld says so."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import smtp
+from cluster import Cluster, JobTest
+from prometheus import Prometheus
+from sonde import BUILD, SONDE, Agent, wait_until
+
+SCRAPE = """
+global: {{scrape_interval: 1s}}
+scrape_configs:
+  - job_name: agent
+    static_configs: [{{targets: ['127.0.0.1:{port}'], labels: {{cluster: site}}}}]
+"""
+# Even if it is preferred, a job waits at times on a machine that is busy with other tests.
+CHECKS = "least_runtime: 3s\nchecks: {cpu_low: {threshold: 45}, cpu_very_low: {threshold: 40}}\n"
+# Burns, says what it burnt, stays until Prometheus knows, and ends well.
+BURN = """
+coproc burner {{ exec {behave} burn {seconds} 1; }}
+read -r line <&"${{burner[0]}}"
+echo "$line"
+until [ -e {place}/seen-$SLURM_JOB_ID ]; do sleep 0.1; done
+kill $burner_PID {others}
+"""
+
+
+FEWER_CPUS = "--cpus-per-task=[12]\\b" # samples that come late show more than there was
+
+
+def setUpModule():
+    global agent, prometheus, directory
+    directory = make_directory()
+    conf = directory / "slurm.conf"
+    conf.write_text("MailProg=/sandbox/mail/prog\n")
+    JobTest.cluster = Cluster("report", conf=str(conf))
+    unittest.addModuleCleanup(JobTest.cluster.end)
+    install_mail_prog(JobTest.cluster)
+    agent = Agent("-t", "1")
+    unittest.addModuleCleanup(agent.stop)
+    port = agent.url.rsplit(":", 1)[1]
+    prometheus = Prometheus("/", SCRAPE.format(port=port))
+    unittest.addModuleCleanup(prometheus.end)
+    (directory / "checks.yml").write_text(CHECKS)
+
+
+def make_directory():
+    made = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(made.cleanup)
+    return pathlib.Path(made.name)
+
+
+def install_mail_prog(cluster):
+    """sonde-mail where slurmctld can start it, with the libraries of this machine, and a spool for both."""
+    place = pathlib.Path(cluster.env["SANDBOX_STATE"], "mail")
+    inside = cluster.inside("mail")
+    program = BUILD / "src/sonde-mail"
+    libraries = re.findall(r"=> (/\S+)", subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout)
+    (place / "spool").mkdir(parents=True)
+    for file in (program, *map(pathlib.Path, libraries)):
+        if not re.match(r"libc\.so|libm\.so|libpthread|libdl", file.name):
+            (place / file.name).write_bytes(file.read_bytes())
+            (place / file.name).chmod(0o755)
+    (place / "prog").write_text(f"#!/bin/sh\nexport LD_LIBRARY_PATH={inside}\n"
+                                f'exec {inside}/sonde-mail --mail.spool={inside}/spool "$@"\n')
+    (place / "prog").chmod(0o755)
+    cluster.run("chown", "-R", "slurm", f"{inside}/spool")
+
+
+def prefer(job_id):
+    """Lets the job have the CPUs that Slurm gave it: other tests want them too. Where the kernel groups processes by
+    session (sched_autogroup), it is the group that counts."""
+    for file in pathlib.Path("/sys/fs/cgroup/cpuacct").glob(f"slurm*/uid_*/job_{job_id}/**/cgroup.procs"):
+        with contextlib.suppress(OSError):
+            for pid in file.read_text().split():
+                os.setpriority(os.PRIO_PROCESS, int(pid), -20)
+                pathlib.Path(f"/proc/{pid}/autogroup").write_text("-20")
+
+
+def report(*flags, job_id=None):
+    done = subprocess.run(
+        [SONDE, "report", f"--slurm.bin-path={JobTest.cluster.env['SANDBOX_BIN']}", f"--prometheus.url={prometheus.url}",
+         '--prometheus.match=cluster="site"', f"--checks.file={directory}/checks.yml", f"--store=sqlite:{directory}/none.db",
+         *flags, *([str(job_id)] if job_id else [])],
+        capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+class Reports(JobTest):
+    def wait_ended(self, job_id):
+        def has_ended():
+            told = self.cluster.run("sacct", "-nPXj", str(job_id), "-o", "State,End").stdout.strip()
+            return told if told and not re.match("RUNNING|PENDING|COMPLETING", told) and "Unknown" not in told else None
+        return wait_until(has_ended, f"accounting knows of the end of job {job_id}", 90)
+
+    def burn(self, seconds, *flags, before="", others=""):
+        script = before + BURN.format(behave=self.cluster.behave, place=self.cluster.place, seconds=seconds, others=others)
+        job_id = self.batch(f"exec bash -c '{script}'", *flags)
+        wait_until(lambda: prefer(job_id) or self.burnt(job_id), f"job {job_id} has burnt", 90)
+        wait_until(lambda: any(value >= self.burnt(job_id) * 0.99 for _, value in
+                               prometheus.query(f'sonde_job_cpu_seconds_total{{job_id="{job_id}"}}')),
+                   f"Prometheus knows what job {job_id} burnt")
+        self.cluster.run("touch", f"{self.cluster.place}/seen-{job_id}")
+        self.wait_ended(job_id)
+        return job_id
+
+    def burnt(self, job_id):
+        """CPU seconds, by the clock of the process."""
+        said = re.search(r"cpu ([\d.]+)", self.cluster.said(job_id))
+        return float(said[1]) if said else None
+
+    def json(self, job_id):
+        return json.loads(report("--json", job_id=job_id))
+
+    def findings(self, told):
+        return [finding["check"] for finding in told["findings"] if finding["severity"] != "note"]
+
+    def assert_burnt(self, told, job_id):
+        self.assertAlmostEqual(told["total"]["cpu_seconds"] / self.burnt(job_id), 1, delta=0.02, msg=told)
+
+    def test_a_job_that_behaves_well_gets_no_warning(self):
+        job_id = self.burn(12, "-n1")
+        told = self.json(job_id)
+        self.assertEqual(self.findings(told), [])
+        self.assert_burnt(told, job_id)
+        self.assertEqual(told["job"]["state"], "COMPLETED")
+
+    def test_idle_cores_are_told(self):
+        job_id = self.burn(10, "-n1", "-c4")
+        told = self.json(job_id)
+        self.assertEqual(len(self.findings(told)), 1, told["findings"])
+        self.assertIn(self.findings(told)[0], ("serial_code", "cpu_very_low"))
+        self.assert_burnt(told, job_id)
+        lines = " ".join(line["line"] for line in told["advice"]["lines"])
+        self.assertRegex(lines, FEWER_CPUS)
+
+    def test_memory_that_was_not_used_is_told(self):
+        told = self.json(self.burn(10, "-n1", "--mem=3G"))
+        self.assertEqual(self.findings(told), ["memory_low"])
+        self.assertEqual(told["total"]["memory_bytes"], 3 << 30)
+
+    def test_a_job_that_ran_out_of_memory_is_told_so(self):
+        job_id = self.batch(f"{self.cluster.behave} oom 50 200", "-n1", "--mem=100M")
+        self.wait_ended(job_id)
+        told = self.json(job_id)
+        self.assertEqual(self.findings(told), ["out_of_memory"])
+        self.assertEqual(told["job"]["state"], "OUT_OF_MEMORY")
+
+    def test_many_small_files_are_told(self):
+        job_id = self.burn(10, "-n1", others="$files", before=f"""
+mkdir -p {self.cluster.place}/many-$SLURM_JOB_ID
+{self.cluster.behave} files 1100 {self.cluster.place}/many-$SLURM_JOB_ID &
+files=$!
+""")
+        told = self.json(job_id)
+        self.assertEqual(self.findings(told), ["files_small"])
+        self.assertAlmostEqual(told["total"]["files_peak"] / 1100, 1, delta=0.02)
+
+    def test_too_many_threads_are_told(self):
+        told = self.json(self.burn(10, "-n1", others="$threads",
+                                   before=f"{self.cluster.behave} threads 12 &\nthreads=$!\n"))
+        self.assertEqual(self.findings(told), ["threads_many"])
+        self.assertEqual([row["threads_peak"] for row in told["processes"] if row["name"] == "behave"], [13])
+
+    def test_slurmctld_has_a_report_mailed(self):
+        server = smtp.Server()
+        self.addCleanup(server.stop)
+        job_id = self.burn(10, "-n1", "-c4", "--mail-type=END", "--mail-user=alice@example.org",
+                           "--job-name=</script><h1>\r\nBcc: x")
+        spool = pathlib.Path(self.cluster.env["SANDBOX_STATE"], "mail/spool")
+        wait_until(lambda: list(spool.glob("[0-9]*")), "slurmctld has called sonde-mail")
+        report("--drain", f"--mail.url=smtp://127.0.0.1:{server.port}", f"--mail.spool={spool}", "--mail.from=sonde@example.org")
+        got, = server.mails
+        mail = got.message
+        self.assertEqual(got.recipients, ["alice@example.org"])
+        self.assertIsNone(mail["bcc"])
+        self.assertIn(str(job_id), mail["subject"])
+        text = mail.get_body("plain").get_content()
+        self.assertRegex(text, FEWER_CPUS)
+        self.assertNotIn("WARNING=", text)
+        html = mail.get_body("html").get_content()
+        self.assertNotIn("<h1>\n", html.replace("</script><h1>", "<h1>\n"))
+        pdf, = mail.iter_attachments()
+        self.assertEqual(pdf.get_content_type(), "application/pdf")
+        content = pdf.get_content()
+        self.assertLess(len(content), 300 << 10)
+        paper = subprocess.run(["pdftotext", "-layout", "-", "-"], input=content, capture_output=True, check=True).stdout.decode()
+        self.assertIn(str(job_id), paper)
+        self.assertRegex(paper, FEWER_CPUS)
+        self.assertEqual(list(spool.glob("[0-9]*")), [])
+        if "SONDE_KEEP" in os.environ:
+            pathlib.Path(os.environ["SONDE_KEEP"], "mail.pdf").write_bytes(content)
+            pathlib.Path(os.environ["SONDE_KEEP"], "mail.txt").write_text(text)
+            pathlib.Path(os.environ["SONDE_KEEP"], "mail.html").write_text(html)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
