@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "web/job_people.h"
+
+#include "report/words.h"
+#include "web/html.h"
+#include "web/job_asked.h"
+#include "web/job_find.h"
+#include "web/job_rows.h"
+
+#include <math.h>
+
+enum { JOBS_SHOWN = 20, USAGE_ROWS = 1 << 20, USAGE_SHOWN = 20, TITLE_BYTES = 1024 };
+
+static const int64_t day_seconds = 86400;
+
+void people_filter(const struct job_people *people, struct job_filter *ret)
+{
+    struct words own = { &people->name, 1 };
+
+    job_filter_clear(ret);
+    if (people->is_account)
+        ret->accounts = own;
+    else
+        ret->users = own;
+    if (people->call->cluster.n)
+        ret->clusters = (struct words){ &people->call->cluster, 1 };
+    api_filter_limit(ret, &people->call->viewer);
+}
+
+/* A link to /jobs with them as its filter. */
+static void put_link(const struct job_people *people, bool is_kept, const char *words)
+{
+    struct html_address link =
+        html_begin_link(&people->call->out, is_kept ? "/jobs?kept=1" : "/jobs");
+
+    html_argument(&link, people->is_account ? "account" : "user", people->name);
+    html_argument(&link, "cluster", people->call->cluster);
+    html_end_link(&link, str_of(words));
+}
+
+static const struct sums_group *find_group(const struct job_people *people,
+                                           const struct board_cluster *cluster)
+{
+    const struct cluster_sums *sums = &cluster->sums;
+    const struct sums_group *group = people->is_account ? sums->account : sums->user;
+    size_t n = people->is_account ? sums->n_accounts : sums->n_users;
+
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(group[i].name, people->name))
+            return &group[i];
+    return NULL;
+}
+
+static void put_sums(struct html_table *table, size_t column, const struct sums_jobs *jobs)
+{
+    html_begin_cell(table, column);
+    html_number(table->to, jobs->jobs);
+    html_begin_cell(table, column + 1);
+    html_number(table->to, jobs->cpus);
+    html_begin_cell(table, column + 2);
+    html_number(table->to, jobs->gpus);
+    html_begin_cell(table, column + 3);
+    html_bytes(table->to, jobs->memory_bytes);
+}
+
+/* What they hold and wait for, cluster by cluster. */
+static void put_groups(const struct job_people *people)
+{
+    static const struct html_column columns[] = {
+        { "Cluster", NULL, false },   { "Jobs that run", NULL, true },
+        { "CPUs", NULL, true },       { "GPUs", NULL, true },
+        { "Memory", NULL, true },     { "Jobs that wait", NULL, true },
+        { "for CPUs", NULL, true },   { "for GPUs", NULL, true },
+        { "for memory", NULL, true },
+    };
+    const struct board *board = people->call->board;
+    struct html_table table;
+
+    html_begin_table(&table, &people->call->out, "What they hold and wait for", columns,
+                     COUNT(columns), STR(""), false, STR(""));
+    for (size_t i = 0; i < board->n_clusters; i++) {
+        const struct board_cluster *cluster = &board->cluster[i];
+        const struct sums_group *group = find_group(people, cluster);
+
+        if (!group || !site_shows(people->call, cluster))
+            continue;
+        html_begin_row(&table);
+        html_begin_cell(&table, 0);
+        html_text(table.to, cluster->name.n ? cluster->name : STR("–"));
+        put_sums(&table, 1, &group->holding);
+        put_sums(&table, 5, &group->pending);
+        html_end_row(&table);
+    }
+    html_end_table(&table);
+}
+
+static void put_queue(const struct job_people *people, const struct queue_page *page)
+{
+    struct site_call *call = people->call;
+    struct job_table table;
+    struct job_row row;
+
+    job_table_begin(&table, call, JOB_TABLE_QUEUE, "Jobs in the queue", STR(""), false, STR(""));
+    for (size_t i = 0; i < page->n; i++) {
+        job_row_of_board(page->row[i].cluster, page->row[i].job, call->now, &call->arena, &row);
+        row.elapsed_seconds = page->row[i].elapsed_seconds;
+        job_table_row(&table, &row);
+    }
+    job_table_end(&table);
+    buf_text(&call->out, "<p>");
+    put_link(people, false, "All of them");
+    buf_text(&call->out, "</p>\n");
+}
+
+static void put_now(const struct job_people *people)
+{
+    struct site_call *call = people->call;
+    struct job_filter filter;
+    struct queue_question question = {
+        .filter = &filter,
+        .sort = QUEUE_BY_SUBMIT,
+        .is_descending = true,
+        .limit = JOBS_SHOWN,
+        .viewer = &call->viewer,
+        .now = call->now,
+    };
+    struct queue_page page = { 0 };
+
+    people_filter(people, &filter);
+    buf_text(&call->out, "<section id=\"people-now\" data-live><h2>Now</h2>\n");
+    if (!call->board)
+        html_empty(&call->out, "Nobody tells what is in the queue at the moment.");
+    else if (queue_find(call->board, &question, &call->arena, &page, &call->err) < 0)
+        html_empty(&call->out, "What is in the queue cannot be told.");
+    else if (!page.n)
+        html_empty(&call->out, "No jobs in the queue.");
+    if (page.n) {
+        put_groups(people);
+        put_queue(people, &page);
+    }
+    buf_text(&call->out, "</section>\n");
+}
+
+static const struct html_column usage_columns[] = {
+    { "Of", NULL, false },
+    { "Jobs", NULL, true },
+    { "CPU-hours", NULL, true },
+    { "GPU-hours", NULL, true },
+    { "Memory, GiB-hours", NULL, true },
+    { "CPU use", NULL, true },
+    { "Waited, on average", NULL, true },
+};
+
+static void put_usage_cells(struct html_table *table, const struct usage_row *row)
+{
+    html_begin_cell(table, 1);
+    html_number(table->to, (double)row->jobs);
+    html_begin_cell(table, 2);
+    html_number(table->to, (double)row->cpu_seconds / 3600);
+    html_begin_cell(table, 3);
+    html_number(table->to, (double)row->gpu_seconds / 3600);
+    html_begin_cell(table, 4);
+    html_number(table->to, row->memory_byte_seconds / 0x1p30 / 3600);
+    html_begin_cell(table, 5);
+    if (row->of_cpu_seconds > 0) {
+        struct buf words;
+        double ratio = row->used_cpu_seconds / row->of_cpu_seconds;
+
+        buf_init(&words, 64);
+        words_percent(&words, ratio);
+        html_meter(table->to, ratio, NULL, buf_str(&words));
+        buf_free(&words);
+    } else {
+        html_number(table->to, NAN);
+    }
+    html_begin_cell(table, 6);
+    html_span(table->to, row->waited ? (double)row->wait_seconds / (double)row->waited : NAN);
+}
+
+static int ask_usage(const struct job_people *people, int64_t days, const enum usage_key *key,
+                     struct usage_row **ret, size_t *ret_n, struct usage_row *total)
+{
+    struct site_call *call = people->call;
+    struct usage_question question = {
+        .keys = key,
+        .n_keys = key ? 1 : 0,
+        .now = call->now,
+        .most = USAGE_ROWS,
+        .total = total,
+    };
+
+    people_filter(people, &question.filter);
+    question.filter.from = call->now - days * day_seconds;
+    question.filter.to = call->now;
+    return store_usage(call->reader, &question, &call->arena, ret, ret_n, &call->err);
+}
+
+static int put_days(const struct job_people *people)
+{
+    static const struct {
+        int64_t days;
+        const char *words;
+    } spans[] = { { 1, "Last day" }, { 7, "Last 7 days" }, { 30, "Last 30 days" } };
+    struct buf *out = &people->call->out;
+    struct html_table table;
+
+    buf_text(out, "<section><h2>Lately</h2>\n");
+    html_begin_table(&table, out, "What was used lately, and how well", usage_columns,
+                     COUNT(usage_columns), STR(""), false, STR(""));
+    for (size_t i = 0; i < COUNT(spans); i++) {
+        struct usage_row total = { 0 }, *rows;
+        size_t n;
+        int code = ask_usage(people, spans[i].days, NULL, &rows, &n, &total);
+
+        if (code < 0)
+            return code;
+        html_begin_row(&table);
+        html_begin_cell(&table, 0);
+        html_textz(out, spans[i].words);
+        put_usage_cells(&table, &total);
+        html_end_row(&table);
+    }
+    html_end_table(&table);
+    buf_text(out, "<p>");
+    put_link(people, true, "All jobs that are kept");
+    buf_text(out, "</p></section>\n");
+    return 0;
+}
+
+/* Those that used most first: rows come in the order of their names. */
+static int by_use(const void *a, const void *b)
+{
+    const struct usage_row *left = a, *right = b;
+
+    if (left->cpu_seconds != right->cpu_seconds)
+        return left->cpu_seconds > right->cpu_seconds ? -1 : 1;
+    return 0;
+}
+
+static int put_grouped(const struct job_people *people, enum usage_key key, const char *title,
+                       const char *path)
+{
+    struct buf *out = &people->call->out;
+    struct usage_row *rows;
+    struct html_table table;
+    size_t n;
+    int code = ask_usage(people, 30, &key, &rows, &n, NULL);
+
+    if (code < 0)
+        return code;
+    if (!n || (n == 1 && !rows[0].keys[0].n))
+        return 0;
+    qsort(rows, n, sizeof(*rows), by_use);
+    buf_text(out, "<section><h2>");
+    html_textz(out, title);
+    buf_text(out, "</h2>\n");
+    html_begin_table(&table, out, title, usage_columns, COUNT(usage_columns), STR(""), false,
+                     STR(""));
+    for (size_t i = 0; i < n && i < USAGE_SHOWN; i++) {
+        html_begin_row(&table);
+        html_begin_cell(&table, 0);
+        if (path && rows[i].keys[0].n)
+            html_link(out, path, rows[i].keys[0], STR(""));
+        else
+            html_text(out, rows[i].keys[0].n ? rows[i].keys[0] : STR("none"));
+        put_usage_cells(&table, &rows[i]);
+        html_end_row(&table);
+    }
+    html_end_table(&table);
+    buf_text(out, "</section>\n");
+    return 0;
+}
+
+static int put_usage(const struct job_people *people)
+{
+    int code = put_days(people);
+
+    if (code == 0 && people->is_account)
+        code = put_grouped(people, USAGE_USER, "By user, last 30 days", "/user/");
+    if (code == 0 && !people->is_account)
+        code = put_grouped(people, USAGE_ACCOUNT, "By account, last 30 days", "/account/");
+    if (code == 0)
+        code = put_grouped(people, USAGE_GPU_TYPE, "By type of GPU, last 30 days", NULL);
+    return code;
+}
+
+static bool has_association(const struct job_people *people, const struct board_cluster *cluster)
+{
+    const struct section *section = cluster->section[KIND_ASSOCIATIONS];
+
+    for (size_t i = 0; section && i < section->associations.n; i++) {
+        const struct association *association = &section->associations.association[i];
+
+        if (str_eq(section_text(section,
+                                people->is_account ? association->account : association->user),
+                   people->name))
+            return true;
+    }
+    return false;
+}
+
+static int see_any(void *ctx, const struct job_row *row)
+{
+    (void)row;
+    *(bool *)ctx = true;
+    return -ECANCELED;
+}
+
+/* Whether anybody knows that name. */
+static int look_for(const struct job_people *people, bool *ret)
+{
+    struct site_call *call = people->call;
+    const struct job_order order = { .limit = 1 };
+    struct job_filter filter;
+    int code = 0;
+
+    *ret = false;
+    for (size_t i = 0; call->board && i < call->board->n_clusters && !*ret; i++)
+        *ret = find_group(people, &call->board->cluster[i]) ||
+               has_association(people, &call->board->cluster[i]);
+    if (*ret || !call->reader)
+        return 0;
+    people_filter(people, &filter);
+    code = store_jobs(call->reader, &filter, &order, call->now, see_any, ret, &call->err);
+    return code == -ECANCELED ? 0 : code;
+}
+
+static void put_title(const struct job_people *people)
+{
+    struct buf title;
+
+    buf_init(&title, TITLE_BYTES);
+    buf_text(&title, people->is_account ? "Account " : "User ");
+    buf_put(&title, people->name);
+    job_put_title(people->call, arena_str(&people->call->arena, buf_str(&title)));
+    buf_free(&title);
+}
+
+static int show_all(const struct job_people *people)
+{
+    struct site_call *call = people->call;
+    int code = 0;
+
+    put_title(people);
+    put_now(people);
+    if (call->reader) {
+        code = put_usage(people);
+    } else {
+        buf_text(&call->out, "<section><h2>Lately</h2>\n");
+        html_empty(&call->out, call->why_no_store.p);
+        buf_text(&call->out, "</section>\n");
+    }
+    people_put_shares(people);
+    people_put_limits(people);
+    return code == 0 && call->reader ? people_put_waste(people) : code;
+}
+
+int people_show(struct site_call *call, bool is_account)
+{
+    const struct job_people people = { call, call->rest, is_account };
+    bool may_see = is_account ? viewer_may_see_account(&call->viewer, call->rest)
+                              : viewer_may_see_user(&call->viewer, call->rest);
+    bool exists;
+    int code;
+
+    if (!may_see)
+        return site_refuse(call, 403,
+                           is_account ? "this account is for its coordinators and for staff to see"
+                                      : "this is another user: you can see your own page");
+    code = look_for(&people, &exists);
+    if (code < 0)
+        return code;
+    if (!exists)
+        return site_not_found(call, is_account ? "account" : "user", call->rest);
+    return show_all(&people);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "web/report_child.h"
+
+#include "base/arena.h"
+#include "base/spawn.h"
+
+struct report_child {
+    const char *program;
+    char *const *flags;
+    size_t n_flags;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    unsigned n_running;
+};
+
+struct report_child *report_child_new(const char *program, char *const *flags)
+{
+    struct report_child *child = heap_alloc(sizeof(*child));
+
+    child->program = program;
+    child->flags = flags;
+    while (flags && flags[child->n_flags])
+        child->n_flags++;
+    pthread_mutex_init(&child->lock, NULL);
+    clock_cond_init(&child->ended);
+    return child;
+}
+
+struct report_child *report_child_free(struct report_child *child)
+{
+    if (child) {
+        pthread_cond_destroy(&child->ended);
+        pthread_mutex_destroy(&child->lock);
+        free(child);
+    }
+    return NULL;
+}
+
+/* False: the deadline came first. */
+static bool begin(struct report_child *child, int64_t deadline_ns)
+{
+    bool is_free;
+
+    pthread_mutex_lock(&child->lock);
+    while (child->n_running == REPORT_CHILDREN)
+        if (!clock_wait(&clock_real, &child->ended, &child->lock, deadline_ns))
+            break;
+    is_free = child->n_running < REPORT_CHILDREN;
+    child->n_running += is_free;
+    pthread_mutex_unlock(&child->lock);
+    return is_free;
+}
+
+static void end(struct report_child *child)
+{
+    pthread_mutex_lock(&child->lock);
+    child->n_running--;
+    pthread_cond_signal(&child->ended);
+    pthread_mutex_unlock(&child->lock);
+}
+
+/* "beluga:4711": the flag --cluster would say whose sacct it is. */
+static const char *name_of(struct arena *arena, struct str cluster, struct str job)
+{
+    struct buf name;
+    const char *text;
+
+    buf_init(&name, cluster.n + job.n + 1);
+    if (cluster.n) {
+        buf_put(&name, cluster);
+        buf_byte(&name, ':');
+    }
+    buf_put(&name, job);
+    text = arena_str(arena, buf_str(&name)).p;
+    buf_free(&name);
+    return text;
+}
+
+/* What is asked comes after what the site has set, and the job's name after "--": whatever it is,
+ * it is no flag. */
+static const char **arguments_of(const struct report_child *child,
+                                 const struct report_question *question, struct arena *arena)
+{
+    const char **argv = ARENA_ARRAY(arena, const char *, child->n_flags + REPORT_CHILD_FORMS + 4);
+    size_t n = 0;
+
+    argv[n++] = child->program;
+    for (size_t i = 0; i < child->n_flags; i++)
+        argv[n++] = child->flags[i];
+    for (size_t i = 0; i < REPORT_CHILD_FORMS; i++)
+        if (question->form[i])
+            argv[n++] = question->form[i];
+    argv[n++] = "--";
+    argv[n] = name_of(arena, question->cluster, question->job);
+    return argv;
+}
+
+static int collect(void *ctx, struct str piece, struct err *err)
+{
+    (void)err;
+    buf_put(ctx, piece);
+    return 0;
+}
+
+static bool has_nothing_to_draw(const struct spawn_result *result)
+{
+    struct str warning = str_of(result->warning);
+
+    return str_find_str(warning, STR("nothing to draw")) < warning.n;
+}
+
+int report_child_run(struct report_child *child, const struct report_question *question,
+                     struct buf *to, struct err *err)
+{
+    struct arena arena = { 0 };
+    struct spawn_result result;
+    struct spawn spawn = {
+        .argv = arguments_of(child, question, &arena),
+        .name = "sonde-report",
+        .deadline_ns = question->deadline_ns,
+        .max_output = REPORT_CHILD_BYTES,
+        .sink = collect,
+        .ctx = to,
+    };
+    int code;
+
+    if (begin(child, question->deadline_ns)) {
+        code = spawn_run(&spawn, &result, err);
+        end(child);
+        if (code == -EREMOTEIO && has_nothing_to_draw(&result))
+            code = err_set(err, ENODATA, "there is nothing to draw");
+    } else {
+        code = err_set(err, EBUSY, "others were made until the deadline");
+    }
+    arena_clear(&arena);
+    return code;
+}

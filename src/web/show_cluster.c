@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "web/show_cluster.h"
+
+#include <math.h>
+
+enum { ADDRESS_MAX = 8192 };
+
+bool show_is_private(const struct site_call *call, const struct board_cluster *cluster,
+                     enum private_data what)
+{
+    const struct section *config = cluster->section[KIND_CONFIG];
+
+    return !call->viewer.is_staff && config && config->config.hidden >> what & 1;
+}
+
+void show_private(struct site_call *call, const char *what)
+{
+    buf_text(&call->out, "<p class=\"empty\">");
+    html_textz(&call->out, what);
+    buf_text(&call->out, " of this cluster are private: PrivateData of its slurm.conf says so.</p>"
+                         "\n");
+}
+
+struct str show_word(const struct site_call *call, const struct board_cluster *cluster)
+{
+    return call->board->n_clusters > 1 ? cluster->name : STR("");
+}
+
+static void put_argument(struct buf *to, bool *has_query, const char *name, struct str value)
+{
+    if (!name || !value.n)
+        return;
+    buf_byte(to, *has_query ? '&' : '?');
+    buf_text(to, name);
+    buf_byte(to, '=');
+    buf_url(to, value);
+    *has_query = true;
+}
+
+const char *show_address(struct site_call *call, const struct board_cluster *cluster,
+                         const char *path, struct show_argument first, struct show_argument second)
+{
+    bool has_query = false;
+    struct str address;
+    struct buf text;
+
+    buf_init(&text, ADDRESS_MAX);
+    buf_text(&text, path);
+    put_argument(&text, &has_query, first.name, first.value);
+    put_argument(&text, &has_query, second.name, second.value);
+    put_argument(&text, &has_query, "cluster", show_word(call, cluster));
+    address = arena_str(&call->arena, buf_str(&text));
+    buf_free(&text);
+    return address.p;
+}
+
+static void begin_link(struct buf *to, const char *address)
+{
+    buf_text(to, "<a href=\"");
+    html_textz(to, address);
+    buf_text(to, "\">");
+}
+
+void show_link(struct buf *to, const char *address, struct str words)
+{
+    begin_link(to, address);
+    html_text(to, words);
+    buf_text(to, "</a>");
+}
+
+void show_count(struct buf *to, const char *address, double number)
+{
+    if (!isfinite(number)) {
+        html_number(to, number);
+        return;
+    }
+    begin_link(to, address);
+    html_number(to, number);
+    buf_text(to, "</a>");
+}
+
+void show_begin_cluster(struct site_call *call, const struct board_cluster *cluster)
+{
+    struct buf *out = &call->out;
+
+    buf_printf(out, "<section id=\"cluster-%td\" data-live>\n", cluster - call->board->cluster);
+    if (call->board->n_clusters > 1) {
+        buf_text(out, "<h2>");
+        show_link(out,
+                  show_address(call, cluster, "/", (struct show_argument){ 0 },
+                               (struct show_argument){ 0 }),
+                  cluster->name.n ? cluster->name : STR("without a name"));
+        buf_text(out, "</h2>\n");
+    }
+}
+
+void show_end_cluster(struct site_call *call)
+{
+    buf_text(&call->out, "</section>\n");
+}
+
+void show_heading(struct site_call *call, const char *words)
+{
+    int level = call->board->n_clusters > 1 ? 3 : 2;
+
+    buf_printf(&call->out, "<h%d>%s</h%d>\n", level, words, level);
+}
+
+static struct str trend_address(struct site_call *call, const char *before, const char *after,
+                                const struct board_cluster *cluster, enum trend trend,
+                                struct str node, unsigned hours)
+{
+    bool has_query = false;
+    struct str address;
+    struct buf text;
+
+    buf_init(&text, ADDRESS_MAX);
+    buf_printf(&text, "%s%s%s", before, trend_rows[trend].name, after);
+    put_argument(&text, &has_query, "cluster", cluster->name);
+    put_argument(&text, &has_query, "node", node);
+    buf_printf(&text, "%chours=%u", has_query ? '&' : '?', hours);
+    address = arena_str(&call->arena, buf_str(&text));
+    buf_free(&text);
+    return address;
+}
+
+void show_trend(struct site_call *call, const struct board_cluster *cluster, enum trend trend,
+                struct str node, unsigned hours)
+{
+    char words[100];
+
+    snprintf(words, sizeof(words), "%s over the last %u hours", trend_rows[trend].title, hours);
+    html_chart(&call->out, trend_address(call, "/chart/", ".svg", cluster, trend, node, hours),
+               trend_address(call, "/api/v1/trends/", "", cluster, trend, node, hours),
+               str_of(words));
+}
+
+const char *const show_node_classes[] = { "idle", "mixed",  "allocated", "drain",
+                                          "down", "asleep", "unknown",   NULL };
+
+/* By the word that stands beside it; a state of any other word takes jobs or does not. */
+const char *show_node_class(struct node_state state)
+{
+    static const struct {
+        struct str word;
+        const char *class;
+    } classes[] = {
+        { STR_INIT("idle"), "idle" },
+        { STR_INIT("planned"), "idle" },
+        { STR_INIT("reserved"), "idle" },
+        { STR_INIT("mixed"), "mixed" },
+        { STR_INIT("allocated"), "allocated" },
+        { STR_INIT("completing"), "allocated" },
+        { STR_INIT("down"), "down" },
+        { STR_INIT("fail"), "down" },
+        { STR_INIT("error"), "down" },
+        { STR_INIT("powered_down"), "asleep" },
+        { STR_INIT("powering_down"), "asleep" },
+        { STR_INIT("powering_up"), "asleep" },
+        { STR_INIT("cloud"), "asleep" },
+        { STR_INIT("unknown"), "unknown" },
+    };
+    struct str word = node_state_word(state);
+
+    for (size_t i = 0; i < COUNT(classes); i++)
+        if (str_eq(word, classes[i].word))
+            return classes[i].class;
+    return node_takes_jobs(state) ? "unknown" : "drain";
+}
+
+void show_node_state(struct buf *to, struct node_state state)
+{
+    struct buf words;
+
+    buf_init(&words, 1024);
+    node_state_put(&words, state);
+    buf_printf(to, "<span class=\"state %s\" title=\"", show_node_class(state));
+    html_text(to, buf_str(&words));
+    buf_text(to, "\">");
+    html_text(to, node_state_word(state));
+    buf_text(to, "</span>");
+    buf_free(&words);
+}

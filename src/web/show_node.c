@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A node: its state in words and why, what it has, what runs there and what ran there before. */
+#include "collector/node_gpus.h"
+#include "report/words.h"
+#include "web/job_asked.h"
+#include "web/job_find.h"
+#include "web/job_rows.h"
+#include "web/queue.h"
+#include "web/cluster_pages.h"
+#include "web/show_cluster.h"
+
+#include <math.h>
+
+enum { JOBS_NOW = 200, JOBS_BEFORE = 50, HOURS = 24 };
+
+struct part {
+    struct site_call *call;
+    const struct board_cluster *cluster;
+    const struct section *section;
+    const struct node *node;
+    struct str name;
+    struct buf *out;
+};
+
+static void begin_fact(const struct part *part, const char *word)
+{
+    buf_printf(part->out, "<dt>%s</dt><dd>", word);
+}
+
+static void end_fact(const struct part *part)
+{
+    buf_text(part->out, "</dd>\n");
+}
+
+static void put_text(const struct part *part, const char *word, symbol text)
+{
+    if (!text)
+        return;
+    begin_fact(part, word);
+    html_text(part->out, section_text(part->section, text));
+    end_fact(part);
+}
+
+static void put_state(const struct part *part)
+{
+    struct node_state state = part->node->state;
+
+    struct buf whole;
+
+    buf_init(&whole, 1024);
+    node_state_put(&whole, state);
+    begin_fact(part, "State");
+    show_node_state(part->out, state);
+    if (!str_eq(buf_str(&whole), node_state_word(state))) {
+        buf_text(part->out, " (");
+        html_text(part->out, buf_str(&whole));
+        buf_byte(part->out, ')');
+    }
+    buf_text(part->out, node_takes_jobs(state) ? ": takes jobs" : ": takes no jobs");
+    end_fact(part);
+    buf_free(&whole);
+}
+
+static void put_reason(const struct part *part)
+{
+    const struct node *node = part->node;
+    struct str user = section_text(part->section, node->reason_user);
+
+    if (!node->reason)
+        return;
+    begin_fact(part, "Reason");
+    html_text(part->out, section_text(part->section, node->reason));
+    if (user.n && viewer_may_see_user(&part->call->viewer, user)) {
+        buf_text(part->out, ", says ");
+        html_text(part->out, user);
+    }
+    if (node->reason_time) {
+        buf_text(part->out, ", since ");
+        html_time(part->out, node->reason_time);
+    }
+    end_fact(part);
+}
+
+/* "32 of 64" behind a meter. */
+static void put_meter(const struct part *part, const char *word, double used, double all,
+                      void (*put)(struct buf *to, double value))
+{
+    struct buf text;
+
+    if (isnan(all))
+        return;
+    buf_init(&text, 200);
+    if (!isnan(used)) {
+        put(&text, used);
+        buf_text(&text, " of ");
+    }
+    put(&text, all);
+    begin_fact(part, word);
+    html_meter(part->out, used / all, NULL, buf_str(&text));
+    end_fact(part);
+    buf_free(&text);
+}
+
+static void put_gpus(const struct part *part)
+{
+    struct gpu_reader reader;
+    struct node_gpus gpus;
+
+    gpu_reader_init(&reader, part->section, STR("gpu"));
+    node_gpus_read(&reader, part->node, &gpus);
+    for (size_t i = 0; i < gpus.n; i++) {
+        struct str type = symbols_get(&reader.types, gpus.item[i].type);
+        struct buf word;
+
+        buf_init(&word, 1024);
+        buf_text(&word, type.n ? "GPUs allocated, " : "GPUs allocated");
+        html_text(&word, type);
+        put_meter(part, word.p, job_known_u64(gpus.item[i].allocated),
+                  job_known_u64(gpus.item[i].count), words_number);
+        buf_free(&word);
+    }
+    gpu_reader_free(&reader);
+}
+
+static void put_partitions(const struct part *part)
+{
+    const struct nodes *nodes = &part->section->nodes;
+    const uint32_t *partition = nodes->membership + part->node->first_partition;
+
+    begin_fact(part, part->node->n_partitions == 1 ? "Partition" : "Partitions");
+    for (uint32_t i = 0; i < part->node->n_partitions; i++) {
+        struct str name = section_text(part->section, nodes->partition[partition[i]].name);
+
+        buf_text(part->out, i ? ", " : "");
+        show_link(part->out,
+                  show_address(part->call, part->cluster, "/nodes",
+                               (struct show_argument){ "partition", name },
+                               (struct show_argument){ 0 }),
+                  name);
+    }
+    if (!part->node->n_partitions)
+        buf_text(part->out, "none");
+    end_fact(part);
+}
+
+static void put_facts(const struct part *part)
+{
+    const struct node *node = part->node;
+
+    buf_printf(part->out, "<dl class=\"facts\" id=\"facts-%td\" data-live>\n",
+               part->cluster - part->call->board->cluster);
+    put_state(part);
+    put_reason(part);
+    put_meter(part, "CPUs allocated", job_known_u32(node->cpus_alloc), job_known_u32(node->cpus),
+              words_number);
+    put_meter(part, "Load", node->cpu_load, job_known_u32(node->cpus), words_number);
+    put_meter(part, "Memory allocated", job_known_u64(node->memory_alloc_bytes),
+              job_known_u64(node->memory_bytes), words_bytes);
+    put_gpus(part);
+    put_partitions(part);
+    put_text(part, "Features", node->features);
+    put_text(part, "Reservation", node->reservation);
+    put_text(part, "slurmd", node->version);
+    buf_text(part->out, "</dl>\n");
+}
+
+static int find_jobs(const struct part *part, const struct viewer *viewer, size_t limit,
+                     struct queue_page *ret)
+{
+    static const struct str states[] = { STR_INIT("RUNNING"), STR_INIT("SUSPENDED"),
+                                         STR_INIT("COMPLETING") };
+    struct job_filter filter;
+    const struct queue_question question = {
+        .filter = &filter, .limit = limit, .viewer = viewer, .now = part->call->now
+    };
+
+    job_filter_clear(&filter);
+    filter.clusters = (struct words){ &part->cluster->name, part->cluster->name.n ? 1 : 0 };
+    filter.nodes = (struct words){ &part->name, 1 };
+    filter.states = (struct words){ states, COUNT(states) };
+    return queue_find(part->call->board, &question, &part->call->arena, ret, &part->call->err);
+}
+
+static void put_jobs_now(const struct part *part, const struct queue_page *page)
+{
+    struct job_table table;
+    struct job_row row;
+
+    job_table_begin(&table, part->call, JOB_TABLE_QUEUE, "Jobs that run there now", STR(""), false,
+                    STR(""));
+    for (size_t i = 0; i < page->n; i++) {
+        job_row_of_board(page->row[i].cluster, page->row[i].job, part->call->now,
+                         &part->call->arena, &row);
+        row.elapsed_seconds = page->row[i].elapsed_seconds;
+        job_table_row(&table, &row);
+    }
+    job_table_end(&table);
+}
+
+/* "1 job of others runs there too." */
+static void put_others(const struct part *part, uint64_t n, bool is_too)
+{
+    buf_text(part->out, "<p>");
+    words_number(part->out, (double)n);
+    buf_text(part->out, n == 1 ? " job of others runs there" : " jobs of others run there");
+    buf_text(part->out, is_too ? " too.</p>\n" : ".</p>\n");
+}
+
+/* Whoever is not staff sees their own, and how many others there are. */
+static int put_now(const struct part *part)
+{
+    const struct viewer all = { .is_staff = true };
+    struct queue_page page, everybody;
+    int code = find_jobs(part, &part->call->viewer, JOBS_NOW, &page);
+
+    if (code == 0)
+        code = find_jobs(part, &all, 1, &everybody);
+    if (code < 0)
+        return code;
+    buf_printf(part->out, "<section id=\"now-%td\" data-live>\n<h2>Now</h2>\n",
+               part->cluster - part->call->board->cluster);
+    if (page.n)
+        put_jobs_now(part, &page);
+    else if (!everybody.matches)
+        html_empty(part->out, "No job runs there.");
+    if (everybody.matches > page.matches)
+        put_others(part, everybody.matches - page.matches, page.n > 0);
+    if (page.matches > page.n) {
+        buf_text(part->out, "<p>");
+        show_link(part->out,
+                  show_address(part->call, part->cluster, "/jobs",
+                               (struct show_argument){ "node", part->name },
+                               (struct show_argument){ 0 }),
+                  STR("All of them"));
+        buf_text(part->out, "</p>\n");
+    }
+    buf_text(part->out, "</section>\n");
+    return 0;
+}
+
+/* A table that begins with its first row. */
+struct before {
+    struct site_call *call;
+    struct job_table table;
+    size_t n;
+};
+
+static int put_before_row(void *ctx, const struct job_row *row)
+{
+    struct before *before = ctx;
+
+    if (!job_record_has_ended(&row->record))
+        return 0;
+    if (!before->n++)
+        job_table_begin(&before->table, before->call, JOB_TABLE_KEPT,
+                        before->call->viewer.is_staff ? "Jobs that ran there"
+                                                      : "Your jobs that ran there",
+                        STR(""), false, STR(""));
+    job_table_row(&before->table, row);
+    return 0;
+}
+
+static int put_before(const struct part *part)
+{
+    struct site_call *call = part->call;
+    const struct job_order order = { .limit = JOBS_BEFORE };
+    struct before before = { .call = call };
+    struct job_filter filter;
+    int code;
+
+    buf_text(part->out, "<h2>Before</h2>\n");
+    if (!call->reader) {
+        html_empty(part->out, call->why_no_store.p);
+        return 0;
+    }
+    job_filter_clear(&filter);
+    filter.clusters = (struct words){ &part->cluster->name, part->cluster->name.n ? 1 : 0 };
+    filter.nodes = (struct words){ &part->name, 1 };
+    filter.to = call->now;
+    filter.by_end = true;
+    api_filter_limit(&filter, &call->viewer);
+    store_reader_deadline(call->reader, job_deadline(call));
+    code =
+        store_jobs(call->reader, &filter, &order, call->now, put_before_row, &before, &call->err);
+    if (before.n)
+        job_table_end(&before.table);
+    if (code == -ETIMEDOUT)
+        html_empty(part->out, "It took too long to find all of them.");
+    else if (code == 0 && !before.n)
+        html_empty(part->out, "None is kept.");
+    return code == -ETIMEDOUT ? 0 : code;
+}
+
+static int put_node(struct site_call *call, const struct board_cluster *cluster,
+                    const struct node *node)
+{
+    const struct section *section = cluster->section[KIND_NODES];
+    const struct part part = {
+        call, cluster, section, node, section_text(section, node->name), &call->out,
+    };
+    int code;
+
+    buf_text(part.out, "<h1>");
+    html_text(part.out, part.name);
+    if (show_word(call, cluster).n) {
+        buf_text(part.out, " of ");
+        html_text(part.out, cluster->name);
+    }
+    buf_text(part.out, "</h1>\n");
+    put_facts(&part);
+    show_trend(call, cluster, TREND_NODE_CPUS, part.name, HOURS);
+    code = put_now(&part);
+    return code < 0 ? code : put_before(&part);
+}
+
+/* A name that two clusters have is shown of each. */
+static int show(struct site_call *call)
+{
+    bool is_private = false;
+    size_t n = 0;
+    int code = 0;
+
+    call->title = call->rest;
+    for (size_t i = 0; i < call->board->n_clusters && code == 0; i++) {
+        const struct board_cluster *cluster = &call->board->cluster[i];
+        const struct node *node =
+            site_shows(call, cluster) ? board_node(cluster, call->rest) : NULL;
+
+        is_private |= site_shows(call, cluster) && show_is_private(call, cluster, PRIVATE_NODES);
+        if (!node || show_is_private(call, cluster, PRIVATE_NODES))
+            continue;
+        code = put_node(call, cluster, node);
+        n++;
+    }
+    if (code || n)
+        return code;
+    return is_private ? site_refuse(call, 403,
+                                    "nodes are private: PrivateData of slurm.conf says "
+                                    "so")
+                      : site_not_found(call, "node", call->rest);
+}
+
+const struct site_page show_node = {
+    .path = "/node/*",
+    .needs = SITE_BOARD | SITE_MAY_STORE,
+    .show = show,
+};

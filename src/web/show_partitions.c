@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Partitions: what each has, what is free, and who waits. */
+#include "web/cluster_pages.h"
+#include "web/show_cluster.h"
+
+enum column {
+    NAME,
+    STATE,
+    LIMIT,
+    NODES,
+    UNUSABLE,
+    CPUS,
+    IDLE_CPUS,
+    GPUS,
+    USED_GPUS,
+    HOLDING,
+    PENDING,
+};
+
+static const struct html_column columns[] = {
+    [NAME] = { "partition", NULL, false },          [STATE] = { "state", NULL, false },
+    [LIMIT] = { "time limit", NULL, true },         [NODES] = { "nodes", NULL, true },
+    [UNUSABLE] = { "nodes unusable", NULL, true },  [CPUS] = { "CPUs", NULL, true },
+    [IDLE_CPUS] = { "CPUs idle", NULL, true },      [GPUS] = { "GPUs", NULL, true },
+    [USED_GPUS] = { "GPUs allocated", NULL, true }, [HOLDING] = { "jobs run", NULL, true },
+    [PENDING] = { "jobs wait", NULL, true },
+};
+
+struct part {
+    struct site_call *call;
+    const struct board_cluster *cluster;
+    const struct section *section;
+    struct html_table table;
+    struct str name; /* of the row at hand */
+};
+
+/* The row at hand: what its numbers are made of. */
+static const char *address_of(const struct part *part, const char *path, const char *state)
+{
+    return show_address(part->call, part->cluster, path,
+                        (struct show_argument){ "partition", part->name },
+                        (struct show_argument){ "state", str_of(state) });
+}
+
+static void put_settings(struct part *part, const struct partition *partition)
+{
+    struct html_table *table = &part->table;
+    bool lacks_settings = part->section->nodes.lacks_settings;
+
+    html_begin_cell(table, NAME);
+    show_link(table->to, address_of(part, "/nodes", ""), part->name);
+    html_begin_cell(table, STATE);
+    if (!lacks_settings) {
+        buf_text(table->to, partition->is_up ? "up" : "down");
+        buf_text(table->to, partition->is_default ? ", default" : "");
+    }
+    html_begin_cell(table, LIMIT);
+    if (partition->time_limit_minutes != MODEL_UNKNOWN_U32)
+        html_span(table->to, 60.0 * partition->time_limit_minutes);
+    else
+        buf_text(table->to, lacks_settings ? "" : "unlimited");
+}
+
+static void put_row(struct part *part, const struct sums_partition *row)
+{
+    const struct {
+        enum column column;
+        const char *path, *state; /* NULL: the number stands alone */
+        double value;
+    } cells[] = {
+        { NODES, "/nodes", "", (double)row->nodes },
+        { UNUSABLE, "/nodes", "unusable", (double)row->nodes_unusable },
+        { CPUS, NULL, NULL, row->cpus.total },
+        { IDLE_CPUS, "/nodes", "free", row->cpus.idle },
+        { GPUS, NULL, NULL, row->gpus },
+        { USED_GPUS, NULL, NULL, row->gpus_allocated },
+        { HOLDING, "/jobs", SHOW_HOLDING, row->jobs.holding.jobs },
+        { PENDING, "/jobs", "PENDING", row->jobs.pending.jobs },
+    };
+    struct html_table *table = &part->table;
+
+    part->name = section_text(part->section, row->partition->name);
+    html_begin_row(table);
+    put_settings(part, row->partition);
+    for (size_t i = 0; i < COUNT(cells); i++) {
+        html_begin_cell(table, cells[i].column);
+        if (cells[i].path)
+            show_count(table->to, address_of(part, cells[i].path, cells[i].state), cells[i].value);
+        else
+            html_number(table->to, cells[i].value);
+    }
+    html_end_row(table);
+}
+
+static void put_cluster(struct site_call *call, const struct board_cluster *cluster)
+{
+    struct part part = { .call = call,
+                         .cluster = cluster,
+                         .section = cluster->section[KIND_NODES] };
+
+    show_begin_cluster(call, cluster);
+    if (show_is_private(call, cluster, PRIVATE_PARTITIONS)) {
+        show_private(call, "Partitions");
+    } else if (!part.section) {
+        html_empty(&call->out, "Nothing is known of the partitions at present.");
+    } else if (!cluster->sums.n_partitions) {
+        html_empty(&call->out, "There are no partitions.");
+    } else {
+        html_begin_table(&part.table, &call->out, "Partitions", columns, COUNT(columns), STR(""),
+                         false, STR(""));
+        for (size_t i = 0; i < cluster->sums.n_partitions; i++)
+            put_row(&part, &cluster->sums.partition[i]);
+        html_end_table(&part.table);
+    }
+    show_end_cluster(call);
+}
+
+static int show(struct site_call *call)
+{
+    call->title = STR("Partitions");
+    buf_text(&call->out, "<h1>Partitions</h1>\n");
+    for (size_t i = 0; i < call->board->n_clusters; i++)
+        if (site_shows(call, &call->board->cluster[i]))
+            put_cluster(call, &call->board->cluster[i]);
+    return 0;
+}
+
+const struct site_page show_partitions = {
+    .path = "/partitions",
+    .nav = "Partitions",
+    .needs = SITE_BOARD,
+    .show = show,
+};

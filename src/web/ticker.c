@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "web/ticker.h"
+
+#include "base/buf.h"
+#include "base/fetch.h"
+#include "base/thread.h"
+#include "metric/reader.h"
+#include "report/kept_words.h"
+#include "web/trends.h"
+
+enum {
+    AGENT_ANSWER_MAX = 64 << 20,
+    AGENT_TIMEOUT_MS = 5000,
+    LINKS_MAX = 4096,  /* GPUs that jobs of this node hold */
+    TIDIES_A_TICK = 8, /* steps of sealing and deleting: the rest is done after the next tick */
+};
+
+static const int64_t board_patience_ns = 5 * NS_PER_SEC;
+
+/* Samples that grow in a heap block of their own. */
+struct gathered {
+    struct tick_sample *sample;
+    size_t n, room;
+};
+
+static void gather(struct gathered *to, const struct tick_sample *sample, size_t n)
+{
+    for (size_t i = 0; i < n && to->n < TICKS_SAMPLES_MAX; i++) {
+        to->sample = heap_grow(to->sample, to->n, &to->room, sizeof(*to->sample));
+        to->sample[to->n++] = sample[i];
+    }
+}
+
+/* ---- what an agent says ---- */
+
+/* A job and a GPU that it holds. */
+struct link_of_gpu {
+    struct str job, node, gpu, instance;
+};
+
+struct agent_answer {
+    struct arena *arena;
+    struct gathered gathered;
+    struct link_of_gpu *link;
+    size_t n_links, links_room;
+};
+
+static bool is_number(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return text.n > 0;
+}
+
+/* What may stand between the slashes of a name. */
+static bool is_part(struct str text)
+{
+    return text.n && str_find(text, '/') == text.n;
+}
+
+static void see_link(void *ctx, const struct metric_sample *sample)
+{
+    struct agent_answer *answer = ctx;
+    struct link_of_gpu link = {
+        .job = metric_label(sample, "job_id"),
+        .node = metric_label(sample, "node"),
+        .gpu = metric_label(sample, "gpu"),
+        .instance = metric_label(sample, "gpu_instance"),
+    };
+
+    if (!str_eq(sample->name, STR("sonde_job_gpu_info")) || answer->n_links == LINKS_MAX)
+        return;
+    link.job = arena_str(answer->arena, link.job);
+    link.node = arena_str(answer->arena, link.node);
+    link.gpu = arena_str(answer->arena, link.gpu);
+    link.instance = arena_str(answer->arena, link.instance);
+    answer->link =
+        heap_grow(answer->link, answer->n_links, &answer->links_room, sizeof(*answer->link));
+    answer->link[answer->n_links++] = link;
+}
+
+/* job/4711/c1/cpu_seconds, job/4711/g1/gpu/0/utilization; an instance of a GPU is "0.7". */
+static void keep(struct agent_answer *answer, struct link_of_gpu of, const char *word, double value)
+{
+    struct tick_sample sample = { .value = value };
+    struct buf name;
+
+    if (!is_number(of.job) || !is_part(of.node))
+        return;
+    buf_init(&name, TICKS_NAME_MAX);
+    buf_printf(&name, "job/%.*s/%.*s/", STR_ARG(of.job), STR_ARG(of.node));
+    if (is_part(of.gpu))
+        buf_printf(&name, "gpu/%.*s%s%.*s/", STR_ARG(of.gpu), of.instance.n ? "." : "",
+                   STR_ARG(of.instance));
+    buf_text(&name, word);
+    sample.name = arena_str(answer->arena, buf_str(&name));
+    if (!name.over)
+        gather(&answer->gathered, &sample, 1);
+    buf_free(&name);
+}
+
+/* What is told of a GPU is told of whoever holds it. */
+static void keep_for_holders(struct agent_answer *answer, const struct link_of_gpu *gpu,
+                             const char *word, double value)
+{
+    for (size_t i = 0; i < answer->n_links; i++) {
+        const struct link_of_gpu *link = &answer->link[i];
+
+        if (str_eq(link->node, gpu->node) && str_eq(link->gpu, gpu->gpu) &&
+            str_eq(link->instance, gpu->instance))
+            keep(answer, *link, word, value);
+    }
+}
+
+static void see_sample(void *ctx, const struct metric_sample *sample)
+{
+    const struct kept_word *word = kept_word_of_sample(sample);
+    struct agent_answer *answer = ctx;
+    struct link_of_gpu of = {
+        .job = metric_label(sample, "job_id"),
+        .node = metric_label(sample, "node"),
+    };
+
+    if (!word)
+        return;
+    if (word->is_of_gpu) {
+        of.gpu = metric_label(sample, "gpu");
+        of.instance = metric_label(sample, "gpu_instance");
+        if (!is_part(of.gpu))
+            return;
+    }
+    if (word->is_of_gpu && !of.job.n)
+        keep_for_holders(answer, &of, word->word, sample->value);
+    else
+        keep(answer, of, word->word, sample->value);
+}
+
+void ticker_take_agent(struct str text, struct arena *arena, struct tick_sample **ret,
+                       size_t *ret_n)
+{
+    struct agent_answer answer = { .arena = arena };
+
+    metric_read(text, see_link, &answer);
+    metric_read(text, see_sample, &answer);
+    free(answer.link);
+    arena_adopt(arena, answer.gathered.sample);
+    *ret = answer.gathered.sample;
+    *ret_n = answer.gathered.n;
+}
+
+/* ---- the thread ---- */
+
+struct ticker {
+    struct ticker_config config;
+    char *path, *agent_url;
+    struct ticks_writer *writer; /* the thread's own; NULL: it could not be opened yet */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_stopping; /* under the lock, as the next */
+    struct ticker_stats stats;
+    atomic_bool is_cancelled;
+};
+
+static int take_piece(void *ctx, struct str piece, struct err *err)
+{
+    struct buf *text = ctx;
+
+    (void)err;
+    buf_put(text, piece);
+    return 0;
+}
+
+static int ask_agent(struct ticker *ticker, struct buf *text, struct err *err)
+{
+    const struct str unix_socket = STR("unix:");
+    struct fetch fetch = {
+        .timeout_ms = AGENT_TIMEOUT_MS,
+        .max_answer = AGENT_ANSWER_MAX,
+        .cancelled = &ticker->is_cancelled,
+        .sink = take_piece,
+        .ctx = text,
+    };
+    struct fetch_result result;
+    char url[1000];
+    int code;
+
+    if (str_starts(str_of(ticker->agent_url), unix_socket)) {
+        fetch.unix_socket = ticker->agent_url + unix_socket.n;
+        snprintf(url, sizeof(url), "http://localhost/metrics");
+    } else {
+        snprintf(url, sizeof(url), "%s/metrics", ticker->agent_url);
+    }
+    fetch.url = url;
+    code = fetch_run(&fetch, &result, err);
+    if (code == 0 && result.status != 200)
+        code = err_set(err, EREMOTEIO, "the agent answers with status %ld", result.status);
+    return code;
+}
+
+static void take_agent(struct ticker *ticker, struct arena *arena, struct gathered *to)
+{
+    struct tick_sample *sample;
+    struct buf text;
+    struct err err;
+    size_t n;
+    int code;
+
+    if (!ticker->agent_url)
+        return;
+    buf_init(&text, AGENT_ANSWER_MAX);
+    code = ask_agent(ticker, &text, &err);
+    if (code == 0) {
+        ticker_take_agent(buf_str(&text), arena, &sample, &n);
+        gather(to, sample, n);
+    } else if (code != -ECANCELED) {
+        LOG(ticker->config.log, LOG_WARN, "the agent does not tell what jobs use",
+            LOG_STR("error", err.text));
+    }
+    buf_free(&text);
+    pthread_mutex_lock(&ticker->lock);
+    ticker->stats.is_agent_up = code == 0;
+    pthread_mutex_unlock(&ticker->lock);
+}
+
+static void take_clusters(struct ticker *ticker, struct arena *arena, struct gathered *to)
+{
+    struct board_source *boards = &ticker->config.boards;
+    struct err err;
+    struct board *board =
+        boards->take(boards->ctx, clock_mono(&clock_real) + board_patience_ns, &err);
+
+    if (!board) {
+        LOG(ticker->config.log, LOG_WARN, "nothing to be kept is told of the clusters",
+            LOG_STR("error", err.text));
+        return;
+    }
+    for (size_t i = 0; i < board->n_clusters; i++) {
+        const struct board_cluster *cluster = &board->cluster[i];
+        struct tick_sample *sample;
+        size_t n;
+
+        /* Without either, nothing is known of it now: a gap is true, a line would not be. */
+        if (!cluster->section[KIND_NODES] && !cluster->section[KIND_JOBS])
+            continue;
+        trends_samples(&cluster->sums, cluster->name, cluster->section[KIND_NODES], arena, &sample,
+                       &n);
+        gather(to, sample, n);
+    }
+    board_unref(board);
+}
+
+static void take_more(struct ticker *ticker, int64_t now, struct arena *arena, struct gathered *to)
+{
+    struct tick_sample *sample;
+    size_t n;
+
+    if (!ticker->config.more)
+        return;
+    ticker->config.more(ticker->config.ctx, now, arena, &sample, &n);
+    gather(to, sample, n);
+}
+
+static int open_series(struct ticker *ticker, struct err *err)
+{
+    struct ticks_config config = ticker->config.series;
+
+    config.path = ticker->path;
+    return ticker->writer ? 0 : ticks_open(&config, &ticker->writer, err);
+}
+
+static int write_tick(struct ticker *ticker, int64_t now, const struct gathered *gathered,
+                      struct ticks_stats *ret, struct err *err)
+{
+    bool is_more = true;
+    int code = open_series(ticker, err);
+
+    if (code == 0)
+        code = ticks_put(ticker->writer, now, gathered->sample, gathered->n, err);
+    for (int i = 0; code == 0 && is_more && i < TIDIES_A_TICK; i++)
+        code = ticks_tidy(ticker->writer, now, &is_more, err);
+    if (code == -ENOENT || code == -EBADMSG) /* it was moved away: the next tick begins anew */
+        ticker->writer = ticks_close(ticker->writer);
+    return code < 0 ? code : ticks_stats(ticker->writer, ret, err);
+}
+
+static void note_tick(struct ticker *ticker, int code, size_t samples, int64_t began_ns,
+                      const struct ticks_stats *series)
+{
+    pthread_mutex_lock(&ticker->lock);
+    ticker->stats.is_up = code == 0;
+    ticker->stats.last_seconds = (double)(clock_mono(&clock_real) - began_ns) / NS_PER_SEC;
+    if (code == 0) {
+        ticker->stats.ticks++;
+        ticker->stats.samples += samples;
+        ticker->stats.series = *series;
+    } else {
+        ticker->stats.failures++;
+    }
+    pthread_mutex_unlock(&ticker->lock);
+}
+
+static void tick(struct ticker *ticker)
+{
+    int64_t now = clock_wall(ticker->config.clock) / NS_PER_SEC;
+    int64_t began_ns = clock_mono(&clock_real);
+    struct gathered gathered = { 0 };
+    struct arena arena = { 0 };
+    struct ticks_stats series = { 0 };
+    struct err err;
+    int code;
+
+    take_agent(ticker, &arena, &gathered); /* first: what follows waits for Slurm, more or less */
+    take_clusters(ticker, &arena, &gathered);
+    take_more(ticker, now, &arena, &gathered);
+    code = write_tick(ticker, now, &gathered, &series, &err);
+    if (code < 0)
+        LOG(ticker->config.log, LOG_ERROR, "the series are not written",
+            LOG_STR("path", ticker->path), LOG_STR("error", err.text));
+    note_tick(ticker, code, gathered.n, began_ns, &series);
+    free(gathered.sample);
+    arena_clear(&arena);
+}
+
+/* True: it is time to end. */
+static bool wait_until(struct ticker *ticker, int64_t until_ns)
+{
+    const struct clock *clock = ticker->config.clock;
+    bool is_stopping;
+
+    pthread_mutex_lock(&ticker->lock);
+    while (!ticker->is_stopping && clock_mono(clock) < until_ns)
+        clock_wait(clock, &ticker->wake, &ticker->lock, until_ns);
+    is_stopping = ticker->is_stopping;
+    pthread_mutex_unlock(&ticker->lock);
+    return is_stopping;
+}
+
+/* A tick that took longer than the interval leaves others out, but does not shift them. */
+static void *run(void *arg)
+{
+    struct ticker *ticker = arg;
+    int64_t interval_ns = ticker->config.interval_ns;
+    int64_t next_ns = clock_mono(ticker->config.clock);
+
+    while (!wait_until(ticker, next_ns)) {
+        int64_t now_ns;
+
+        tick(ticker);
+        now_ns = clock_mono(ticker->config.clock);
+        next_ns += interval_ns;
+        if (now_ns > next_ns)
+            next_ns += (now_ns - next_ns) / interval_ns * interval_ns;
+    }
+    return NULL;
+}
+
+static struct ticker *free_ticker(struct ticker *ticker)
+{
+    ticks_close(ticker->writer);
+    pthread_mutex_destroy(&ticker->lock);
+    pthread_cond_destroy(&ticker->wake);
+    free(ticker->path);
+    free(ticker->agent_url);
+    free(ticker);
+    return NULL;
+}
+
+int ticker_start(const struct ticker_config *config, struct ticker **ret, struct err *err)
+{
+    struct ticker *ticker = heap_alloc(sizeof(*ticker));
+    int code;
+
+    ticker->config = *config;
+    ticker->path = heap_str(str_of(config->series.path));
+    ticker->agent_url = config->agent_url ? heap_str(str_of(config->agent_url)) : NULL;
+    pthread_mutex_init(&ticker->lock, NULL);
+    clock_cond_init(&ticker->wake);
+    /* What is wrong for good is told now; what may mend is tried again at each tick. */
+    code = open_series(ticker, err);
+    if (code != -EINVAL)
+        code = thread_start(&ticker->thread, "ticker", run, ticker, err);
+    if (code < 0) {
+        free_ticker(ticker);
+        return code;
+    }
+    *ret = ticker;
+    return 0;
+}
+
+struct ticker *ticker_stop(struct ticker *ticker)
+{
+    if (!ticker)
+        return NULL;
+    atomic_store(&ticker->is_cancelled, true);
+    pthread_mutex_lock(&ticker->lock);
+    ticker->is_stopping = true;
+    pthread_cond_signal(&ticker->wake);
+    pthread_mutex_unlock(&ticker->lock);
+    pthread_join(ticker->thread, NULL);
+    return free_ticker(ticker);
+}
+
+void ticker_stats(struct ticker *ticker, struct ticker_stats *ret)
+{
+    pthread_mutex_lock(&ticker->lock);
+    *ret = ticker->stats;
+    pthread_mutex_unlock(&ticker->lock);
+}

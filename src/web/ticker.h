@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The thread of `sonde up` that writes the embedded series: at each tick what clusters have and do,
+ * and what the local agent says of jobs. */
+#ifndef SONDE_WEB_TICKER_H
+#define SONDE_WEB_TICKER_H
+
+#include "base/log.h"
+#include "store/ticks.h"
+#include "web/board.h"
+
+struct ticker;
+
+struct ticker_config {
+    struct ticks_config series;
+    struct board_source boards;
+    const char *agent_url; /* "unix:/run/sonde/agent.sock", "http://127.0.0.1:9798"; NULL: none */
+    /* Further samples of a moment, for what is simulated; may be NULL. */
+    void (*more)(void *ctx, int64_t now, struct arena *arena, struct tick_sample **ret,
+                 size_t *ret_n);
+    void *ctx;
+    int64_t interval_ns; /* 15 s */
+    const struct clock *clock;
+    struct log *log;
+};
+
+int ticker_start(const struct ticker_config *config, struct ticker **ret, struct err *err);
+struct ticker *ticker_stop(struct ticker *ticker); /* returns NULL */
+
+struct ticker_stats {
+    uint64_t ticks, failures, samples;
+    double last_seconds; /* what the last one took */
+    bool is_up, is_agent_up;
+    struct ticks_stats series;
+};
+void ticker_stats(struct ticker *ticker, struct ticker_stats *ret);
+
+/* The samples of an agent's answer that are kept, by the rows of report/kept_words.h. */
+void ticker_take_agent(struct str text, struct arena *arena, struct tick_sample **ret,
+                       size_t *ret_n);
+
+#endif

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Debian's Chromium without a screen, by chromium-driver and python3-selenium: what a page looks like and complains of."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import unittest
+
+from sonde import BUILD, ROOT, wait_until
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    webdriver = None
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+WHY_NONE = None if webdriver and CHROMIUM and DRIVER else "chromium, chromium-driver and python3-selenium are not installed"
+SCREENSHOTS = ROOT / "build/screenshots"
+WIDE, NARROW = (1280, 900), (390, 844)
+LOAD_SECONDS = 20
+
+FLAGS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--mute-audio")
+
+
+class Browser:
+    """One window; end() closes it. What it is like is set by look() and holds for what is opened afterwards."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for flag in (*FLAGS, *(("--no-sandbox",) if os.geteuid() == 0 else ())):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        log = str(pathlib.Path(BUILD, "chromedriver.log"))
+        self.driver = webdriver.Chrome(service=Service(DRIVER, log_path=log), options=options)
+        self.driver.set_page_load_timeout(LOAD_SECONDS)
+        self.look()
+
+    def end(self):
+        self.driver.quit()
+
+    def command(self, name, **arguments):
+        return self.driver.execute_cdp_cmd(name, arguments)
+
+    def look(self, size=WIDE, is_dark=False, has_script=True):
+        self.size, self.has_script = size, has_script
+        self.command("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=size == NARROW)
+        self.command("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+        self.command("Emulation.setScriptExecutionDisabled", value=not has_script)
+
+    def identify(self, headers):
+        """Sends these with every request."""
+        self.command("Network.enable")
+        self.command("Network.setExtraHTTPHeaders", headers=headers)
+
+    def forget(self):
+        """As if never visited."""
+        self.command("Network.clearBrowserCache")
+
+    def open(self, url):
+        """Returns what came of it."""
+        self.driver.get_log("browser")
+        self.driver.get_log("performance")
+        self.driver.get(url)
+        return Visit(self, url)
+
+    def ask(self, expression):
+        """The value of an expression of JavaScript in the page, also where its own scripts are off."""
+        return self._value(self.command("Runtime.evaluate", expression=f"JSON.stringify({expression})"))
+
+    def ask_promise(self, expression):
+        """… of one that gives a promise: what it promises. Not where scripts are off, for nothing goes on there."""
+        return self._value(self.command("Runtime.evaluate", expression=f"({expression}).then(value => JSON.stringify(value))", awaitPromise=True))
+
+    @staticmethod
+    def _value(answer):
+        assert "exceptionDetails" not in answer, answer
+        return json.loads(answer["result"].get("value", "null"))
+
+    def overflow(self):
+        """What is wider than the window, beyond what scrolls in a box of its own: a list of elements."""
+        return self.ask("""(() => {
+            const width = document.documentElement.clientWidth, found = [];
+            if (document.documentElement.scrollWidth <= width) return found;
+            for (const element of document.body.querySelectorAll('*')) {
+                const box = element.getBoundingClientRect();
+                if (box.right <= width + 1 || !box.width) continue;
+                let outer = element.parentElement;
+                while (outer && getComputedStyle(outer).overflowX === 'visible') outer = outer.parentElement;
+                if (!outer || outer === document.body || outer === document.documentElement)
+                    found.push(element.tagName + '.' + element.className + ' to ' + Math.round(box.right));
+            }
+            return found.length ? found : ['the page itself: ' + document.documentElement.scrollWidth];
+        })()""")
+
+    def screenshot(self, name):
+        """The whole page, as a file of that name below SCREENSHOTS."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / (re.sub(r"[^\w.-]+", "_", name).strip("_")[:120] + ".png")
+        height = min(self.ask("document.documentElement.scrollHeight"), 6000)
+        self.command("Emulation.setDeviceMetricsOverride", width=self.size[0], height=max(height, self.size[1]), deviceScaleFactor=1,
+                     mobile=self.size == NARROW)
+        self.driver.save_screenshot(str(path))
+        self.command("Emulation.setDeviceMetricsOverride", width=self.size[0], height=self.size[1], deviceScaleFactor=1,
+                     mobile=self.size == NARROW)
+        return path
+
+
+class Visit:
+    """What opening an address did."""
+
+    def __init__(self, browser, url):
+        self.browser, self.url = browser, url
+        self.complaints, self.under_way, self.bytes, self.status = [], {}, 0, None
+        self._look()
+
+    def _look(self):
+        driver = self.browser.driver
+        self.complaints += [entry["message"] for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        for entry in driver.get_log("performance"):
+            event = json.loads(entry["message"])["message"]
+            self._take(event["method"], event["params"])
+
+    def _take(self, method, params):
+        if method == "Network.requestWillBeSent":
+            self.under_way[params["requestId"]] = params["request"]["url"]
+        elif method == "Network.responseReceived":
+            status = params["response"]["status"]
+            if params["type"] == "Document":
+                self.status = status
+            elif status >= 400:  # a script that does not read it to its end lets it stand
+                self.under_way.pop(params["requestId"], None)
+        elif method in ("Network.loadingFinished", "Network.loadingFailed"):
+            self.bytes += params.get("encodedDataLength", 0)
+            self.under_way.pop(params["requestId"], None)
+
+    def settle(self):
+        """Until what its scripts have begun to fetch is there."""
+        def is_quiet():
+            if self.browser.has_script:
+                self.browser.ask_promise("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(1)))))")
+            self._look()
+            return not self.under_way
+        wait_until(is_quiet, f"{self.url} has all that it fetches; it waits for {list(self.under_way.values())}")
+
+    def first_paint_ms(self):
+        """Since the request, as the browser measured it; None: nothing was painted."""
+        return self.browser.ask("(performance.getEntriesByName('first-paint')[0] || {startTime: null}).startTime")
+
+
+def needed(test):
+    """A class of tests that drive the browser."""
+    return unittest.skipIf(WHY_NONE, WHY_NONE)(test)

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who gets what from the API: alice and bob are users, carol coordinates physics, root is staff. */
+#include "api_fixture.h"
+
+#include "web/api_key.h"
+
+static const struct str proxy = STR_INIT("127.0.0.1"), staff = STR_INIT("root"),
+                        coordinator = STR_INIT("physics:carol");
+
+static symbol say(struct section *section, const char *text)
+{
+    return symbols_put(&section->symbols, str_of(text));
+}
+
+static void add_job(struct section *section, uint32_t id, const char *user, const char *account,
+                    enum job_base base)
+{
+    struct job *job = &section->jobs.job[section->jobs.n++];
+
+    *job = (struct job){
+        .id = id,
+        .array_task_id = MODEL_UNKNOWN_U32,
+        .tasks = 1,
+        .user_id = MODEL_UNKNOWN_U32,
+        .state = { (uint8_t)base, 0 },
+        .user = say(section, user),
+        .account = say(section, account),
+        .name = say(section, "sim"),
+        .partition = say(section, "gpu"),
+        .tres = say(section, "cpu=4,mem=8G,node=1,gres/gpu:a100=2"),
+        .cpus = 4,
+        .node_count = 1,
+        .memory_bytes = UINT64_C(8) << 30,
+        .time_limit_minutes = 10,
+        .priority = id,
+        .submit_time = BASE + id,
+        .eligible_time = BASE + id,
+    };
+    if (base == JOB_PENDING)
+        job->reason = say(section, "Resources");
+    else
+        job->start_time = BASE + id + 10;
+}
+
+static struct section *make_jobs(void)
+{
+    struct section *section = section_new(KIND_JOBS);
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 4);
+    add_job(section, 1, "alice", "physics", JOB_RUNNING);
+    add_job(section, 2, "bob", "physics", JOB_RUNNING);
+    add_job(section, 3, "bob", "chemistry", JOB_PENDING);
+    add_job(section, 4, "alice", "chemistry", JOB_PENDING);
+    return section;
+}
+
+static struct section *make_nodes(void)
+{
+    struct section *section = section_new(KIND_NODES);
+    struct nodes *nodes = &section->nodes;
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    nodes->n = 2;
+    nodes->node = ARENA_ARRAY(&section->arena, struct node, nodes->n);
+    nodes->n_partitions = 1;
+    nodes->partition = ARENA_ARRAY(&section->arena, struct partition, 1);
+    nodes->partition[0] = (struct partition){ say(section, "gpu"), true, true, 60 };
+    nodes->n_membership = 2;
+    nodes->membership = ARENA_ARRAY(&section->arena, uint32_t, 2);
+    for (size_t i = 0; i < nodes->n; i++)
+        nodes->node[i] = (struct node){
+            .name = say(section, i ? "n2" : "n1"),
+            .state = { i ? NODE_DOWN : NODE_MIXED, 0 },
+            .cpus = 8,
+            .cpus_alloc = i ? 0 : 8,
+            .cpus_other = i ? 8 : 0,
+            .cpu_load = NAN,
+            .memory_bytes = UINT64_C(32) << 30,
+            .memory_alloc_bytes = i ? 0 : UINT64_C(16) << 30,
+            .memory_free_bytes = MODEL_UNKNOWN_U64,
+            .gres = say(section, "gpu:a100:4"),
+            .gres_used = say(section, i ? "gpu:a100:0" : "gpu:a100:4"),
+            .reason = i ? say(section, "ECC errors") : 0,
+            .reason_time = i ? BASE : 0,
+            .first_partition = (uint32_t)i,
+            .n_partitions = 1,
+        };
+    return section;
+}
+
+static struct section *make_reservations(void)
+{
+    struct section *section = section_new(KIND_RESERVATIONS);
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    section->reservations.n = 1;
+    section->reservations.reservation = ARENA_NEW(&section->arena, struct reservation);
+    *section->reservations.reservation = (struct reservation){
+        .name = say(section, "course"),
+        .users = say(section, "alice,bob"),
+        .accounts = say(section, "chemistry,physics"),
+        .node_count = 1,
+        .core_count = MODEL_UNKNOWN_U32,
+        .is_active = true,
+        .start_time = BASE,
+        .end_time = NOW + 100,
+    };
+    return section;
+}
+
+static struct section *make_shares(void)
+{
+    struct section *section = section_new(KIND_SHARES);
+    const char *const users[] = { "", "alice", "bob" };
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    section->shares.n = COUNT(users);
+    section->shares.share = ARENA_ARRAY(&section->arena, struct share, COUNT(users));
+    for (size_t i = 0; i < COUNT(users); i++)
+        section->shares.share[i] = (struct share){
+            .account = say(section, "physics"),
+            .user = say(section, users[i]),
+            .raw_shares = i,
+            .normalised_shares = NAN,
+            .raw_usage = NAN,
+            .normalised_usage = NAN,
+            .effective_usage = NAN,
+            .factor = 0.25,
+            .level = INFINITY,
+        };
+    return section;
+}
+
+static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
+{
+    struct board *board = board_new(1, NOW);
+    struct board_cluster *cluster = &board->cluster[0];
+
+    (void)ctx;
+    (void)deadline_ns;
+    (void)why;
+    cluster->name = STR("one");
+    cluster->section[KIND_JOBS] = make_jobs();
+    cluster->section[KIND_NODES] = make_nodes();
+    cluster->section[KIND_RESERVATIONS] = make_reservations();
+    cluster->section[KIND_SHARES] = make_shares();
+    board_sum(board);
+    return board;
+}
+
+static struct board *give_none(void *ctx, int64_t deadline_ns, struct err *why)
+{
+    (void)ctx;
+    (void)deadline_ns;
+    err_set(why, EIO, "slurmctld at 10.0.0.1 is away");
+    return NULL;
+}
+
+static struct str tell_health(void *ctx, struct arena *arena)
+{
+    (void)ctx;
+    return arena_str(arena, STR("{\"facts\":{\"secret\":1}}"));
+}
+
+static void start_for_all(void)
+{
+    start_api((struct api_config){ .boards = { give_board, NULL },
+                                   .health = tell_health,
+                                   .viewer = { .auth = VIEWER_PROXY,
+                                               .header = STR("X-Remote-User"),
+                                               .proxies = &proxy,
+                                               .n_proxies = 1,
+                                               .staff = &staff,
+                                               .n_staff = 1,
+                                               .coordinators = &coordinator,
+                                               .n_coordinators = 1 } },
+              NULL);
+}
+
+static struct str get_as(const char *user, const char *path, unsigned status)
+{
+    char header[100];
+    struct reply reply;
+
+    snprintf(header, sizeof(header), "X-Remote-User: %s\r\n", user);
+    reply = client_get_with(&client, path, header);
+    if (reply.status != status)
+        fail_msg("%s of %s: %u and not %u: %.*s", path, user, reply.status, status,
+                 STR_ARG(reply.body));
+    if (!is_json(reply.body))
+        fail_msg("%s: no JSON: %.*s", path, STR_ARG(reply.body));
+    return reply.body;
+}
+
+/* 30 runs, one of each of three owners in turn; ten of them in an array. */
+static void keep_runs(void)
+{
+    struct job_record records[30];
+
+    open_store(false);
+    for (uint32_t i = 0; i < COUNT(records); i++) {
+        records[i] = run(100 + i, BASE + i);
+        records[i].user = i % 3 == 0 ? STR("alice") : i % 3 == 1 ? STR("bob") : STR("carol");
+        records[i].account = i % 2 ? STR("physics") : STR("chemistry");
+        records[i].memory_peak_bytes = (i + 1) << 20;
+        if (i % 3 == 1) {
+            records[i].array_job_id = 101;
+            records[i].array_task_id = i / 3;
+        }
+    }
+    put("one", records, COUNT(records));
+}
+
+/* Of all pages of a question: rows, which must fill each page but the last. */
+static size_t count_rows(const char *user, const char *question)
+{
+    char path[1400], key[API_KEY_MAX];
+    size_t n = 0;
+
+    snprintf(path, sizeof(path), "%s", question);
+    for (size_t page = 0; page < 40; page++) {
+        struct str body = get_as(user, path, 200);
+        size_t here = count(body, "\"key\":");
+
+        n += here;
+        if (has(body, "\"next\":null"))
+            return n;
+        assert_int_equal(here, 4);
+        copy_member(body, "next", key, sizeof(key));
+        snprintf(path, sizeof(path), "%s&after=%s", question, key);
+    }
+    fail();
+    return 0;
+}
+
+static void a_user_gets_their_own_runs_in_full_pages_and_nobody_elses(void **state)
+{
+    (void)state;
+    keep_runs();
+    start_for_all();
+    assert_int_equal(count_rows("root", "/api/v1/jobs?limit=4"), 30);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4"), 10);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&account=physics"), 5);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&user=bob"), 0);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&user=bob,alice"), 10);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&state=COMPLETED"), 10);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&node=n1"), 10);
+    assert_int_equal(count_rows("alice", "/api/v1/jobs?limit=4&job=100,101,102,103"), 2);
+    assert_int_equal(count_rows("nobody", "/api/v1/jobs?limit=4"), 0);
+    assert_false(has(get_as("alice", "/api/v1/jobs?limit=100", 200), "\"user\":\"bob\""));
+}
+
+static void a_coordinator_gets_those_of_the_account_and_their_own_each_once(void **state)
+{
+    (void)state;
+    keep_runs();
+    start_for_all();
+    /* 15 of physics, and five of carol's own in chemistry. */
+    assert_int_equal(count_rows("carol", "/api/v1/jobs?limit=4"), 20);
+    assert_int_equal(count_rows("carol", "/api/v1/jobs?limit=4&user=bob"), 5);
+    assert_int_equal(count_rows("carol", "/api/v1/jobs?limit=4&account=chemistry"), 5);
+    assert_int_equal(count_rows("carol", "/api/v1/jobs?limit=4&from=2026-09-01"), 20);
+}
+
+static void anothers_run_is_403_and_one_that_is_not_there_404(void **state)
+{
+    char path[API_KEY_MAX + 40] = "/api/v1/jobs/", *key = path + strlen(path);
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    /* bob's, in physics */
+    copy_member(get_as("root", "/api/v1/jobs?job=101_0", 200), "key", key, API_KEY_MAX);
+    assert_has(get_as("alice", path, 403), "this is another's job");
+    assert_has(get_as("bob", path, 200), "\"job_id\":101,");
+    assert_has(get_as("carol", path, 200), "\"job_id\":101,");
+    assert_has(get_as("root", path, 200), "\"job_id\":101,");
+    get_as("alice", "/api/v1/jobs/cjE6MjpjbHVzdGVy", 404);
+    /* bob's, in chemistry */
+    copy_member(get_as("root", "/api/v1/jobs?job=104", 200), "key", key, API_KEY_MAX);
+    get_as("carol", path, 403);
+}
+
+static void usage_is_counted_within_what_may_be_seen(void **state)
+{
+    static const char path[] = "/api/v1/usage?group_by=user&from=2026-09-01";
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    struct str body = get_as("alice", path, 200);
+    assert_has(body, "\"rows\":[{\"user\":\"alice\",\"jobs\":10,");
+    assert_has(body, "\"total\":{\"jobs\":10,");
+    assert_false(has(body, "bob"));
+    body = get_as("carol", path, 200);
+    assert_has(body, "\"total\":{\"jobs\":20,");
+    assert_has(body, "{\"user\":\"bob\",\"jobs\":5,");
+    assert_has(get_as("root", path, 200), "\"total\":{\"jobs\":30,");
+    assert_has(get_as("nobody", path, 200), "\"rows\":[],");
+}
+
+static void an_array_is_its_owners(void **state)
+{
+    (void)state;
+    keep_runs();
+    start_for_all();
+    assert_has(get_as("alice", "/api/v1/arrays/101", 403), "this is another's array");
+    struct str body = get_as("bob", "/api/v1/arrays/101?limit=3", 200);
+    assert_has(body, "{\"array_job_id\":101,\"tasks\":10,"
+                     "\"states\":[{\"state\":\"COMPLETED\",\"tasks\":10}],");
+    assert_has(body, "\"elapsed_seconds\":{\"least\":100,\"median\":100,\"most\":100}");
+    assert_has(body, "\"cpu_efficiency\":{\"least\":0.5,\"median\":0.5,\"most\":0.5}");
+    /* 2, 5, … 29 MiB: the median lies between two */
+    assert_has(body, "\"memory_peak_bytes\":{\"least\":2097152,\"median\":16252928,"
+                     "\"most\":30408704}");
+    assert_int_equal(count(body, "\"array_task_id\":"), 3);
+    assert_int_equal(count_rows("bob", "/api/v1/arrays/101?limit=4"), 10);
+    assert_has(get_as("bob", "/api/v1/arrays/100", 404), "there is no array of this id");
+    assert_has(get_as("bob", "/api/v1/arrays/x", 404), "this is no id of an array");
+    assert_has(get_as("bob", "/api/v1/arrays/4294967295", 404), "this is no id of an array");
+}
+
+static void nobody_without_a_name_is_answered(void **state)
+{
+    (void)state;
+    keep_runs();
+    start_for_all();
+    for (size_t i = 0; i < API_RESOURCES; i++)
+        assert_has(get(api_resources[i]->path, 403), "the proxy does not say who you are");
+    assert_has(get("/api/v1/openapi.json", 403), "the proxy does not say who you are");
+}
+
+static void all_get_totals_but_names_only_those_who_may_see_them(void **state)
+{
+    struct str body;
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    body = get_as("alice", "/api/v1/overview", 200);
+    assert_has(body, "\"name\":\"one\",\"simulated\":false,");
+    assert_has(body, "\"cpus\":{\"total\":16,\"allocated\":8,\"idle\":0,\"unusable\":8}");
+    assert_has(body, "\"type\":\"a100\",\"total\":8,");
+    assert_has(body, "{\"state\":\"RUNNING\",\"jobs\":2,\"cpus\":8,\"gpus\":4,");
+    assert_has(body, "{\"reason\":\"Resources\",\"jobs\":2,");
+    assert_has(body, "\"broken_nodes\":1,\"broken\":[{\"name\":\"n2\",\"state\":\"down\","
+                     "\"reason\":\"ECC errors\",\"reason_time\":1790000000}]");
+    assert_has(body, "\"users\":[{\"name\":\"alice\",\"holding\":{\"jobs\":1,\"cpus\":4,");
+    assert_has(body, "\"accounts\":[]");
+    assert_false(has(body, "bob"));
+    assert_false(has(body, "chemistry"));
+    assert_has(get_as("carol", "/api/v1/overview", 200), "\"accounts\":[{\"name\":\"physics\",");
+    body = get_as("root", "/api/v1/overview", 200);
+    assert_has(body, "{\"name\":\"bob\",");
+    assert_has(body, "{\"name\":\"chemistry\",");
+    assert_has(get_as("root", "/api/v1/overview?cluster=two", 200), "\"clusters\":[]}");
+    body = get_as("nobody", "/api/v1/partitions", 200);
+    assert_has(body, "\"cluster\":\"one\",\"name\":\"gpu\",\"nodes\":2,\"nodes_unusable\":1,");
+    assert_has(body, "\"time_limit_seconds\":3600,\"is_default\":true,\"is_up\":true,");
+    get_as("nobody", "/api/v1/clusters", 200);
+    get_as("nobody", "/api/v1/nodes", 200);
+}
+
+static void the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for(void **state)
+{
+    struct str body;
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    body = get_as("alice", "/api/v1/queue?sort=-priority", 200);
+    assert_has(body, "\"matches\":2,\"tasks\":2,\"offset\":0,\"jobs\":[");
+    assert_false(has(body, "bob"));
+    assert_true(str_find_str(body, STR("\"job_id\":4,")) <
+                str_find_str(body, STR("\"job_id\":1,")));
+    assert_has(body, "\"gpus\":2,\"gpus_by_type\":{\"a100\":2}");
+    body = get_as("root", "/api/v1/queue?sort=priority&offset=1&limit=2", 200);
+    assert_has(body, "\"matches\":4,\"tasks\":4,\"offset\":1,");
+    assert_false(has(body, "\"job_id\":1,"));
+    assert_true(str_find_str(body, STR("\"job_id\":2,")) <
+                str_find_str(body, STR("\"job_id\":3,")));
+    assert_has(get_as("root", "/api/v1/queue?offset=100", 200), "\"matches\":4,\"tasks\":4,"
+                                                                "\"offset\":100,\"jobs\":[]}");
+    assert_has(get_as("carol", "/api/v1/queue", 200), "\"matches\":2,");
+    assert_has(get_as("root", "/api/v1/queue?reason=Resources&q=BOB", 200), "\"matches\":1,");
+    assert_has(get_as("root", "/api/v1/queue?sort=cpu", 400), "did you mean \\\"cpus\\\"?");
+    assert_has(get_as("root", "/api/v1/queue?offset=-1", 400), "is not a whole number from 0");
+    assert_has(get_as("root", "/api/v1/queue?efficiency_below=0.5", 400), "there is no parameter");
+}
+
+static void a_summary_is_of_oneself_or_of_an_account_that_one_coordinates(void **state)
+{
+    struct str body;
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    body = get_as("alice", "/api/v1/users/alice/summary", 200);
+    assert_has(body, "{\"user\":\"alice\",\"now\":[{\"cluster\":\"one\",\"holding\":{\"jobs\":1,");
+    assert_has(body, "\"pending\":{\"jobs\":1,");
+    assert_has(body, "{\"days\":1,");
+    assert_has(body, "{\"days\":30,");
+    assert_has(body, "\"used\":{\"jobs\":10,");
+    assert_has(body,
+               "\"fairshare\":[{\"cluster\":\"one\",\"account\":\"physics\",\"user\":\"alice\","
+               "\"raw_shares\":1,\"factor\":0.25}]}");
+    assert_has(get_as("alice", "/api/v1/users/bob/summary", 403), "this is another user");
+    assert_has(get_as("alice", "/api/v1/accounts/physics/summary", 403), "this is another account");
+    body = get_as("carol", "/api/v1/accounts/physics/summary", 200);
+    assert_has(body, "{\"account\":\"physics\",\"now\":[");
+    assert_has(body, "\"used\":{\"jobs\":15,");
+    assert_has(body,
+               "\"fairshare\":[{\"cluster\":\"one\",\"account\":\"physics\",\"raw_shares\":0,");
+    assert_has(get_as("root", "/api/v1/users/nemo%22/summary", 404),
+               "nobody has told of the user \\\"nemo\\\"\\\"");
+    get_as("root", "/api/v1/users//summary", 404);
+    get_as("root", "/api/v1/users/a/b/summary", 404);
+}
+
+static void a_search_finds_what_may_be_seen_the_best_first(void **state)
+{
+    struct str body;
+
+    (void)state;
+    keep_runs();
+    start_for_all();
+    body = get_as("root", "/api/v1/search?q=B", 200);
+    assert_has(body, "{\"kind\":\"user\",\"name\":\"bob\",\"path\":\"/user/bob\"}");
+    assert_has(get_as("alice", "/api/v1/search?q=bob", 200), "{\"results\":[]}");
+    body = get_as("alice", "/api/v1/search?q=n", 200);
+    assert_has(body, "{\"kind\":\"node\",\"name\":\"n1\",\"path\":\"/node/n1\"}");
+    assert_true(str_find_str(body, STR("\"n2\"")) < str_find_str(body, STR("\"one\"")));
+    assert_has(get_as("alice", "/api/v1/search?q=1", 200),
+               "{\"results\":[{\"kind\":\"job\",\"name\":\"1\",\"path\":\"/job/1\"}");
+    assert_false(has(get_as("alice", "/api/v1/search?q=2", 200), "\"job\""));
+    /* kept, but no longer in the queue */
+    assert_has(get_as("alice", "/api/v1/search?q=100", 200), "\"path\":\"/job/100\"");
+    assert_has(get_as("carol", "/api/v1/search?q=100", 200), "{\"results\":[]}");
+    assert_int_equal(count(get_as("root", "/api/v1/search?q=n&limit=1", 200), "\"kind\""), 1);
+    assert_has(get_as("root", "/api/v1/search", 400), "what is looked for?");
+    assert_has(get_as("root", "/api/v1/search?q=%20", 400), "what is looked for?");
+}
+
+static void a_reservation_is_for_whom_one_may_see(void **state)
+{
+    struct str body;
+
+    (void)state;
+    open_store(false);
+    start_for_all();
+    body = get_as("alice", "/api/v1/reservations", 200);
+    assert_has(body, "\"cluster\":\"one\",\"name\":\"course\",\"is_active\":true,");
+    assert_has(body, "\"users\":\"alice\"}");
+    assert_has(get_as("carol", "/api/v1/reservations", 200), "\"accounts\":\"physics\"}");
+    assert_has(get_as("root", "/api/v1/reservations", 200),
+               "\"users\":\"alice,bob\",\"accounts\":\"chemistry,physics\"}");
+}
+
+static void health_needs_no_store_and_tells_staff_more(void **state)
+{
+    struct str body;
+
+    (void)state;
+    start_for_all();
+    body = get_as("alice", "/api/v1/health", 200);
+    assert_has(body, "\"store_is_readable\":false,");
+    assert_has(body, "{\"kind\":\"jobs\",\"time\":1790100000,\"age_seconds\":0,");
+    assert_false(has(body, "secret"));
+    assert_has(get_as("root", "/api/v1/health", 200), "\"sonde\":{\"facts\":{\"secret\":1}}");
+    /* What needs no store is there without one. */
+    get_as("alice", "/api/v1/overview", 200);
+    get_as("alice", "/api/v1/users/alice/summary", 200);
+    get_as("alice", "/api/v1/jobs", 503);
+}
+
+static void without_boards_the_present_is_404_and_while_slurm_is_away_503(void **state)
+{
+    static const char *const paths[] = { "/api/v1/overview", "/api/v1/queue", "/api/v1/partitions",
+                                         "/api/v1/reservations", "/api/v1/search?q=x" };
+
+    (void)state;
+    open_store(false);
+    put_one("one", run(7, BASE));
+    start();
+    for (size_t i = 0; i < COUNT(paths); i++)
+        assert_has(get(paths[i], 404), "nothing is told here of what the clusters do");
+    assert_has(get("/api/v1/users/alice/summary", 200), "{\"user\":\"alice\",\"periods\":[");
+    get("/api/v1/health", 200);
+    client_close(&client);
+    http_stop(server);
+    api_free(api);
+    start_api((struct api_config){ .boards = { give_none, NULL } }, NULL);
+    for (size_t i = 0; i < COUNT(paths); i++)
+        assert_false(has(get(paths[i], 503), "10.0.0.1"));
+    get("/api/v1/users/alice/summary", 200);
+}
+
+static void promises_are_told_to_who_coordinates_the_account(void **state)
+{
+    (void)state;
+    open_store(false);
+    write_file(allocations, "clusters:\n  one:\n    physics: { cpu_years: 5 }\n"
+                            "    chemistry: { cpu_years: 6 }\n");
+    start_for_all();
+    assert_int_equal(count(get_as("root", "/api/v1/constants", 200), "\"account\""), 2);
+    assert_has(get_as("carol", "/api/v1/constants", 200), "\"constants\":[{\"cluster\":\"one\","
+                                                          "\"account\":\"physics\",");
+    assert_int_equal(count(get_as("carol", "/api/v1/constants", 200), "\"account\""), 1);
+    assert_has(get_as("alice", "/api/v1/constants", 200), "{\"constants\":[]}");
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_user_gets_their_own_runs_in_full_pages_and_nobody_elses),
+        TEST(a_coordinator_gets_those_of_the_account_and_their_own_each_once),
+        TEST(anothers_run_is_403_and_one_that_is_not_there_404),
+        TEST(usage_is_counted_within_what_may_be_seen),
+        TEST(an_array_is_its_owners),
+        TEST(nobody_without_a_name_is_answered),
+        TEST(all_get_totals_but_names_only_those_who_may_see_them),
+        TEST(the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for),
+        TEST(a_summary_is_of_oneself_or_of_an_account_that_one_coordinates),
+        TEST(a_search_finds_what_may_be_seen_the_best_first),
+        TEST(a_reservation_is_for_whom_one_may_see),
+        TEST(health_needs_no_store_and_tells_staff_more),
+        TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503),
+        TEST(promises_are_told_to_who_coordinates_the_account),
+    };
+
+    return RUN_TESTS(tests);
+}

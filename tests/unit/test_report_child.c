@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports by a child: a script stands in for sonde-report. */
+#include "test.h"
+
+#include "base/arena.h"
+#include "base/thread.h"
+#include "web/report_child.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/sonde-child-XXXXXX";
+static char program[100], gate[100], log_path[100];
+
+static void write_program(const char *body)
+{
+    int fd = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+    assert_true(fd >= 0);
+    dprintf(fd, "#!/bin/sh\n%s\n", body);
+    close(fd);
+}
+
+static int make_directory(void **state)
+{
+    (void)state;
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(program, sizeof(program), "%s/report", directory);
+    snprintf(gate, sizeof(gate), "%s/gate", directory);
+    snprintf(log_path, sizeof(log_path), "%s/log", directory);
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    unlink(program);
+    unlink(gate);
+    unlink(log_path);
+    return rmdir(directory);
+}
+
+static struct report_question question_of(const char *job, int64_t timeout_ns)
+{
+    return (struct report_question){ .form = { "--chart=cpu", "--png" },
+                                     .job = str_of(job),
+                                     .cluster = STR("beluga"),
+                                     .deadline_ns = clock_mono(&clock_real) + timeout_ns };
+}
+
+static void the_job_comes_last_and_is_never_a_flag(void **state)
+{
+    char flag[] = "--store=x.db", *const flags[] = { flag, NULL };
+    struct report_child *child = report_child_new(program, flags);
+    struct report_question question = question_of("--mail", 20 * NS_PER_SEC);
+    struct buf out;
+    struct err err;
+
+    (void)state;
+    write_program("printf '[%s]' \"$@\"");
+    buf_init(&out, REPORT_CHILD_BYTES);
+    assert_int_equal(report_child_run(child, &question, &out, &err), 0);
+    assert_str(buf_str(&out), "[--store=x.db][--chart=cpu][--png][--][beluga:--mail]");
+    buf_free(&out);
+    report_child_free(child);
+}
+
+static void a_child_that_hangs_ends_with_the_deadline(void **state)
+{
+    struct report_child *child = report_child_new(program, NULL);
+    struct report_question question = question_of("1", 200 * NS_PER_MS);
+    struct buf out;
+    struct err err;
+
+    (void)state;
+    write_program("exec sleep 60");
+    buf_init(&out, REPORT_CHILD_BYTES);
+    assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
+    buf_free(&out);
+    report_child_free(child);
+}
+
+static void a_child_that_never_stops_writing_is_stopped(void **state)
+{
+    struct report_child *child = report_child_new(program, NULL);
+    struct report_question question = question_of("1", 20 * NS_PER_SEC);
+    struct buf out;
+    struct err err;
+
+    (void)state;
+    write_program("exec cat /dev/zero");
+    buf_init(&out, 2 * (size_t)REPORT_CHILD_BYTES);
+    assert_int_equal(report_child_run(child, &question, &out, &err), -EFBIG);
+    assert_true(out.n <= REPORT_CHILD_BYTES);
+    buf_free(&out);
+    report_child_free(child);
+}
+
+static void nothing_to_draw_is_told_from_a_failure(void **state)
+{
+    struct report_child *child = report_child_new(program, NULL);
+    struct report_question question = question_of("1", 20 * NS_PER_SEC);
+    struct buf out;
+    struct err err;
+
+    (void)state;
+    buf_init(&out, REPORT_CHILD_BYTES);
+    write_program("echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
+    assert_int_equal(report_child_run(child, &question, &out, &err), -ENODATA);
+    write_program("echo 'sonde report: the disk is full' >&2; exit 1");
+    assert_int_equal(report_child_run(child, &question, &out, &err), -EREMOTEIO);
+    assert_contains(err.text, "the disk is full");
+    buf_free(&out);
+    report_child_free(child);
+}
+
+/* One of several at once. */
+struct asker {
+    struct report_child *child;
+    int64_t timeout_ns;
+    int code;
+    pthread_t thread;
+};
+
+static void *ask(void *arg)
+{
+    struct asker *asker = arg;
+    struct report_question question = question_of("1", asker->timeout_ns);
+    struct buf out;
+    struct err err;
+
+    buf_init(&out, REPORT_CHILD_BYTES);
+    asker->code = report_child_run(asker->child, &question, &out, &err);
+    buf_free(&out);
+    return NULL;
+}
+
+static off_t log_bytes(void)
+{
+    struct stat stat_of_log;
+
+    return stat(log_path, &stat_of_log) == 0 ? stat_of_log.st_size : 0;
+}
+
+static void only_two_run_at_once_and_others_wait_for_their_turn(void **state)
+{
+    enum { ASKERS = 4 };
+    struct report_child *child = report_child_new(program, NULL);
+    struct asker asker[ASKERS], late = { .child = child, .timeout_ns = 100 * NS_PER_MS };
+    char body[400];
+    struct err err;
+    int fd;
+
+    (void)state;
+    assert_int_equal(mkfifo(gate, 0600), 0);
+    fd = open(gate, O_RDWR | O_CLOEXEC); /* stays open: nobody at the gate sees its end */
+    snprintf(body, sizeof(body), "printf x >>%s; read line <%s", log_path, gate);
+    write_program(body);
+    for (size_t i = 0; i < ASKERS; i++) {
+        asker[i] = (struct asker){ .child = child, .timeout_ns = 20 * NS_PER_SEC };
+        assert_int_equal(thread_start(&asker[i].thread, "asker", ask, &asker[i], &err), 0);
+    }
+    wait_until_true(log_bytes() == REPORT_CHILDREN);
+    ask(&late); /* both stand at the gate: it gets no turn within its time */
+    assert_int_equal(late.code, -EBUSY);
+    assert_int_equal(log_bytes(), REPORT_CHILDREN);
+    assert_int_equal(write(fd, "\n\n\n\n", ASKERS), ASKERS); /* a line lets one through */
+    for (size_t i = 0; i < ASKERS; i++) {
+        pthread_join(asker[i].thread, NULL);
+        assert_int_equal(asker[i].code, 0);
+    }
+    assert_int_equal(log_bytes(), ASKERS);
+    close(fd);
+    report_child_free(child);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_job_comes_last_and_is_never_a_flag),
+        cmocka_unit_test(a_child_that_hangs_ends_with_the_deadline),
+        cmocka_unit_test(a_child_that_never_stops_writing_is_stopped),
+        cmocka_unit_test(nothing_to_draw_is_told_from_a_failure),
+        cmocka_unit_test(only_two_run_at_once_and_others_wait_for_their_turn),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

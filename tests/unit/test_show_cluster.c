@@ -1,0 +1,940 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The pages of clusters over the real server, of a cluster that is made for this: three nodes, of
+ * which one is broken, and three jobs of two users. */
+#include "store_fixture.h"
+
+#include "http_client.h"
+
+#include "source/sim.h"
+#include "store/ticks.h"
+#include "web/cluster_pages.h"
+#include "web/health_facts.h"
+#include "web/site_inside.h"
+
+#include <math.h>
+
+enum { NOW = 1790000000 };
+
+#define STAFF "X-Remote-User: boss\r\n"
+#define ALICE "X-Remote-User: alice\r\n"
+#define CAROL "X-Remote-User: carol\r\n"
+
+#define GIB ((uint64_t)1 << 30)
+
+static struct board *board;
+static struct site *site;
+static struct http_route routes[SITE_ROUTES + 1];
+static struct http_server *server;
+static struct log *log_file;
+static struct client client;
+static const char *health;
+static struct fixture kept; /* has a store once it is open */
+static char series_path[80], allocations_path[80];
+static struct err err;
+
+/* In place of src/web/site_pages.c. */
+const struct site_page *const site_pages[] = {
+    &show_overview,     &show_nodes,      &show_node,        &show_partitions,
+    &show_reservations, &show_clusters,   &show_allocations, &show_health,
+    &show_trend_chart,  &show_trend_data, &site_search,      NULL,
+};
+
+static const char *const pages[] = {
+    "/",
+    "/nodes",
+    "/nodes?view=table",
+    "/nodes?colour=load",
+    "/nodes?colour=gpu",
+    "/node/n1",
+    "/node/n2",
+    "/partitions",
+    "/reservations",
+    "/clusters",
+    "/allocations",
+    "/health",
+};
+
+/* ---- the cluster ---- */
+
+static symbol add(struct section *section, const char *text)
+{
+    return symbols_put(&section->symbols, str_of(text));
+}
+
+static struct node node_of(struct section *section, const char *name, struct node_state state)
+{
+    return (struct node){
+        .name = add(section, name),
+        .state = state,
+        .cpus = 64,
+        .cpus_idle = 64,
+        .cpu_load = 0.5,
+        .memory_bytes = 256 * GIB,
+        .memory_free_bytes = 256 * GIB,
+        .n_partitions = 1,
+    };
+}
+
+static struct section *make_nodes(void)
+{
+    struct section *section = section_new(KIND_NODES);
+    struct nodes *nodes = &section->nodes;
+    struct node *node = ARENA_ARRAY(&section->arena, struct node, 3);
+
+    section->wall_ns = (NOW - 7) * NS_PER_SEC;
+    node[0] = node_of(section, "n1", (struct node_state){ NODE_MIXED, 0 });
+    node[0].cpus_alloc = node[0].cpus_idle = 32;
+    node[0].cpu_load = 48;
+    node[0].memory_alloc_bytes = 64 * GIB;
+    node[0].gres = add(section, "gpu:a100:4");
+    node[0].gres_used = add(section, "gpu:a100:1");
+    node[0].features = add(section, "avx,ib");
+    node[1] = node_of(section, "n2", (struct node_state){ NODE_IDLE, NODE_DRAIN });
+    node[1].cpus_idle = 0;
+    node[1].cpus_other = 64;
+    node[1].reason = add(section, "<script>bad</script> disk");
+    node[1].reason_user = add(section, "adminbert");
+    node[1].reason_time = NOW - 3600;
+    node[2] = node_of(section, "n3", (struct node_state){ NODE_IDLE, 0 });
+    nodes->node = node;
+    nodes->n = 3;
+    nodes->partition = ARENA_ARRAY(&section->arena, struct partition, 2);
+    nodes->n_partitions = 2;
+    nodes->partition[0] = (struct partition){ add(section, "long"), true, true, 1440 };
+    nodes->partition[1] =
+        (struct partition){ add(section, "q\"&<b>"), false, false, MODEL_UNKNOWN_U32 };
+    nodes->membership = ARENA_ARRAY(&section->arena, uint32_t, 1);
+    nodes->n_membership = 1;
+    return section;
+}
+
+static struct job job_of(struct section *section, uint32_t id, const char *user,
+                         const char *account)
+{
+    return (struct job){
+        .id = id,
+        .tasks = 1,
+        .array_task_id = MODEL_UNKNOWN_U32,
+        .user = add(section, user),
+        .account = add(section, account),
+        .name = add(section, "jobname"),
+        .partition = add(section, "long"),
+        .cpus = 16,
+        .node_count = 1,
+        .memory_bytes = 32 * GIB,
+        .time_limit_minutes = 60,
+        .submit_time = NOW - 1000,
+        .eligible_time = NOW - 1000,
+    };
+}
+
+static struct section *make_jobs(void)
+{
+    struct section *section = section_new(KIND_JOBS);
+    struct job *job = ARENA_ARRAY(&section->arena, struct job, 3);
+
+    section->wall_ns = (NOW - 9) * NS_PER_SEC;
+    job[0] = job_of(section, 101, "alice", "physics");
+    job[1] = job_of(section, 102, "bobby", "chemistry");
+    job[2] = job_of(section, 103, "bobby", "chemistry");
+    job[0].state = job[1].state = (struct job_state){ JOB_RUNNING, 0 };
+    job[0].nodes = job[1].nodes = add(section, "n1");
+    job[0].start_time = job[1].start_time = NOW - 500;
+    job[2].state = (struct job_state){ JOB_PENDING, 0 };
+    job[2].reason = add(section, "Priority");
+    section->jobs.job = job;
+    section->jobs.n = 3;
+    return section;
+}
+
+static struct section *make_reservations(void)
+{
+    struct section *section = section_new(KIND_RESERVATIONS);
+
+    section->reservations.reservation = ARENA_ARRAY(&section->arena, struct reservation, 1);
+    section->reservations.n = 1;
+    section->reservations.reservation[0] = (struct reservation){
+        .name = add(section, "course"),
+        .nodes = add(section, "n[1-2]"),
+        .users = add(section, "alice,bobby"),
+        .accounts = add(section, "-chemistry"),
+        .node_count = 2,
+        .core_count = MODEL_UNKNOWN_U32,
+        .is_active = true,
+        .start_time = NOW - 60,
+        .end_time = NOW + 60,
+    };
+    return section;
+}
+
+static struct section *make_allocations(void)
+{
+    static const char *const accounts[] = { "physics", "chemistry" };
+    const double year = (double)ALLOCATION_YEAR_SECONDS;
+    struct section *section = section_new(KIND_ALLOCATIONS);
+
+    section->allocations.row = ARENA_ARRAY(&section->arena, struct allocation, 2);
+    section->allocations.n = 2;
+    section->allocations.now = NOW;
+    for (size_t i = 0; i < 2; i++)
+        section->allocations.row[i] = (struct allocation){
+            .account = add(section, accounts[i]),
+            .from = NOW - ALLOCATION_YEAR_SECONDS / 2,
+            .to = NOW + ALLOCATION_YEAR_SECONDS / 2,
+            .seconds = { 20 * year, NAN },
+            .used = { i ? 25 * year : 5 * year, NAN },
+            .rate = { i ? 30 : 10, NAN },
+            .storage_bytes = NAN,
+            .students = NAN,
+        };
+    return section;
+}
+
+static struct section *make_config(unsigned hidden)
+{
+    struct section *section = section_new(KIND_CONFIG);
+
+    section->config.version = add(section, "24.11.5");
+    section->config.hidden = hidden;
+    return section;
+}
+
+static void make_board(void)
+{
+    struct board_cluster *cluster;
+
+    board = board_new(1, NOW);
+    cluster = board->cluster;
+    cluster->name = STR("beluga");
+    cluster->section[KIND_NODES] = make_nodes();
+    cluster->section[KIND_JOBS] = make_jobs();
+    cluster->section[KIND_RESERVATIONS] = make_reservations();
+    cluster->section[KIND_ALLOCATIONS] = make_allocations();
+}
+
+/* ---- the server ---- */
+
+static struct board *take(void *ctx, int64_t deadline_ns, struct err *why)
+{
+    (void)ctx, (void)deadline_ns, (void)why;
+    return board_ref(board);
+}
+
+static struct str tell_health(void *ctx, struct arena *arena)
+{
+    (void)ctx;
+    return arena_str(arena, str_of(health));
+}
+
+static int64_t wall_of_test(const struct clock *clock)
+{
+    (void)clock;
+    return NOW * NS_PER_SEC;
+}
+
+static int64_t mono_of_test(const struct clock *clock)
+{
+    (void)clock;
+    return clock_mono(&clock_real);
+}
+
+static void start(void)
+{
+    static const struct clock still_clock = { wall_of_test, mono_of_test, NULL };
+    static const struct str listen = STR_INIT("127.0.0.1:0"), proxy = STR_INIT("127.0.0.1"),
+                            staff = STR_INIT("boss"), coordinator = STR_INIT("physics:carol");
+    const struct site_config config = {
+        .boards = { take, NULL },
+        .viewer = { VIEWER_PROXY, STR("X-Remote-User"), &proxy, 1, &staff, 1, &coordinator, 1 },
+        .health = health ? tell_health : NULL,
+        .store = kept.store ? kept.path : NULL,
+        .series_path = series_path[0] ? series_path : NULL,
+        .allocations_file = allocations_path[0] ? allocations_path : NULL,
+        .timeout_ns = 20 * NS_PER_SEC,
+        .clock = &still_clock,
+        .log = log_file,
+    };
+    const struct http_config http = {
+        .routes = routes,
+        .listen = &listen,
+        .n_listen = 1,
+        .max_connections = 100,
+        .workers = 2,
+        .queue = 20,
+        .request_ns = 30 * NS_PER_SEC,
+        .response_ns = 30 * NS_PER_SEC,
+        .max_header = 16384,
+        .clock = &clock_real,
+        .log = log_file,
+    };
+
+    board_sum(board);
+    if (site_new(&config, &site, &err) < 0)
+        fail_msg("%s", err.text);
+    site_set_access(site, true, false);
+    memset(routes, 0, sizeof(routes));
+    site_routes(site, routes);
+    if (http_start(&http, &server, &err) < 0)
+        fail_msg("%s", err.text);
+    client_open(&client, http_address(server, 0));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_file = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG, &clock_real);
+    health = NULL;
+    fixture_begin(&kept);
+    series_path[0] = allocations_path[0] = '\0';
+    make_board();
+    return 0;
+}
+
+static void remove_series(void)
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    char path[100];
+
+    for (size_t i = 0; i < COUNT(ends) && series_path[0]; i++) {
+        snprintf(path, sizeof(path), "%s%s", series_path, ends[i]);
+        unlink(path);
+    }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (server)
+        client_close(&client);
+    server = http_stop(server);
+    site = site_free(site);
+    board = board_unref(board);
+    log_file = log_free(log_file);
+    remove_series();
+    unlink(allocations_path);
+    fixture_end(&kept);
+    return 0;
+}
+
+static bool has(struct str text, const char *part)
+{
+    return str_find_str(text, str_of(part)) < text.n;
+}
+
+#define assert_has(text, part)                                                                     \
+    do {                                                                                           \
+        struct str text__ = (text);                                                                \
+        if (!has(text__, part))                                                                    \
+            fail_msg("\"%.*s\" does not have \"%s\"", STR_ARG(text__), part);                      \
+    } while (0)
+
+#define assert_lacks(text, part)                                                                   \
+    do {                                                                                           \
+        struct str text__ = (text);                                                                \
+        if (has(text__, part))                                                                     \
+            fail_msg("\"%.*s\" has \"%s\"", STR_ARG(text__), part);                                \
+    } while (0)
+
+/* What stands in <main>: the frame around it is another's. */
+static struct str get(const char *path, const char *who, unsigned status)
+{
+    struct reply reply = client_get_with(&client, path, who);
+    size_t begin = str_find_str(reply.body, STR("<main"));
+    struct str rest = str_skip(reply.body, begin);
+
+    if (reply.status != status)
+        fail_msg("%s: %u and not %u: %.*s", path, reply.status, status, STR_ARG(reply.body));
+    return begin < reply.body.n ? str_head(rest, str_find_str(rest, STR("</main>"))) : reply.body;
+}
+
+/* ---- */
+
+static void every_number_of_the_overview_links_to_what_it_is_made_of(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/", STAFF, 200);
+    assert_has(page,
+               "<a href=\"/jobs?state=RUNNING%2CSUSPENDED%2CCOMPLETING\">allocated <b>32</b></a>");
+    assert_has(page, "<a href=\"/nodes?state=free\">idle <b>96</b></a>");
+    assert_has(page, "<a href=\"/nodes?state=unusable\">unusable <b>64</b></a>");
+    assert_has(page, "GPUs a100 <b>4</b>");
+    assert_has(page, "<a href=\"/nodes?state=drained\">drained <b>1</b></a>");
+    assert_has(page, "<a href=\"/jobs?state=PENDING\">PENDING</a>");
+    assert_has(page, "<a href=\"/jobs?state=PENDING&amp;reason=Priority\">Priority</a>");
+    assert_has(page, "<img src=\"/chart/cpus.svg?cluster=beluga&amp;hours=6\" "
+                     "data-series=\"/api/v1/trends/cpus?cluster=beluga&amp;hours=6\"");
+}
+
+static void what_is_broken_is_told_with_its_reason(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/", STAFF, 200);
+    assert_has(page, "<a href=\"/node/n2\">n2</a>");
+    assert_has(page, "&lt;script&gt;bad&lt;/script&gt; disk");
+    assert_has(page, "adminbert");
+    assert_has(page, "<a href=\"/user/bobby\">bobby</a>");
+    assert_has(page, "<a href=\"/account/physics\">physics</a>");
+}
+
+static void nobody_sees_names_of_others_on_any_page(void **state)
+{
+    static const char *const hidden[] = { "bobby", "chemistry", "adminbert", "102", "103" };
+
+    (void)state;
+    start();
+    for (size_t i = 0; i < COUNT(pages); i++) {
+        struct str page = get(pages[i], ALICE, 200);
+
+        for (size_t k = 0; k < COUNT(hidden); k++)
+            if (has(page, hidden[k]))
+                fail_msg("%s: alice sees %s: %.*s", pages[i], hidden[k], STR_ARG(page));
+    }
+    assert_lacks(get("/allocations", ALICE, 200), "physics"); /* whose it is, but not hers to see */
+    assert_has(get("/", ALICE, 200), "disk");
+    assert_has(get("/", ALICE, 200), "<a href=\"/user/alice\">alice</a>");
+}
+
+static void a_text_is_never_markup_on_any_page(void **state)
+{
+    (void)state;
+    start();
+    for (size_t i = 0; i < COUNT(pages); i++) {
+        struct str page = get(pages[i], STAFF, 200);
+
+        assert_lacks(page, "<script");
+        assert_lacks(page, "<b>\"");
+        assert_lacks(page, "q\"&");
+    }
+    assert_has(get("/partitions", STAFF, 200),
+               "<a href=\"/nodes?partition=q%22%26%3Cb%3E\">q&quot;&amp;&lt;b&gt;</a>");
+}
+
+static void a_coordinator_sees_their_account(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    assert_has(get("/", CAROL, 200), "physics");
+    assert_lacks(get("/", CAROL, 200), "chemistry");
+    page = get("/allocations", CAROL, 200);
+    assert_has(page, "<a href=\"/account/physics\">physics</a>");
+    assert_lacks(page, "chemistry");
+}
+
+static void nodes_are_found_by_the_words_that_the_overview_counts(void **state)
+{
+    static const struct {
+        const char *query, *nodes;
+    } cases[] = {
+        { "state=idle", "3" },     { "state=drained", "2" },    { "state=drain", "2" },
+        { "state=IDLE", "3" },     { "state=free", "13" },      { "state=unusable", "2" },
+        { "state=mixed", "1" },    { "feature=ib", "1" },       { "feature=i", "" },
+        { "text=DISK", "2" },      { "text=n", "123" },         { "partition=long", "123" },
+        { "partition=other", "" }, { "reservation=x", "" },     { "state=drain&text=n3", "" },
+        { "state=nonsense", "" },  { "name=n%5B2-3%5D", "23" }, { "name=n1,n7", "1" },
+    };
+
+    (void)state;
+    start();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char path[100], link[40];
+        struct str page;
+
+        snprintf(path, sizeof(path), "/nodes?%s", cases[i].query);
+        page = get(path, STAFF, 200);
+        for (char node = '1'; node <= '3'; node++) {
+            snprintf(link, sizeof(link), "href=\"/node/n%c\"", node);
+            if (has(page, link) != (strchr(cases[i].nodes, node) != NULL))
+                fail_msg("%s: %s", path, link);
+        }
+    }
+    assert_has(get("/nodes?feature=i", STAFF, 200), "No node is like this");
+}
+
+static void cells_are_coloured_by_what_is_asked_for(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/nodes", STAFF, 200);
+    assert_has(page, "<a class=\"mixed\" href=\"/node/n1\" title=\"mixed\">n1</a>");
+    assert_has(page, "<a class=\"drain\" href=\"/node/n2\" title=\"drained\">n2</a>");
+    page = get("/nodes?colour=load", STAFF, 200);
+    assert_has(page, "<a class=\"r4\" href=\"/node/n1\" title=\"mixed 75 %\">n1</a>");
+    page = get("/nodes?colour=gpu", STAFF, 200);
+    assert_has(page, "<a class=\"r2\" href=\"/node/n1\" title=\"mixed 25 %\">n1</a>");
+    assert_has(page, "<a class=\"unknown\" href=\"/node/n3\" title=\"idle\">n3</a>");
+    page = get("/nodes?colour=memory", STAFF, 200);
+    assert_has(page, "<a class=\"r0\" href=\"/node/n3\" title=\"idle 0 %\">n3</a>");
+}
+
+/* The nodes in the order in which they stand. */
+static void assert_order(const char *path, const char *expected)
+{
+    struct str page = get(path, STAFF, 200);
+    char order[4] = "";
+    size_t n = 0;
+
+    for (size_t at; n < 3 && (at = str_find_str(page, STR("href=\"/node/n"))) < page.n; n++) {
+        order[n] = page.p[at + 13];
+        page = str_skip(page, at + 13);
+    }
+    assert_string_equal(order, expected);
+}
+
+static void the_table_sorts_and_what_is_unknown_comes_last(void **state)
+{
+    (void)state;
+    start();
+    assert_order("/nodes?view=table", "123");
+    assert_order("/nodes?view=table&sort=-node", "321");
+    assert_order("/nodes?view=table&sort=-cpus", "123");
+    assert_order("/nodes?view=table&sort=-load", "123");
+    assert_order("/nodes?view=table&sort=load", "231");
+    assert_order("/nodes?view=table&sort=state", "231");
+    assert_order("/nodes?view=table&sort=-gpus", "123");
+    assert_order("/nodes?view=table&sort=gpus", "123");
+    assert_order("/nodes?view=table&sort=since", "213");
+    assert_order("/nodes?view=table&sort=nonsense", "123");
+    get("/nodes?view=table&offset=3", STAFF, 404);
+    get("/nodes?view=table&offset=x", STAFF, 400);
+    get("/nodes?name=n%5B1", STAFF, 400);
+    get("/nodes?name=n%5B0-99999999%5D", STAFF, 400);
+}
+
+static void a_node_says_how_it_is_and_what_runs_there(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/node/n1", STAFF, 200);
+    assert_has(page, "<h1>n1</h1>");
+    assert_has(page, "takes jobs");
+    assert_has(page, "32 of 64");
+    assert_has(page, "64 GiB of 256 GiB");
+    assert_has(page, "GPUs allocated, a100");
+    assert_has(page, "/chart/node_cpus.svg?cluster=beluga&amp;node=n1&amp;hours=24");
+    assert_has(page, "101");
+    assert_has(page, "102");
+    assert_lacks(page, "of others");
+    page = get("/node/n1", ALICE, 200);
+    assert_has(page, "101");
+    assert_has(page, "1 job of others runs there too");
+    page = get("/node/n2", STAFF, 200);
+    assert_has(page, "takes no jobs");
+    assert_has(page, "No job runs there.");
+    get("/node/n9", STAFF, 404);
+}
+
+static void private_nodes_are_for_staff(void **state)
+{
+    static const char *const paths[] = { "/", "/nodes", "/nodes?view=table" };
+
+    (void)state;
+    board->cluster->section[KIND_CONFIG] = make_config(1u << PRIVATE_NODES);
+    start();
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        assert_lacks(get(paths[i], ALICE, 200), "/node/n");
+        assert_has(get(paths[i], ALICE, 200), "rivate");
+        assert_has(get(paths[i], STAFF, 200), "/node/n");
+    }
+    assert_lacks(get("/reservations", ALICE, 200), "n[1-2]");
+    assert_lacks(get("/reservations", ALICE, 200), "n%5B1-2%5D");
+    assert_has(get("/reservations", STAFF, 200), "n[1-2]");
+    get("/node/n1", ALICE, 403);
+    get("/node/n9", ALICE, 403);
+    get("/node/n1", STAFF, 200);
+    get("/chart/node_cpus.svg?node=n1", ALICE, 403);
+    get("/api/v1/trends/node_cpus?node=n1", ALICE, 403);
+}
+
+static void private_partitions_and_reservations_are_for_staff(void **state)
+{
+    (void)state;
+    board->cluster->section[KIND_CONFIG] =
+        make_config(1u << PRIVATE_PARTITIONS | 1u << PRIVATE_RESERVATIONS);
+    start();
+    assert_lacks(get("/partitions", ALICE, 200), "long");
+    assert_has(get("/partitions", STAFF, 200), "long");
+    assert_lacks(get("/reservations", ALICE, 200), "course");
+    assert_has(get("/reservations", STAFF, 200), "course");
+}
+
+static void a_partition_says_what_it_has(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/partitions", STAFF, 200);
+    assert_has(page, "up, default");
+    assert_has(page, "<a href=\"/nodes?partition=long\"><span data-value=\"3\">3</span></a>");
+    assert_has(page,
+               "<a href=\"/nodes?partition=long&amp;state=unusable\"><span data-value=\"1\">");
+    assert_has(page, "<a href=\"/jobs?partition=long&amp;state=PENDING\"><span data-value=\"1\">");
+    assert_has(page, "unlimited");
+}
+
+static void a_reservation_says_for_whom(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/reservations", STAFF, 200);
+    assert_has(page, "<a href=\"/jobs?reservation=course\">course</a>");
+    assert_has(page, "<a href=\"/nodes?name=n%5B1-2%5D\">");
+    assert_has(page, "<a href=\"/user/alice\">alice</a>, <a href=\"/user/bobby\">bobby</a>, "
+                     "not <a href=\"/account/chemistry\">chemistry</a>");
+    page = get("/reservations", ALICE, 200);
+    assert_has(page, "<a href=\"/user/alice\">alice</a>, 2 that you may not see");
+}
+
+static void an_allocation_says_what_is_left_and_when_it_runs_out(void **state)
+{
+    struct str page;
+
+    (void)state;
+    start();
+    page = get("/allocations", STAFF, 200);
+    assert_has(page, "40 CPUs are promised for all the time; of late 40 were in use");
+    assert_has(page, "5 years, 25 %");
+    assert_has(page, "not before its end");
+    assert_has(page, "25 years, 125 %");
+    assert_has(page, "nothing is left");
+    page = get("/allocations", ALICE, 200);
+    assert_has(page, "40 CPUs are promised");
+    assert_has(page, "None of these accounts is yours to see.");
+}
+
+static void without_anybody_who_knows_a_page_says_so(void **state)
+{
+    (void)state;
+    for (enum kind i = 0; i < KINDS; i++)
+        board->cluster->section[i] = section_unref(board->cluster->section[i]);
+    start();
+    assert_has(get("/", STAFF, 200), "Nothing is known of the nodes");
+    assert_has(get("/", STAFF, 200), "Nothing is known of the queue");
+    assert_has(get("/nodes", STAFF, 200), "Nothing is known of the nodes");
+    assert_has(get("/partitions", STAFF, 200), "Nothing is known of the partitions");
+    assert_has(get("/reservations", STAFF, 200), "Nothing is known of reservations");
+    assert_has(get("/allocations", STAFF, 200), "--allocations.file");
+    assert_has(get("/clusters", STAFF, 200), "nothing is told");
+    get("/health", STAFF, 200);
+    get("/node/n1", STAFF, 404);
+}
+
+static void what_sonde_says_of_itself_is_for_staff(void **state)
+{
+    struct str page;
+
+    (void)state;
+    health = "{\"facts\":{\"uptime_seconds\":90,\"store\":{\"path\":\"/x/<i>\",\"size_bytes\":2048,"
+             "\"is_open\":true,\"lost\":null}},\"stages\":[{\"name\":\"render <b>\","
+             "\"seconds\":[0.25,0.001,0.002]}],\"more\":[{}]}";
+    start();
+    page = get("/health", STAFF, 200);
+    assert_has(page, "<dt>uptime</dt><dd><span data-value=\"90\">00:01:30</span></dd>");
+    assert_has(page, "<h3>store</h3>");
+    assert_has(page, "<dd>/x/&lt;i&gt;</dd>");
+    assert_has(page, "2 KiB");
+    assert_has(page, "<dt>is open</dt><dd>yes</dd>");
+    assert_lacks(page, "lost");
+    assert_has(page, "<h3>render &lt;b&gt;</h3>");
+    assert_has(page, "last 2 ms, usually 2 ms, at most 250 ms");
+    page = get("/health", ALICE, 200);
+    assert_lacks(page, "uptime");
+    assert_lacks(page, "render");
+    assert_has(page, "jobs");
+}
+
+static void facts_that_are_no_json_are_told_so(void **state)
+{
+    static const char *const documents[] = {
+        "", "[]", "{\"stages\":[", "{\"facts\":{\"a\":1}} x", "{\"stages\":[{\"seconds\":[1,2]", "7"
+    };
+    struct health_facts facts;
+    struct arena arena = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(documents); i++) {
+        err.text[0] = '\0';
+        if (health_facts_read(str_of(documents[i]), &arena, &facts, &err) == 0)
+            fail_msg("%s was read", documents[i]);
+        assert_true(err.text[0] != '\0');
+    }
+    health = documents[2];
+    start();
+    get("/health", STAFF, 200);
+    arena_clear(&arena);
+}
+
+static void odd_health_facts_are_passed_over(void **state)
+{
+    static const char document[] =
+        "{\"stages\":[1,{\"name\":[],\"seconds\":{\"a\":1}},{\"seconds\":[-1,\"x\",[2],3,1e999]}],"
+        "\"facts\":{\"a\":{\"b\":{\"c\":{\"d\":{\"e\":1}}}},\"f\":[1,2],\"g\":2}}";
+    struct health_facts facts;
+    struct arena arena = { 0 };
+
+    (void)state;
+    assert_int_equal(health_facts_read(str_of(document), &arena, &facts, &err), 0);
+    assert_int_equal(facts.n_stages, 2);
+    assert_int_equal(facts.stage[1].n, 1);
+    assert_true(facts.stage[1].second[0] == 3);
+    assert_int_equal(facts.n_facts, 1);
+    assert_str(facts.fact[0].name, "g");
+    arena_clear(&arena);
+}
+
+static void a_chart_without_data_says_so_and_its_data_is_refused(void **state)
+{
+    struct reply reply;
+
+    (void)state;
+    start();
+    reply = client_get_with(&client, "/chart/cpus.svg?cluster=beluga", STAFF);
+    assert_int_equal(reply.status, 200);
+    assert_str(reply_header(&reply, "Content-Type"), "image/svg+xml");
+    assert_has(reply.body, "no data: nothing keeps numbers over time here");
+    assert_has(get("/api/v1/trends/cpus", STAFF, 200), "\"points\":[]");
+    get("/chart/nonsense.svg", STAFF, 404);
+    get("/chart/cpus.svg?hours=0", STAFF, 400);
+    get("/chart/cpus.svg?hours=x", STAFF, 400);
+    get("/chart/cpus.svg?hours=99999999999999999999", STAFF, 400);
+    get("/chart/node_cpus.svg?node=n9", STAFF, 404);
+}
+
+/* Ten minutes of 32 allocated CPUs, a tick every minute. */
+static void put_series(void)
+{
+    struct ticks_config config = { .path = series_path, .retention_seconds = 86400 };
+    struct ticks_writer *writer;
+
+    snprintf(series_path, sizeof(series_path), "%s/series.db", kept.directory);
+    OK(&kept, ticks_open(&config, &writer, &kept.err));
+    for (int64_t time = NOW - 600; time <= NOW; time += 60)
+        OK(&kept, ticks_put(writer, time,
+                            &(struct tick_sample){ STR("cluster/beluga/cpus/allocated"), 32 }, 1,
+                            &kept.err));
+    ticks_close(writer);
+}
+
+static void a_chart_has_what_was_kept_and_what_was_promised(void **state)
+{
+    struct str data;
+
+    (void)state;
+    put_series();
+    start();
+    data = get("/chart/cpus.svg?hours=1", ALICE, 200);
+    assert_has(data, "<svg ");
+    assert_has(data, "promised: 40");
+    assert_lacks(data, "no data");
+    data = get("/api/v1/trends/cpus?hours=1", ALICE, 200);
+    assert_has(data, "{\"title\":\"CPUs\",\"labels\":[\"time\",\"allocated\",\"promised\"],");
+    assert_has(data, "[1789999980,32,40]");
+    assert_has(data, ",null,40]");
+    assert_has(get("/chart/memory.svg", ALICE, 200), "no data: none was kept of this time");
+}
+
+static void why_there_is_no_chart_is_for_staff(void **state)
+{
+    (void)state;
+    snprintf(series_path, sizeof(series_path), "%s/none.db", kept.directory);
+    start();
+    assert_has(get("/chart/cpus.svg", STAFF, 200), "none.db");
+    assert_lacks(get("/chart/cpus.svg", ALICE, 200), "none.db");
+    assert_has(get("/chart/cpus.svg", ALICE, 200), "no data: they cannot be read");
+    assert_lacks(get("/api/v1/trends/cpus", ALICE, 503), "none.db");
+}
+
+/* A run of an hour on n1, 4 CPUs, that ended an hour ago. */
+static void put_run(uint32_t id, const char *user, const char *account)
+{
+    struct job_record record;
+
+    job_record_clear(&record);
+    record.id = id;
+    record.tasks = 1;
+    record.submit_time = NOW - 8000;
+    record.start_time = NOW - 7200;
+    record.end_time = NOW - 3600;
+    record.as_of = NOW;
+    record.origin = RECORD_ACCOUNTED;
+    record.state = (struct job_state){ JOB_COMPLETED, 0 };
+    record.user = str_of(user);
+    record.account = str_of(account);
+    record.nodes = STR("n1");
+    record.node_count = 1;
+    record.cpus = 4;
+    OK(&kept, store_begin(kept.store, &kept.err));
+    OK(&kept, store_put_job(kept.store, STR("beluga"), &record, &kept.err));
+    OK(&kept, store_commit(kept.store, &kept.err));
+}
+
+static void a_node_tells_what_ran_there_before(void **state)
+{
+    struct str page;
+
+    (void)state;
+    fixture_open(&kept);
+    put_run(90, "alice", "physics");
+    put_run(91, "bobby", "chemistry");
+    start();
+    page = get("/node/n1", STAFF, 200);
+    assert_has(page, ">90</a>");
+    assert_has(page, ">91</a>");
+    page = get("/node/n1", ALICE, 200);
+    assert_has(page, ">90</a>");
+    assert_lacks(page, ">91</a>");
+    assert_lacks(page, "bobby");
+    assert_has(get("/node/n2", STAFF, 200), "None is kept.");
+    assert_has(get("/clusters", STAFF, 200), "/jobs?kept=1&amp;cluster=beluga");
+}
+
+static void put_allocations_file(const char *text)
+{
+    FILE *file;
+
+    snprintf(allocations_path, sizeof(allocations_path), "%s/allocations.yml", kept.directory);
+    file = fopen(allocations_path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* NOW is on 21 September 2026. The store knows of jobs from NOW - 8000 on. */
+static void without_a_board_that_tells_it_an_allocation_is_counted_from_the_store(void **state)
+{
+    struct str page;
+
+    (void)state;
+    board->cluster->section[KIND_ALLOCATIONS] =
+        section_unref(board->cluster->section[KIND_ALLOCATIONS]);
+    fixture_open(&kept);
+    put_run(90, "alice", "physics");
+    OK(&kept, store_begin(kept.store, &kept.err));
+    OK(&kept,
+       store_set_mark(kept.store, STR("beluga"), "accounted_since", NOW - 100 * 86400, &kept.err));
+    OK(&kept, store_commit(kept.store, &kept.err));
+    put_allocations_file("clusters:\n  beluga:\n    physics:\n      cpu_years: 0.001\n"
+                         "      from: 2026-09-01\n      to: 2027-09-01\n"
+                         "    chemistry:\n      cpu_years: 1\n      from: 2026-01-01\n"
+                         "      to: 2027-01-01\n  other:\n    astro:\n      gpu_years: 1\n");
+    start();
+    page = get("/allocations", STAFF, 200);
+    assert_has(page, ">physics</a>");
+    assert_has(page, " years, 46 %");   /* 4 CPU-hours of a thousandth of a year */
+    assert_has(page, ">chemistry</a>"); /* the store does not reach back to its beginning */
+    assert_lacks(page, "astro");
+    assert_has(get("/chart/cpus.svg", STAFF, 200), "no data");
+}
+
+static void a_file_of_allocations_that_cannot_be_read_is_said(void **state)
+{
+    (void)state;
+    board->cluster->section[KIND_ALLOCATIONS] =
+        section_unref(board->cluster->section[KIND_ALLOCATIONS]);
+    put_allocations_file("clusters: [");
+    start();
+    assert_has(get("/allocations", STAFF, 200), "cannot be read");
+    assert_lacks(get("/allocations", STAFF, 200), "allocations.yml");
+}
+
+static void of_several_clusters_each_link_says_which(void **state)
+{
+    struct board_cluster *second;
+    struct board *one = board;
+    struct str page;
+
+    (void)state;
+    board = board_new(2, NOW);
+    board->cluster[0] = one->cluster[0];
+    one->n_clusters = 0;
+    board_unref(one);
+    second = &board->cluster[1];
+    second->name = STR("x&\"<i>");
+    second->section[KIND_NODES] = make_nodes();
+    start();
+    page = get("/", STAFF, 200);
+    assert_has(page, "<h2><a href=\"/?cluster=x%26%22%3Ci%3E\">x&amp;&quot;&lt;i&gt;</a></h2>");
+    assert_has(page, "/nodes?state=unusable&amp;cluster=x%26%22%3Ci%3E");
+    assert_has(page, "/chart/cpus.svg?cluster=x%26%22%3Ci%3E&amp;hours=6");
+    page = get("/nodes", STAFF, 200);
+    assert_has(page, "href=\"/node/n1?cluster=beluga\"");
+    assert_has(page, "href=\"/node/n1?cluster=x%26%22%3Ci%3E\"");
+    page = get("/node/n1?cluster=beluga", STAFF, 200);
+    assert_has(page, "<h1>n1 of beluga</h1>");
+    assert_lacks(page, "x&amp;");
+    get("/chart/cpus.svg", STAFF, 400);
+    get("/nodes?cluster=none", STAFF, 404);
+}
+
+/* gzip ends with the length of what was packed (RFC 1952). */
+static size_t whole_size(struct str packed)
+{
+    const unsigned char *end = (const unsigned char *)packed.p + packed.n;
+
+    assert_true(packed.n > 18);
+    return end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 | (size_t)end[-1] << 24;
+}
+
+static void ten_thousand_nodes_are_less_than_a_megabyte(void **state)
+{
+    const struct sim sim = { .nodes = 10000, .jobs = 1000, .seed = 1 };
+    struct reply reply;
+
+    (void)state;
+    section_unref(board->cluster->section[KIND_NODES]);
+    board->cluster->section[KIND_NODES] = sim_section(&sim, KIND_NODES, NOW);
+    assert_true(board->cluster->section[KIND_NODES]->nodes.n >= 10000);
+    start();
+    reply = client_get_with(&client, "/nodes?colour=load", STAFF "Accept-Encoding: gzip\r\n");
+    assert_int_equal(reply.status, 200);
+    assert_in_range(whole_size(reply.body), 500 * 1000, 1000 * 1000);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(every_number_of_the_overview_links_to_what_it_is_made_of),
+        TEST(what_is_broken_is_told_with_its_reason),
+        TEST(nobody_sees_names_of_others_on_any_page),
+        TEST(a_text_is_never_markup_on_any_page),
+        TEST(a_coordinator_sees_their_account),
+        TEST(nodes_are_found_by_the_words_that_the_overview_counts),
+        TEST(cells_are_coloured_by_what_is_asked_for),
+        TEST(the_table_sorts_and_what_is_unknown_comes_last),
+        TEST(a_node_says_how_it_is_and_what_runs_there),
+        TEST(private_nodes_are_for_staff),
+        TEST(private_partitions_and_reservations_are_for_staff),
+        TEST(a_partition_says_what_it_has),
+        TEST(a_reservation_says_for_whom),
+        TEST(an_allocation_says_what_is_left_and_when_it_runs_out),
+        TEST(without_anybody_who_knows_a_page_says_so),
+        TEST(what_sonde_says_of_itself_is_for_staff),
+        TEST(facts_that_are_no_json_are_told_so),
+        TEST(odd_health_facts_are_passed_over),
+        TEST(a_chart_without_data_says_so_and_its_data_is_refused),
+        TEST(a_chart_has_what_was_kept_and_what_was_promised),
+        TEST(why_there_is_no_chart_is_for_staff),
+        TEST(a_node_tells_what_ran_there_before),
+        TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store),
+        TEST(a_file_of_allocations_that_cannot_be_read_is_said),
+        TEST(of_several_clusters_each_link_says_which),
+        TEST(ten_thousand_nodes_are_less_than_a_megabyte),
+    };
+
+    return RUN_TESTS(tests);
+}

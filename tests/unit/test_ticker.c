@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test.h"
+
+#include "manual_clock.h"
+#include "source/sim.h"
+#include "web/ticker.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static const int64_t now = 1794225600;
+static const int64_t interval_ns = 15 * NS_PER_SEC;
+
+/* ---- what an agent says ---- */
+
+static double value_of(const struct tick_sample *sample, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(sample[i].name, str_of(name)))
+            return sample[i].value;
+    fail_msg("there is no %s", name);
+    return 0;
+}
+
+static void an_agents_samples_are_kept_under_their_words(void **state)
+{
+    static const char text[] = "# HELP sonde_job_cpu_seconds_total CPU time.\n"
+                               "sonde_job_cpu_seconds_total{job_id=\"4711\",node=\"c1\"} 12.5\n"
+                               "sonde_job_memory_bytes{job_id=\"4711\",node=\"c1\"} 1024\n"
+                               "jobs_rss{slurm_job=\"4711\",instance=\"c1\"} 1\n"
+                               "go_goroutines 8\n";
+    struct arena arena = { 0 };
+    struct tick_sample *sample;
+    size_t n;
+
+    (void)state;
+    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    assert_int_equal(n, 2);
+    assert_true(value_of(sample, n, "job/4711/c1/cpu_seconds") == 12.5);
+    assert_true(value_of(sample, n, "job/4711/c1/memory_bytes") == 1024);
+    arena_clear(&arena);
+}
+
+static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **state)
+{
+    static const char text[] =
+        "sonde_gpu_utilization_ratio{node=\"g1\",gpu=\"0\",gpu_instance=\"\"} 0.75\n"
+        "sonde_gpu_utilization_ratio{node=\"g1\",gpu=\"1\",gpu_instance=\"\"} 0.25\n"
+        "sonde_gpu_utilization_ratio{node=\"g1\",gpu=\"2\",gpu_instance=\"\"} 0.5\n"
+        "sonde_job_gpu_info{job_id=\"7\",node=\"g1\",gpu=\"1\",gpu_instance=\"\"} 1\n"
+        "sonde_job_gpu_info{job_id=\"8\",node=\"g1\",gpu=\"1\",gpu_instance=\"\"} 1\n"
+        "sonde_job_gpu_info{job_id=\"8\",node=\"g1\",gpu=\"0\",gpu_instance=\"\"} 1\n";
+    struct arena arena = { 0 };
+    struct tick_sample *sample;
+    size_t n;
+
+    (void)state;
+    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    assert_int_equal(n, 3);
+    assert_true(value_of(sample, n, "job/7/g1/gpu/1/utilization") == 0.25);
+    assert_true(value_of(sample, n, "job/8/g1/gpu/1/utilization") == 0.25);
+    assert_true(value_of(sample, n, "job/8/g1/gpu/0/utilization") == 0.75);
+    arena_clear(&arena);
+}
+
+/* Slashes make names: nobody's text may have one. */
+static void a_label_is_never_more_than_one_part_of_a_name(void **state)
+{
+    static const char text[] =
+        "sonde_job_cpu_seconds_total{job_id=\"1/2\",node=\"c1\"} 1\n"
+        "sonde_job_cpu_seconds_total{job_id=\"1\",node=\"c1/../x\"} 1\n"
+        "sonde_job_cpu_seconds_total{job_id=\"\",node=\"c1\"} 1\n"
+        "sonde_job_cpu_seconds_total{job_id=\"1\"} 1\n"
+        "sonde_job_gpu_utilization_ratio{job_id=\"1\",node=\"c1\",gpu=\"0/1\"} 1\n";
+    struct arena arena = { 0 };
+    struct tick_sample *sample;
+    size_t n;
+
+    (void)state;
+    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    assert_int_equal(n, 0);
+    arena_clear(&arena);
+}
+
+/* ---- the thread ---- */
+
+struct fixture {
+    struct manual_clock clock;
+    char directory[32], path[64];
+    struct log *log;
+    int null_fd;
+    struct ticker *ticker;
+    _Atomic unsigned taken; /* boards */
+    atomic_bool is_away;
+};
+
+static struct board *take_board(void *ctx, int64_t deadline_ns, struct err *err)
+{
+    const struct sim sim = { .nodes = 8, .jobs = 20, .seed = 1, .users = 5 };
+    struct fixture *f = ctx;
+    struct board *board;
+
+    (void)deadline_ns;
+    f->taken++;
+    if (f->is_away) {
+        err_set(err, ETIMEDOUT, "Slurm hangs");
+        return NULL;
+    }
+    board = board_new(1, now);
+    board->cluster[0].name = STR("simulated");
+    board->cluster[0].section[KIND_NODES] = sim_section(&sim, KIND_NODES, now);
+    board->cluster[0].section[KIND_JOBS] = sim_section(&sim, KIND_JOBS, now);
+    board_sum(board);
+    return board;
+}
+
+static void put_more(void *ctx, int64_t time, struct arena *arena, struct tick_sample **ret,
+                     size_t *ret_n)
+{
+    (void)ctx;
+    *ret = ARENA_NEW(arena, struct tick_sample);
+    (*ret)[0] = (struct tick_sample){ .name = STR("job/1/c1/cpu_seconds"), .value = (double)time };
+    *ret_n = 1;
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+
+    f = (struct fixture){ .directory = "/tmp/sonde-ticker-XXXXXX" };
+    assert_non_null(mkdtemp(f.directory));
+    snprintf(f.path, sizeof(f.path), "%s/series.db", f.directory);
+    manual_clock_init(&f.clock, now * NS_PER_SEC, 50 * NS_PER_SEC);
+    f.null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    f.log = log_new(f.null_fd, LOG_INFO, &f.clock.clock);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const endings[] = { "", "-wal", "-shm" };
+    struct fixture *f = *state;
+
+    ticker_stop(f->ticker);
+    for (size_t i = 0; i < COUNT(endings); i++) {
+        char path[100];
+
+        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+        unlink(path);
+    }
+    rmdir(f->directory);
+    log_free(f->log);
+    close(f->null_fd);
+    manual_clock_destroy(&f->clock);
+    return 0;
+}
+
+static int start(struct fixture *f, bool is_simulated, const char *agent_url, struct err *err)
+{
+    const struct ticker_config config = {
+        .series = { .path = f->path, .is_simulated = is_simulated, .retention_seconds = 86400 },
+        .boards = { .take = take_board, .ctx = f },
+        .agent_url = agent_url,
+        .more = put_more,
+        .interval_ns = interval_ns,
+        .clock = &f->clock.clock,
+        .log = f->log,
+    };
+
+    return ticker_start(&config, &f->ticker, err);
+}
+
+static bool has_ticked(struct fixture *f, uint64_t times, struct ticker_stats *ret)
+{
+    ticker_stats(f->ticker, ret);
+    return ret->ticks + ret->failures == times;
+}
+
+/* Once it has ticked so often in all, well or not. */
+static struct ticker_stats stats_after(struct fixture *f, uint64_t times)
+{
+    struct ticker_stats stats;
+
+    if (times > 1) {
+        assert_true(manual_clock_await_waiters(&f->clock, 1));
+        manual_clock_advance(&f->clock, interval_ns);
+    }
+    wait_until_true(has_ticked(f, times, &stats));
+    return stats;
+}
+
+static size_t count_samples(struct fixture *f, const char *prefix)
+{
+    struct arena arena = { 0 };
+    struct ticks_reader *reader;
+    struct ticks_line *line;
+    size_t n_lines, n = 0;
+    struct err err;
+
+    if (ticks_reader_open(f->path, &reader, &err) < 0 ||
+        ticks_read(reader, str_of(prefix), 0, INT64_MAX, 10000, &arena, &line, &n_lines, &err) < 0)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < n_lines; i++)
+        n += line[i].n;
+    ticks_reader_close(reader);
+    arena_clear(&arena);
+    return n;
+}
+
+static void each_tick_writes_what_clusters_do_and_what_else_there_is(void **state)
+{
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    struct err err;
+
+    assert_int_equal(start(f, true, NULL, &err), 0);
+    stats = stats_after(f, 1);
+    assert_int_equal(stats.ticks, 1);
+    assert_true(stats.is_up);
+    stats = stats_after(f, 2);
+    assert_int_equal(stats.ticks, 2);
+    assert_int_equal(f->taken, 2);
+    assert_int_equal(count_samples(f, "job/1/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 2);
+}
+
+static void a_cluster_that_does_not_answer_leaves_a_gap(void **state)
+{
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    struct err err;
+
+    f->is_away = true;
+    assert_int_equal(start(f, true, NULL, &err), 0);
+    stats_after(f, 1);
+    f->is_away = false;
+    stats = stats_after(f, 2);
+    assert_int_equal(stats.ticks, 2);
+    assert_int_equal(count_samples(f, "job/1/"), 2);
+    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 1);
+}
+
+static void an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest(void **state)
+{
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    char url[100];
+    struct err err;
+
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
+    assert_int_equal(start(f, true, url, &err), 0);
+    stats = stats_after(f, 1);
+    assert_false(stats.is_agent_up);
+    assert_true(stats.is_up);
+    assert_int_equal(stats.ticks, 1);
+}
+
+static void what_is_simulated_is_never_written_beside_what_is_real(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+
+    assert_int_equal(start(f, false, NULL, &err), 0);
+    stats_after(f, 1);
+    f->ticker = ticker_stop(f->ticker);
+    assert_int_equal(start(f, true, NULL, &err), -EINVAL);
+    assert_true(err.text[0]);
+    assert_int_equal(count_samples(f, "job/1/"), 1);
+}
+
+static void after_the_clock_was_set_back_it_goes_on_once_it_has_caught_up(void **state)
+{
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    struct err err;
+
+    assert_int_equal(start(f, true, NULL, &err), 0);
+    stats_after(f, 1);
+    manual_clock_set_wall(&f->clock, (now - 20) * NS_PER_SEC);
+    stats = stats_after(f, 2);
+    assert_int_equal(stats.ticks, 1);
+    assert_int_equal(stats.failures, 1);
+    stats = stats_after(f, 3);
+    assert_int_equal(stats.ticks, 2);
+    assert_true(stats.is_up);
+}
+
+static void a_file_that_cannot_be_made_is_tried_again_at_the_next_tick(void **state)
+{
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    struct err err;
+
+    assert_int_equal(mkdir(f->path, 0700), 0); /* in the way */
+    assert_int_equal(start(f, true, NULL, &err), 0);
+    stats = stats_after(f, 1);
+    assert_false(stats.is_up);
+    assert_int_equal(stats.failures, 1);
+    assert_int_equal(rmdir(f->path), 0);
+    stats = stats_after(f, 2);
+    assert_true(stats.is_up);
+    assert_int_equal(stats.ticks, 1);
+}
+
+#define WITH_TICKER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_agents_samples_are_kept_under_their_words),
+        cmocka_unit_test(what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it),
+        cmocka_unit_test(a_label_is_never_more_than_one_part_of_a_name),
+        WITH_TICKER(each_tick_writes_what_clusters_do_and_what_else_there_is),
+        WITH_TICKER(a_cluster_that_does_not_answer_leaves_a_gap),
+        WITH_TICKER(an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest),
+        WITH_TICKER(what_is_simulated_is_never_written_beside_what_is_real),
+        WITH_TICKER(after_the_clock_was_set_back_it_goes_on_once_it_has_caught_up),
+        WITH_TICKER(a_file_that_cannot_be_made_is_tried_again_at_the_next_tick),
+    };
+
+    return RUN_TESTS(tests);
+}
