@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The agent of `sonde up`. A small process that keeps what `sonde up` was started with (root, or
+ * not) starts sonde-agent on a socket of ours, starts it again when it ends, and ends with us. */
+#ifndef SONDE_CMD_UP_AGENT_H
+#define SONDE_CMD_UP_AGENT_H
+
+#include "base/log.h"
+
+#include <sys/types.h>
+
+struct up_agent;
+
+struct up_agent_config {
+    const char *program;     /* NULL: sonde-agent, beside this one */
+    const char *socket_path; /* where it will answer us */
+    uid_t owner;             /* of the socket: who may ask */
+    gid_t group;
+    int64_t tick_ns; /* how often it looks */
+    struct log *log;
+};
+
+/* Before there is any thread, and before privileges are given up. */
+int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, struct err *err);
+
+/* Waits until both have ended, for some seconds at most. Returns NULL. */
+struct up_agent *up_agent_stop(struct up_agent *agent);
+
+#endif

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`sonde up`: everything on one machine, as real processes."""
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+
+from sonde import DEADLINE, SONDE, Exporter, wait_until
+
+NOBODY = pwd.getpwnam("nobody")
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups", "--no-new-privs")
+
+
+def children(pid):
+    """The processes that it has started, and theirs."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int(re.search(r"\) \S (\d+)", (path / "stat").read_text())[1])
+        except (OSError, TypeError):
+            continue
+        if parent == pid:
+            found += [int(path.name), *children(int(path.name))]
+    return found
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
+    except OSError:
+        return ""
+
+
+def is_there(pid):
+    return pathlib.Path(f"/proc/{pid}").exists()
+
+
+class Up(Exporter):
+    command = "up"
+
+    @staticmethod
+    def complete(flags):
+        return flags
+
+    def agents(self):
+        return [pid for pid in children(self.process.pid) if command_of(pid).endswith("sonde-agent")]
+
+    def health(self):
+        return json.loads(self.get("/api/v1/health").body)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.directory.chmod(0o755)
+
+    def up(self, *flags, **arguments):
+        return self.enterContext(Up(*flags, **arguments))
+
+    def real(self, *flags, **arguments):
+        """Where there is no Slurm."""
+        return self.up(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent", "--series.interval=1s",
+                       *flags, **arguments)
+
+
+class Demo(Case):
+    def test_it_serves_within_three_seconds_and_says_that_it_is_simulated(self):
+        began = time.monotonic()
+        up = self.up("--demo")
+        for path in "/", "/jobs", "/nodes":
+            answer = up.get(path)
+            self.assertEqual(answer.status, 200, path)
+            self.assertIn("simulated", answer.text.lower(), path)
+        metrics = up.get("/metrics")
+        self.assertEqual(metrics.status, 200)
+        self.assertIn('simulated="true"', metrics.text)
+        self.assertLess(time.monotonic() - began, 3)
+
+    def test_a_day_of_the_past_is_there_and_nothing_is_left_behind(self):
+        up = self.up("--demo", env={"TMPDIR": str(self.directory)})
+        if os.geteuid() == 0:
+            self.directory.chmod(0o777)  # it is nobody who removes it
+        [state] = wait_until(lambda: list(self.directory.glob("sonde-demo-*")), "a directory of its own")
+
+        def ended():
+            usage = json.loads(up.get("/api/v1/usage").body)
+            return usage["rows"] and usage["rows"][0]["ended"] > 4000 and usage
+        usage = wait_until(ended, "the jobs of a day")
+        self.assertTrue(usage["simulated"])
+        self.assertGreater(usage["rows"][0]["cpu_efficiency"], 0.3)
+        trend = json.loads(up.get("/api/v1/trends/cpus?hours=24").body)
+        self.assertGreater(trend["points"][-1][0] - trend["points"][0][0], 20 * 3600)
+        [job] = json.loads(up.get("/api/v1/jobs?state=COMPLETED&limit=1").body)["jobs"]
+        self.assertEqual(up.get(f"/job/{job['job_id']}").status, 200)
+        self.assertEqual(children(up.process.pid), [])  # no agent: what it sees is real
+        up.process.send_signal(signal.SIGTERM)
+        self.assertEqual(up.process.wait(DEADLINE), 0)
+        self.assertFalse(state.exists())
+
+    def test_a_place_that_somebody_prepared_is_refused_and_left_alone(self):
+        precious = self.directory / "precious"
+        precious.mkdir()
+        (precious / "sonde.db").write_text("all jobs ever")
+        # The name ends with the number of the process: that of the shell, which becomes it.
+        script = f'ln -s {precious} "$TMPDIR/sonde-demo-$$"; exec "$0" up --demo --web.listen-address=127.0.0.1:0'
+        done = subprocess.run(["sh", "-c", script, SONDE], capture_output=True, text=True, timeout=DEADLINE,
+                              env=dict(os.environ, TMPDIR=str(self.directory)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("is in the way", done.stderr)
+        self.assertEqual((precious / "sonde.db").read_text(), "all jobs ever")
+
+    def test_a_real_store_is_refused(self):
+        path = self.directory / "sonde.db"
+        flags = f"--store=sqlite:{path}", "--web.listen-address=127.0.0.1:0", "--user=root"
+        with Exporter(f"--store=sqlite:{path}", "--source=cli", "--slurm.bin-path=/nonexistent"):
+            wait_until(path.exists, "a store")
+        result = subprocess.run([SONDE, "up", "--demo", *flags], capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("simulated", result.stderr)
+
+
+class Real(Case):
+    def test_without_slurm_it_says_so_and_shows_nothing_else(self):
+        up = self.real("--no-agent")
+        page = up.get("/")
+        self.assertEqual(page.status, 200)
+        self.assertIn("no door into Slurm is open", page.text)
+        self.assertNotIn("simulated", up.get("/metrics").text)
+
+    def test_an_agent_that_is_killed_comes_back(self):
+        up = self.real()
+        [first] = wait_until(up.agents, "an agent")
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+        os.kill(first, signal.SIGKILL)
+        [second] = wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
+        self.assertIn("sonde agent has ended; it is started again", up.log())
+        ticks = up.health()["sonde"]["facts"]["series"]["ticks"]
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["ticks"] > ticks + 1 and
+                   up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+
+    def test_a_signal_ends_all_of_it(self):
+        up = self.real()
+        wait_until(up.agents, "an agent")
+        everybody = children(up.process.pid)
+        up.process.send_signal(signal.SIGTERM)
+        self.assertEqual(up.process.wait(DEADLINE), 0)
+        self.assertEqual([pid for pid in everybody if is_there(pid)], [])
+        self.assertFalse((self.directory / "state/agent.sock").exists())
+
+    def test_the_agent_does_not_outlive_it_even_when_it_is_killed(self):
+        up = self.real()
+        wait_until(up.agents, "an agent")
+        everybody = children(up.process.pid)
+        up.process.kill()
+        up.process.wait(DEADLINE)
+        wait_until(lambda: not any(is_there(pid) for pid in everybody), "the end of all")
+
+    def test_what_is_kept_outlives_it(self):
+        with Up(f"--state.directory={self.directory}/state", "--source=sim:nodes=8"):
+            path = self.directory / "state/sonde.db"
+            wait_until(lambda: path.exists() and sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+                       .execute("SELECT count(*) FROM job").fetchone()[0], "jobs in the store")
+        with Up(f"--state.directory={self.directory}/state", "--source=sim:nodes=8") as again:
+            self.assertEqual(again.get("/jobs").status, 200)
+
+    @unittest.skipIf(os.geteuid(), "only root can become another")
+    def test_root_is_given_up_but_by_the_agent(self):
+        up = self.real()
+        [agent] = wait_until(up.agents, "an agent")
+
+        def status(pid):
+            return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+        ours = status(up.process.pid)
+        self.assertEqual(set(ours["Uid"].split()), {str(pwd.getpwnam(self.user()).pw_uid)})
+        self.assertEqual({int(ours[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")}, {0})
+        self.assertEqual(ours["NoNewPrivs"], "1")
+        self.assertNotEqual(int(status(agent)["CapEff"], 16), 0)
+        self.assertEqual((self.directory / "state").stat().st_uid, pwd.getpwnam(self.user()).pw_uid)
+
+    @unittest.skipIf(os.geteuid(), "only root can become another")
+    def test_a_directory_that_is_somebody_elses_is_not_given_away(self):
+        (self.directory / "state").mkdir(mode=0o755)
+        done = self.refused(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent")
+        self.assertIn(f"does not belong to user {self.user()}", done.stderr)
+        self.assertEqual((self.directory / "state").stat().st_uid, 0)
+
+    def refused(self, *flags, **environment):
+        done = subprocess.run([SONDE, "up", "--web.listen-address=127.0.0.1:0", *flags], capture_output=True, text=True,
+                              timeout=DEADLINE, env=dict(os.environ, **environment))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done
+
+    def test_a_second_one_does_not_take_the_firsts_agent(self):
+        self.real()
+        wait_until(lambda: (self.directory / "state/agent.sock").exists(), "a socket")
+        done = self.refused(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent")
+        self.assertIn("another sonde up is there", done.stderr)
+        self.assertTrue((self.directory / "state/agent.sock").exists())
+
+    def test_series_that_were_moved_away_begin_anew(self):
+        self.real()
+        series = self.directory / "state/series.db"
+        wait_until(series.exists, "series")
+        for path in series.parent.glob("series.db*"):
+            path.rename(self.directory / path.name)
+        wait_until(series.exists, "series again")
+
+    def test_a_reload_finds_the_same_place_without_root(self):
+        home = {"HOME": str(self.directory), "STATE_DIRECTORY": f"{self.directory}/state"}
+        up = self.up("--slurm.bin-path=/nonexistent", "--no-agent", env=home)
+        up.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in up.log(), "a reload")
+        self.assertIn("configuration reloaded", up.log())
+
+    def test_another_name_for_this_host_gets_no_metrics(self):
+        up = self.real("--no-agent")
+        self.assertEqual(up.get("/metrics").status, 200)
+        self.assertEqual(up.get("/metrics", headers={"Host": "evil.example"}).status, 403)
+
+    @staticmethod
+    def user():
+        try:
+            return pwd.getpwnam("sonde").pw_name
+        except KeyError:
+            return "nobody"
+
+    @unittest.skipIf(os.geteuid() or not shutil.which("setpriv"), "needs root and setpriv")
+    def test_a_plain_user_is_told_what_is_not_seen(self):
+        self.directory.chmod(0o777)
+        up = self.real(starter=AS_NOBODY)
+        wait_until(up.agents, "an agent")
+        page = up.get("/").text
+        self.assertIn("was started by user", page)
+        self.assertIn("not started by root", up.log())
+
+
+class Configuration(Case):
+    def print(self, *flags, env=None):
+        result = subprocess.run([SONDE, "up", "--config.print", *flags], capture_output=True, text=True, timeout=DEADLINE,
+                                env=dict(os.environ, **(env or {})))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_every_setting_is_shown_with_where_it_comes_from(self):
+        path = self.directory / "sonde.yml"
+        path.write_text("slurm:\n  poll-limit: 20s\nprometheus.url: http://me:secret@prometheus:9090\n")
+        text = self.print(f"--config.file={path}", "--no-agent", env={"LOGLEVEL": "warn", "SONDE_STORE": ""})
+        for line in (f"slurm.poll-limit: 20s  # {path}:2", "agent: false  # flag", 'log.level: "warn"  # environment, LOGLEVEL',
+                     'web.listen-address: ["127.0.0.1:8080"]  # default', f'prometheus.url: "http://me:***@prometheus:9090"  # {path}:3'):
+            self.assertIn(line + "\n", text)
+        self.assertNotIn("secret", text)
+        self.assertEqual(list(self.directory.iterdir()), [path])  # nothing was started
+
+    def test_what_is_shown_can_be_used_as_the_file(self):
+        path = self.directory / "sonde.yml"
+        path.write_text(self.print("--demo", "--web.staff=alice", "--web.staff=bob"))
+        again = self.print(f"--config.file={path}")
+        self.assertEqual(re.sub("  # .*", "", path.read_text()), re.sub("  # .*", "", again))
+
+    def test_it_does_not_show_everything_to_everybody(self):
+        result = subprocess.run([SONDE, "up", "--demo", "--web.listen-address=:0"], capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--web.allow-anonymous", result.stderr)
+        up = self.up("--demo", "--web.allow-anonymous", listen=":0")
+        self.assertEqual(up.get("/").status, 200)
+
+    def test_a_reload_takes_effect_and_a_mistake_changes_nothing(self):
+        path = self.directory / "sonde.yml"
+        path.write_text("log.level: info\n")
+        up = self.up("--demo", f"--config.file={path}")
+        path.chmod(0o644)
+        path.write_text("log.level: [\n")
+        self.assertEqual(up.get("/-/reload", method="POST").status, 500)
+        path.write_text("slurm.poll-limit: 1s\nslurm.timeout: 5s\n")
+        self.assertEqual(up.get("/-/reload", method="POST").status, 200)
+        path.write_text("web.staff: [alice]\n")
+        answer = up.get("/-/reload", method="POST")
+        self.assertEqual(answer.status, 500)
+        self.assertIn("restart sonde", answer.text)
+        self.assertEqual(up.get("/").status, 200)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
