@@ -133,7 +133,7 @@ struct agent_step *agent_step_begin(struct agent *agent, struct agent_job *job, 
     /* Without a directory, nobody knew whose the records were until now. */
     if (agent->exits)
         step->heard_ticks = dir ? exits_began_ticks(agent->exits) : exits_now_ticks() + 1;
-    step->oom_notices = (struct oom_notices){ .out_of_memory = -1, .end = -1 };
+    step->oom_notices = oom_notices_none;
     if (dir && !job->is_skipped)
         agent_ask_for_notices(agent, step);
     list_append(&job->steps, &step->link);

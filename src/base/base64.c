@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/base64.h"
 
-size_t base64_write_web(char *to, struct str bytes)
+static size_t write_digits(char *to, struct str bytes, const char digits[64])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned bits = 0, n_bits = 0;
     size_t n = 0;
 
@@ -15,6 +14,29 @@ size_t base64_write_web(char *to, struct str bytes)
     if (n_bits)
         to[n++] = digits[bits << (6 - n_bits) & 0x3f];
     return n;
+}
+
+size_t base64_write_web(char *to, struct str bytes)
+{
+    return write_digits(to, bytes,
+                        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+}
+
+void base64_put_lines(struct buf *to, struct str bytes)
+{
+    enum { LINE_BYTES = 57 };
+    char line[LINE_BYTES / 3 * 4 + 2];
+
+    for (; bytes.n; bytes = str_skip(bytes, LINE_BYTES)) {
+        size_t n = write_digits(line, str_head(bytes, LINE_BYTES),
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+
+        while (n % 4)
+            line[n++] = '=';
+        line[n++] = '\r';
+        line[n++] = '\n';
+        buf_put(to, (struct str){ line, n });
+    }
 }
 
 static int digit_of(char c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Base64 in both alphabets of RFC 4648: that of HTTP's passwords and that of web tokens. */
+/* Base64 in both alphabets of RFC 4648: that of mail and HTTP's passwords, and that of
+ * web tokens. */
 #ifndef SONDE_BASE_BASE64_H
 #define SONDE_BASE_BASE64_H
 
@@ -22,6 +23,9 @@ static inline void base64_put_web(struct buf *to, struct str bytes)
         buf_end(to);
     }
 }
+
+/* As mail has it (RFC 2045): in the other alphabet, padded, in lines of 76 ended by CR LF. */
+void base64_put_lines(struct buf *to, struct str bytes);
 
 /* Padding may be missing. False if there is anything else wrong or no room. */
 bool base64_decode(struct str in, char *out, size_t room, size_t *ret_n);

@@ -69,3 +69,9 @@ int libcurl_open(const struct libcurl **ret, struct err *err)
     *ret = &libcurl;
     return 0;
 }
+
+bool libcurl_is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "[::1]") == 0;
+}

@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #include <curl/curl.h>
+#include <stdbool.h>
 
 /* Each is called by the name that libcurl gives it, without its curl_. */
 #define LIBCURL_FUNCTIONS(FUNCTION)                                                                \
@@ -42,6 +43,9 @@ struct libcurl {
 /* The same for everybody, ready for use, and never unloaded. -ENOENT with a sentence that names the
  * package if it is not installed. Any thread may be the first. */
 int libcurl_open(const struct libcurl **ret, struct err *err);
+
+/* Of a host as it stands in a URL. */
+bool libcurl_is_loopback(const char *host);
 
 /* The two that take anything: an int where libcurl reads a long would go unnoticed. Its own checks
  * (typecheck-gcc.h) say nothing where its headers are the system's. */

@@ -56,12 +56,6 @@ static int check_lines(const struct fetch *fetch, struct err *err)
     return 0;
 }
 
-static bool is_loopback(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-           strcmp(host, "[::1]") == 0;
-}
-
 static bool is_http(const char *scheme)
 {
     return strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0;
@@ -78,7 +72,7 @@ static bool read_url(const struct libcurl *curl, CURLU *parts, const char *url,
 
     if (ok) {
         curl->url_get(parts, CURLUPART_PORT, &port, 0);
-        *ret_is_local = unix_socket || is_loopback(host);
+        *ret_is_local = unix_socket || libcurl_is_loopback(host);
         if (unix_socket)
             snprintf(origin, FETCH_ORIGIN, "unix:%s", quote(str_of(unix_socket)).text);
         else

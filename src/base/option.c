@@ -8,6 +8,7 @@
 #include "base/yaml.h"
 
 enum { LONGEST_NAME = 128, MOST_HELP = 1 << 20 };
+enum { COMMON_FILE, COMMON_PRINT, COMMON_TAKEN }; /* rows of option_common that are not printers */
 
 const struct option option_common[] = {
     { .name = "config.file",
@@ -15,6 +16,10 @@ const struct option option_common[] = {
       .value = "FILE",
       .group = "General",
       .help = "Read settings from this YAML file. Its keys are the names of the flags." },
+    { .name = "config.print",
+      .type = OPTION_BOOL,
+      .group = "General",
+      .help = "Show all settings, in the form of that file, and where each comes from, and exit." },
     { .name = "help", .type = OPTION_BOOL, .group = "General", .help = "Show this help and exit." },
     { .name = "version",
       .type = OPTION_BOOL,
@@ -39,7 +44,8 @@ struct parse {
     size_t n_given;
     char **rest; /* room for all of argv, and a NULL */
     size_t n_rest;
-    unsigned *file_lines; /* by row: where the file gives it, 0 = not yet */
+    struct option_origin *origins; /* by row */
+    bool prints;                   /* --config.print */
 };
 
 static void *place_of(struct parse *parse, const struct option *option)
@@ -55,6 +61,12 @@ static size_t first_row(const struct parse *parse, const struct option *option)
     while (parse->command->options[i].offset != option->offset)
         i++;
     return i;
+}
+
+static void note_given(const struct parse *parse, const struct option *option)
+{
+    if (parse->command->is_given)
+        parse->command->is_given[first_row(parse, option)] = true;
 }
 
 static bool read_bool(const struct option *option, struct arena *arena, struct str text, void *to)
@@ -262,21 +274,23 @@ static int set_from_node(struct parse *parse, const struct option *option,
                          const struct yaml_node *node)
 {
     struct str name = str_of(option->name);
-    unsigned *line = &parse->file_lines[first_row(parse, option)];
+    struct option_origin *origin = &parse->origins[first_row(parse, option)];
     int code = 0;
 
-    if (*line)
-        code =
-            err_set(parse->err, EINVAL, "already given on line %u; remove one of the two", *line);
+    if (origin->line)
+        code = err_set(parse->err, EINVAL, "already given on line %u; remove one of the two",
+                       origin->line);
     else if (node->kind == YAML_MAPPING)
         code = err_set(parse->err, EINVAL, "takes a value, not a mapping");
     else if (node->kind == YAML_LIST && option->type != OPTION_LIST)
         code = err_set(parse->err, EINVAL, "takes one value, not a list");
     if (code < 0)
         return put_context(parse, node, name);
-    *line = node->line;
+    origin->line = node->line;
     if (yaml_is_null(node))
         return 0;
+    origin->is_file = true;
+    note_given(parse, option);
     if (option->type == OPTION_LIST)
         clear_value(parse, option);
     if (node->kind == YAML_LIST)
@@ -297,6 +311,9 @@ static int refuse_key(struct parse *parse, const struct yaml_node *node, struct 
     struct guess guess = begin_guess(name);
     struct quote file = quote(str_of(parse->config_file));
 
+    if (parse->command->elsewhere && find_row(parse->command->elsewhere, name))
+        return err_set(parse->err, EINVAL, "%s:%u: %s does not belong here: %s", file.text,
+                       node->line, quote(name).text, parse->command->elsewhere_is);
     for (const struct option *row = parse->command->options; row->name; row++)
         improve_guess(&guess, name, "", row->name);
     if (guess.name[0])
@@ -360,7 +377,11 @@ static int set_from_env(struct parse *parse, char *const *env)
     for (const struct option *row = parse->command->options; row->name; row++) {
         struct str value = row->env ? find_variable(env, row->env) : STR("");
 
-        if (value.n && set_from_text(parse, row, value) < 0)
+        if (!value.n)
+            continue;
+        note_given(parse, row);
+        parse->origins[first_row(parse, row)].is_env = true;
+        if (set_from_text(parse, row, value) < 0)
             return err_prefix(parse->err, "environment variable %s", row->env);
     }
     return 0;
@@ -390,18 +411,32 @@ static const struct printer *find_printer(struct str name)
     return NULL;
 }
 
-static int print(struct parse *parse, const struct printer *printer)
+static int write_out(struct parse *parse, struct buf *text)
 {
-    struct buf text;
-    bool ok;
+    bool ok = fwrite(text->p, 1, text->n, stdout) == text->n && fflush(stdout) == 0;
 
-    buf_init(&text, MOST_HELP);
-    printer->put(parse->command, &text);
-    ok = fwrite(text.p, 1, text.n, stdout) == text.n && fflush(stdout) == 0;
-    buf_free(&text);
+    buf_free(text);
     if (!ok)
         return err_set(parse->err, EIO, "cannot write to standard output: %s", err_words(errno));
     return OPTION_EXIT_OK;
+}
+
+static int print(struct parse *parse, const struct printer *printer)
+{
+    struct buf text;
+
+    buf_init(&text, MOST_HELP);
+    printer->put(parse->command, &text);
+    return write_out(parse, &text);
+}
+
+static int print_settings(struct parse *parse)
+{
+    struct buf text;
+
+    buf_init(&text, MOST_HELP);
+    option_print(parse->command, parse->settings, parse->origins, parse->config_file, &text);
+    return write_out(parse, &text);
 }
 
 /* A flag cut into its parts: -name, --name=value, --no-name. */
@@ -446,8 +481,9 @@ static struct flag cut_flag(const struct parse *parse, const char *arg)
 
     flag.name = str_cut(&flag.value, '=');
     flag.option = find_row(options, flag.name);
-    if (!flag.option && str_eq(flag.name, str_of(option_common[0].name)))
-        flag.option = &option_common[0];
+    for (size_t i = 0; i < COMMON_TAKEN && !flag.option; i++)
+        if (str_eq(flag.name, str_of(option_common[i].name)))
+            flag.option = &option_common[i];
     if (!flag.option && str_starts(flag.name, STR("no-"))) {
         flag.option = find_row(options, str_skip(flag.name, strlen("no-")));
         flag.is_negated = flag.option && flag.option->type == OPTION_BOOL;
@@ -520,8 +556,10 @@ static int take_flag(struct parse *parse, char **args, enum option_outcome *ret_
     }
     if (code < 0)
         return code;
-    if (flag.option == &option_common[0])
+    if (flag.option == &option_common[COMMON_FILE])
         parse->config_file = flag.value.n ? flag.value.p : NULL;
+    else if (flag.option == &option_common[COMMON_PRINT])
+        parse->prints = yaml_get_bool(flag.value, &parse->prints) && parse->prints;
     else
         parse->given[parse->n_given++] = (struct given){ flag.option, flag.value };
     return taken;
@@ -576,6 +614,8 @@ static int set_from_argv(struct parse *parse, bool *is_begun)
         bool *list_is_begun = &is_begun[first_row(parse, option)];
         struct str value = parse->given[i].value;
 
+        note_given(parse, option);
+        parse->origins[first_row(parse, option)].is_flag = true;
         if (option->type == OPTION_LIST && !*list_is_begun) {
             clear_value(parse, option);
             *list_is_begun = true;
@@ -586,6 +626,16 @@ static int set_from_argv(struct parse *parse, bool *is_begun)
             return err_prefix(parse->err, "%s%s", dashes(option), option->name);
     }
     return 0;
+}
+
+bool option_is_given(const struct option_command *command, const char *name)
+{
+    const struct option *row = find_row(command->options, str_of(name));
+    size_t i = 0;
+
+    while (row && command->options[i].offset != row->offset)
+        i++;
+    return row && command->is_given[i];
 }
 
 bool option_list_equal(struct option_list a, struct option_list b)
@@ -616,7 +666,7 @@ int option_parse(const struct option_command *command, int argc, char **argv, ch
 
     while (command->options[n_rows].name)
         n_rows++;
-    parse.file_lines = ARENA_ARRAY(arena, unsigned, n_rows);
+    parse.origins = ARENA_ARRAY(arena, struct option_origin, n_rows);
     code = read_argv(&parse, argc, argv, &outcome);
     if (code < 0 || outcome != OPTION_GO_ON)
         return code < 0 ? code : (int)outcome;
@@ -627,7 +677,9 @@ int option_parse(const struct option_command *command, int argc, char **argv, ch
         code = set_from_env(&parse, env);
     if (!code)
         code = set_from_argv(&parse, ARENA_ARRAY(arena, bool, n_rows));
+    if (!code && command->complete)
+        command->complete(command, settings, arena);
     if (!code)
         *ret_rest = parse.rest;
-    return code;
+    return !code && parse.prints ? print_settings(&parse) : code;
 }

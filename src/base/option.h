@@ -50,15 +50,25 @@ struct option_command {
     const char *end_flag;    /* another way to write "--": "cmd" for --cmd; or NULL */
     bool shares_file;        /* --config.file is another command's: keys that only that one has are
                               * passed over */
+    const struct option *elsewhere; /* keys that are none here but are known in another place; or
+                                     * NULL */
+    const char *elsewhere_is; /* what to do with those: ends "slurm.conf does not belong here:" */
+    bool *is_given;           /* by row: set if anybody gave it a value; or NULL */
+
+    /* Sets what nobody gave and has no fixed initial value; or NULL. */
+    void (*complete)(const struct option_command *command, void *settings, struct arena *arena);
     const char *exit_status; /* for the man page, if it is not 0, 1 or 2 as usual; or NULL */
     const struct option *options;
 };
 
-/* What every table has without listing it: --config.file, --help (-h), --version. There is also,
- * hidden, --man, which writes the man page. */
+/* What every table has without listing it: --config.file, --config.print, --help (-h), --version.
+ * There is also, hidden, --man, which writes the man page. */
 extern const struct option option_common[];
 
-enum option_outcome { OPTION_GO_ON = 0, OPTION_EXIT_OK = 1 /* --help, --version, --man printed */ };
+enum option_outcome {
+    OPTION_GO_ON = 0,
+    OPTION_EXIT_OK = 1 /* --help, --version, --man, --config.print printed */
+};
 
 /* Fills `settings` from the table's initial values, then the file that --config.file names, then
  * the environment, then argv (one dash or two; "-x=v", "-x v"; the last one of several holds, and a
@@ -72,6 +82,20 @@ enum option_outcome { OPTION_GO_ON = 0, OPTION_EXIT_OK = 1 /* --help, --version,
  * what was to be printed). */
 int option_parse(const struct option_command *command, int argc, char **argv, char *const *env,
                  struct arena *arena, void *settings, char ***ret_rest, struct err *err);
+
+/* Whether anybody gave the row of that name a value; needs command->is_given. */
+bool option_is_given(const struct option_command *command, const char *name);
+
+/* Where a value came from: the first that is set of these, else it is the initial one. */
+struct option_origin {
+    bool is_flag, is_env, is_file;
+    unsigned line; /* of the file; also of a key without a value */
+};
+
+/* All settings as --config.print has them: YAML, behind each its origin (by row); passwords in URLs
+ * are left out. */
+void option_print(const struct option_command *command, const void *settings,
+                  const struct option_origin *origins, const char *config_file, struct buf *out);
 
 /* As --help and --man print them. */
 void option_help(const struct option_command *command, struct buf *out);

@@ -525,3 +525,114 @@ void option_man(const struct option_command *command, struct buf *out)
     put_man_files(out, command->options, command->shares_file);
     put_man_tail(out, command);
 }
+
+/* A URL without the password that may stand in it. */
+static void put_without_password(struct buf *out, struct str text)
+{
+    size_t begin = str_find_str(text, STR("://"));
+    struct str rest = str_skip(text, begin + strlen("://"));
+    struct str host = str_head(rest, str_find(rest, '/'));
+    size_t at = str_find(host, '@'), colon = str_find(str_head(host, at), ':');
+    struct buf shown;
+
+    if (begin == text.n || at == host.n || colon == at) {
+        buf_json(out, text);
+        return;
+    }
+    buf_init(&shown, text.n + 16);
+    buf_put(&shown, str_head(text, begin + strlen("://") + colon));
+    buf_text(&shown, ":***");
+    buf_put(&shown, str_skip(rest, at));
+    buf_json(out, buf_str(&shown));
+    buf_free(&shown);
+}
+
+/* "90s", "5m", "1d": in the largest unit of which it is a whole number. */
+static void put_duration(struct buf *out, int64_t ns)
+{
+    static const struct {
+        int64_t ns;
+        const char *unit;
+    } units[] = {
+        { INT64_C(86400000000000), "d" },
+        { INT64_C(3600000000000), "h" },
+        { INT64_C(60000000000), "m" },
+        { INT64_C(1000000000), "s" },
+    };
+
+    for (size_t i = 0; i < COUNT(units); i++) {
+        if (ns && ns % units[i].ns == 0) {
+            buf_i64(out, ns / units[i].ns);
+            buf_text(out, units[i].unit);
+            return;
+        }
+    }
+    buf_i64(out, ns / 1000000);
+    buf_text(out, "ms");
+}
+
+static void put_list(struct buf *out, const struct option_list *list)
+{
+    buf_byte(out, '[');
+    for (size_t i = 0; i < list->n; i++) {
+        buf_text(out, i ? ", " : "");
+        put_without_password(out, list->items[i]);
+    }
+    buf_byte(out, ']');
+}
+
+static void put_value(struct buf *out, const struct option *row, const void *place)
+{
+    switch (row->type) {
+    case OPTION_BOOL:
+        buf_text(out, *(const bool *)place ? "true" : "false");
+        break;
+    case OPTION_STRING:
+        put_without_password(out, *(const struct str *)place);
+        break;
+    case OPTION_CHOICE: /* none is chosen by a key without a value */
+        if (((const struct str *)place)->n)
+            buf_json(out, *(const struct str *)place);
+        break;
+    case OPTION_LIST:
+        put_list(out, place);
+        break;
+    case OPTION_DURATION:
+        put_duration(out, *(const int64_t *)place);
+        break;
+    case OPTION_BYTES:
+    case OPTION_UINT:
+        buf_u64(out, *(const uint64_t *)place);
+        break;
+    }
+}
+
+static void put_origin(struct buf *out, const struct option *row, const struct option_origin *of,
+                       const char *config_file)
+{
+    if (of->is_flag)
+        buf_text(out, "flag");
+    else if (of->is_env)
+        buf_printf(out, "environment, %s", row->env ? row->env : "by another name");
+    else if (of->is_file)
+        buf_printf(out, "%s:%u", config_file, of->line);
+    else
+        buf_text(out, "default");
+}
+
+void option_print(const struct option_command *command, const void *settings,
+                  const struct option_origin *origins, const char *config_file, struct buf *out)
+{
+    const struct option *rows = command->options;
+
+    buf_printf(out, "# %s: what holds, and where it comes from.\n", command->name);
+    for (size_t i = 0; rows[i].name; i++) {
+        if (is_letter(&rows[i]) || is_other_name(rows, &rows[i]))
+            continue;
+        buf_printf(out, "%s: ", rows[i].name);
+        put_value(out, &rows[i], (const char *)settings + rows[i].offset);
+        buf_text(out, "  # ");
+        put_origin(out, &rows[i], &origins[i], config_file);
+        buf_byte(out, '\n');
+    }
+}

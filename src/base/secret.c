@@ -5,6 +5,7 @@
 #include "base/quote.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static ssize_t read_up_to(int fd, char *to, size_t room)
@@ -61,6 +62,21 @@ int secret_read(const char *path, const char *what, char **ret, struct err *err)
         close(fd);
     explicit_bzero(bytes, room);
     free(bytes);
+    return code;
+}
+
+int secret_check(const char *path, const char *what, struct err *err)
+{
+    char *secret = NULL;
+    struct stat file;
+    int code = secret_read(path, what, &secret, err);
+
+    secret_free(secret);
+    if (code == 0 && stat(path, &file) == 0 && file.st_mode & (S_IROTH | S_IWOTH))
+        code = err_set(err, EPERM,
+                       "everybody may read or change the %s file %s: take that away with chmod o= "
+                       "and make another %s",
+                       what, quote(str_of(path)).text, what);
     return code;
 }
 

@@ -12,6 +12,10 @@ enum { SECRET_MAX = 64 * 1024 }; /* bytes of the file */
  * characters, which HTTP cannot send (RFC 7617). Never waits for a pipe. */
 int secret_read(const char *path, const char *what, char **ret, struct err *err);
 
+/* Whether it will do, for who starts a program with it: as secret_read, and -EPERM if everybody may
+ * read or change the file. */
+int secret_check(const char *path, const char *what, struct err *err);
+
 char *secret_free(char *secret); /* wipes it; returns NULL */
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 enum {
-    SPAWN_INPUT_MAX = 64 * 1024,
+    SPAWN_INPUT_MAX = 16 << 20,
     SPAWN_MARK_MAX = 64,
 };
 

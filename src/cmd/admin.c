@@ -7,7 +7,10 @@
 #include "cmd/commands.h"
 
 static const struct command table[] = {
+    { "create-view", "make a user of slurmdbd's database who reads whose jobs are which", NULL,
+      admin_create_view },
     { "doctor", "check which doors into Slurm work here, and what to do", NULL, admin_doctor },
+    { "drop-view", "take away what create-view has made", NULL, admin_drop_view },
     { "migrate", "bring a store of jobs up to date, or try that", NULL, admin_migrate },
     { "plugin-check", "check whether Slurm here will load a plugin", NULL, admin_plugin_check },
     { "record", "write down what Slurm tells, to be played back later", NULL, admin_record },

@@ -6,7 +6,9 @@
 
 #include <signal.h>
 
+int admin_create_view(int argc, char **argv);
 int admin_doctor(int argc, char **argv);
+int admin_drop_view(int argc, char **argv);
 int admin_migrate(int argc, char **argv);
 int admin_plugin_check(int argc, char **argv);
 int admin_record(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/privileges.h"
 #include "base/process.h"
+#include "base/secret.h"
 
 #include <linux/capability.h>
 #include <malloc.h>
@@ -290,6 +291,9 @@ static int start_spool(struct agent *agent, struct err *err)
         return 0;
     if (spool_start(&config, &spool, err) < 0)
         return err_prefix(err, "--ingest.url");
+    if (secret_check(config.token_file, "token", err) < 0)
+        LOG(agent->log, LOG_WARN, "the file of --ingest.token-file will not do",
+            LOG_STR("error", err->text));
     agent->spool = spool;
     return 0;
 }

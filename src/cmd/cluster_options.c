@@ -78,11 +78,17 @@ static struct str name_of_file(const char *path)
     return str_head(name, str_find(name, '.'));
 }
 
-int cluster_options_read(const char *path, struct arena *arena, struct cluster_options *ret,
-                         struct err *err)
+int cluster_options_read(const char *path, const struct option *flags, struct arena *arena,
+                         struct cluster_options *ret, struct err *err)
 {
     struct option rows[SOURCE_OPTIONS + CLUSTER_OPTIONS + 1] = { 0 };
-    const struct option_command command = { .name = "sonde exporter", .options = rows };
+    const struct option_command command = {
+        .name = "sonde exporter",
+        .elsewhere = flags,
+        .elsewhere_is = "it holds for all clusters, as a flag of sonde exporter or in its "
+                        "--config.file",
+        .options = rows,
+    };
     char *no_variables[] = { NULL };
     char file[] = "--config.file";
     char *argv[] = { file, file, (char *)path, NULL };
@@ -107,4 +113,10 @@ bool cluster_options_equal(const struct cluster_options *a, const struct cluster
 {
     return source_options_equal(&a->source, &b->source) && str_eq(a->name, b->name) &&
            option_list_equal(a->accounts, b->accounts) && option_list_equal(a->users, b->users);
+}
+
+int cluster_options_keep(const struct cluster_options *options, struct keep **ret, struct err *err)
+{
+    return keep_new(options->accounts.items, options->accounts.n, options->users.items,
+                    options->users.n, ret, err);
 }

@@ -6,6 +6,7 @@
 #define SONDE_CMD_CLUSTER_OPTIONS_H
 
 #include "cmd/source_options.h"
+#include "source/keep.h"
 
 struct cluster_options {
     struct source_options source;
@@ -25,9 +26,13 @@ void cluster_options_rows(size_t offset, struct option rows[CLUSTER_OPTIONS]);
 /* -EINVAL with a sentence if they make no sense. */
 int cluster_options_check(const struct cluster_options *options, struct err *err);
 
-/* A cluster's own file; the name is by default the file's, without what follows the first dot. */
-int cluster_options_read(const char *path, struct arena *arena, struct cluster_options *ret,
-                         struct err *err);
+/* A cluster's own file; the name is by default the file's, without what follows the first dot. Of
+ * other flags of the exporter (its table) it is told that they are for all clusters. */
+int cluster_options_read(const char *path, const struct option *flags, struct arena *arena,
+                         struct cluster_options *ret, struct err *err);
+
+/* Whose jobs of it are kept; *ret is NULL for everybody's. */
+int cluster_options_keep(const struct cluster_options *options, struct keep **ret, struct err *err);
 
 /* Whether both ask the same source for the same jobs under the same name. */
 bool cluster_options_equal(const struct cluster_options *a, const struct cluster_options *b);

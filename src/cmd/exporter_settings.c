@@ -3,145 +3,14 @@
 
 #include "base/num.h"
 #include "base/quote.h"
+#include "cmd/exporter_options.h"
 #include "collector/self.h"
 #include "model/units.h"
+#include "record/recorder.h"
 #include "source/lustre_ids.h"
 #include "store/store.h"
 
-#define SETTING(member)     offsetof(struct settings, member)
-#define POLL_LIMIT_OF(kind) (SETTING(poll_limit_ns) + (kind) * sizeof(int64_t))
-
-/* Older names; of the last group of serve_options_rows. */
-static const struct option exporter_log_options[] = {
-    { "web.log-level", OPTION_CHOICE, SETTING(serve.log_level), "LEVEL", NULL, NULL,
-      "debug info warn warning error", "Log", "An older name of --log.level." },
-};
-static const struct option lustre_log_options[] = {
-    { "log", OPTION_CHOICE, SETTING(serve.log_level), "LEVEL", NULL, NULL,
-      "ERROR WARNING INFO DEBUG TRACE", "Log",
-      "As in prometheus-cluster-exporter: --log.level in capitals." },
-};
-
-static const struct option poll_options[] = {
-    { "slurm.poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_JOBS), "DURATION", "10s",
-      "POLL_LIMIT", NULL, "Slurm",
-      "Slurm is asked at most once in this time, however many scrapers there are." },
-    { "slurm.stale-limit", OPTION_DURATION, SETTING(stale_limit_ns), "DURATION", "5m", NULL, NULL,
-      "Slurm",
-      "While Slurm does not answer, the last values are shown until they are this old, or twice "
-      "their poll limit if that is longer." },
-};
-
-static const struct option rare_poll_options[] = {
-    { "slurm.shares-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_SHARES), "DURATION", "5m",
-      NULL, NULL, "Slurm", "The same for fair shares, which cost more." },
-    { "slurm.associations-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_ASSOCIATIONS),
-      "DURATION", "5m", NULL, NULL, "Slurm", "The same for limits of accounts, users and QOS." },
-    { "slurm.reservations-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_RESERVATIONS),
-      "DURATION", "1m", NULL, NULL, "Slurm", "The same for reservations." },
-    { "slurm.licenses-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_LICENSES), "DURATION", "30s",
-      NULL, NULL, "Slurm", "The same for licences." },
-    { "slurm.config-poll-limit", OPTION_DURATION, POLL_LIMIT_OF(KIND_CONFIG), "DURATION", "1h",
-      NULL, NULL, "Slurm", "The same for Slurm's configuration, and what it hides from sonde." },
-};
-
-static const struct option clusters_options[] = {
-    { "cluster.file", OPTION_LIST, SETTING(cluster_files), "FILE", NULL, NULL, NULL, "Cluster",
-      "A file of settings for one of several clusters: source, slurm.*, cluster.name, jobs.* and "
-      "store.*, as keys. With any such file, these clusters are shown, each with its name in the "
-      "label cluster, and none other." },
-};
-
-static const struct option store_options[] = {
-    { "store", OPTION_STRING, SETTING(store.url), "URL", NULL, "SONDE_STORE", NULL, "Store",
-      "Keep every job that is seen in this file: sqlite:/var/lib/sonde/sonde.db. Empty: keep "
-      "none." },
-    { "store.interval", OPTION_DURATION, SETTING(store.interval_ns), "DURATION", "30s", NULL, NULL,
-      "Store", "How often Slurm is asked for what is kept, whoever else asks." },
-    { "store.history", OPTION_BOOL, SETTING(store.history.is_on), NULL, "true", NULL, NULL, "Store",
-      "Complete the store from slurmdbd, by sacct." },
-    { "store.history-from", OPTION_STRING, SETTING(store.history.from), "DATE", NULL, NULL, NULL,
-      "Store",
-      "How far back slurmdbd is asked, as 2026-01-01. Without it, all that it has is kept." },
-    { "store.history-interval", OPTION_DURATION, SETTING(store.history.interval_ns), "DURATION",
-      "5m", NULL, NULL, "Store", "How often it is asked for what is new." },
-    { "store.history-timeout", OPTION_DURATION, SETTING(store.history.timeout_ns), "DURATION", "2m",
-      NULL, NULL, "Store", "It has this long to answer one question." },
-    { "ingest.token-file", OPTION_STRING, SETTING(store.token_file), "FILE", NULL, NULL, NULL,
-      "Store",
-      "A file with the token by which agents hand in what jobs have used, at /ingest. Without it, "
-      "nothing is taken." },
-    { "allocations.file", OPTION_STRING, SETTING(store.allocations_file), "FILE", NULL, NULL, NULL,
-      "Store", "What accounts were promised of the clusters, to be compared with what they use." },
-};
-
-static const struct option profile_options[] = {
-    { "metrics.profile", OPTION_STRING, SETTING(profile), "NAME", NULL, NULL, NULL, "Metrics",
-      "Show the metrics of another exporter under its names, in the place of the usual ones: mila "
-      "(slurm_monitoring_and_reporting). ?profile=NAME asks for them once." },
-    { "metrics.prefix", OPTION_STRING, SETTING(prefix), "PREFIX", NULL, NULL, NULL, "Metrics",
-      "What that exporter has before the names of some: of mila its --endpoint_prefix, as "
-      "beluga_." },
-};
-
-/* Of the first group of serve_options_rows. */
-static const struct option port_options[] = {
-    { "port", OPTION_STRING, SETTING(port), "PORT", NULL, NULL, NULL, "Web",
-      "As in prometheus-cluster-exporter: short for --web.listen-address=:PORT." },
-};
-
-/* Older names; of the group of prometheus_options_rows. */
-static const struct option lustre_old_options[] = {
-    { "promserver", OPTION_STRING, SETTING(prometheus.url), "URL", NULL, NULL, NULL, "Prometheus",
-      "As in prometheus-cluster-exporter: --prometheus.url." },
-    { "timeout", OPTION_DURATION, SETTING(prometheus.timeout_ns), "SECONDS", NULL, NULL, NULL,
-      "Prometheus", "Likewise: --prometheus.timeout." },
-};
-
-static const struct option lustre_options[] = {
-    { "lustre.time-range", OPTION_STRING, SETTING(lustre.time_range), "RANGE", "1m", NULL, NULL,
-      "Lustre",
-      "What rates are taken over, like 90s, 5m or 1h: at least twice the interval at which "
-      "Prometheus scrapes the Lustre servers." },
-    { "lustre.matchers", OPTION_STRING, SETTING(lustre.matchers), "MATCHERS", NULL, NULL, NULL,
-      "Lustre",
-      "Labels that the series must have, where one Prometheus has those of several clusters: "
-      "cluster=\"a\",filesystem=~\"scratch.*\"." },
-    { "lustre.jobid-format", OPTION_LIST, SETTING(lustre.formats), "FORMAT", NULL, NULL, NULL,
-      "Lustre",
-      "How Lustre writes its job ids, as its parameter jobid_name has it: \"%j:%e:%H\". Ids that "
-      "are a number, or a name and a user id with a dot between them, are understood anyway." },
-};
-
-static const struct option range_option[] = {
-    { "timerange", OPTION_STRING, SETTING(lustre.time_range), "RANGE", NULL, NULL, NULL, "Lustre",
-      "As in prometheus-cluster-exporter: --lustre.time-range." },
-};
-
-static const struct option trace_options[] = {
-    { "trace.enabled", OPTION_BOOL, SETTING(trace.is_enabled), NULL, NULL, NULL, NULL, "Tracing",
-      "Let jobs post what their processes use, as sonde run does." },
-    { "trace.path", OPTION_STRING, SETTING(trace.path), "PATH", "/trace", NULL, NULL, "Tracing",
-      "Where they post it, and a table of it is shown." },
-    { "trace.rate", OPTION_DURATION, SETTING(trace.rate_ns), "DURATION", "10s", NULL, NULL,
-      "Tracing",
-      "What was posted is shown for this long, or for 2.5 times its sender's period if that is "
-      "longer." },
-    { "trace.open", OPTION_BOOL, SETTING(trace.is_open), NULL, NULL, NULL, NULL, "Tracing",
-      "Take posts from anybody for any job. Otherwise a sender proves with munge, or with a "
-      "password of --web.config.file, that the job is his." },
-    { "trace.munge-socket", OPTION_STRING, SETTING(trace.munge_socket), "PATH", NULL, NULL, NULL,
-      "Tracing", "Where munged listens, if not in its usual place." },
-};
-
-/* Older names of collectors' flags. */
-static const struct {
-    const char *name, *collector, *help;
-} old_switches[] = {
-    { "slurm.collect-licenses", "licenses", "An older name of --collector.licenses." },
-    { "slurm.collect-diags", "diag", "An older name of --collector.diag." },
-    { "slurm.collect-limits", "limits", "An older name of --collector.limits." },
-};
+enum { SUMMARIES_MAX = 100 }; /* a second */
 
 /* Kinds that have a poll limit of their own. */
 static const unsigned asked_rarely = KIND_BIT(KIND_SHARES) | KIND_BIT(KIND_ASSOCIATIONS) |
@@ -154,82 +23,6 @@ static const int64_t traces_poll_limit_ns = NS_PER_SEC;
 /* Adding up what was used of them costs some ten milliseconds, and nobody plots it by the second.
  */
 static const int64_t allocations_poll_limit_ns = 60 * NS_PER_SEC;
-
-/* The rows, and the texts of those that are made of the table of collectors. */
-struct made_options {
-    struct option rows[SERVE_OPTIONS + SOURCE_OPTIONS + PROMETHEUS_OPTIONS + CLUSTER_OPTIONS +
-                       COLLECTORS_MAX + 50];
-    size_t n;
-    struct serve_collector_texts texts[COLLECTORS_MAX];
-};
-
-static void add_rows(struct made_options *made, const struct option *rows, size_t n)
-{
-    memcpy(made->rows + made->n, rows, n * sizeof(*rows));
-    made->n += n;
-}
-#define ADD_ROWS(made, rows) add_rows(made, rows, COUNT(rows))
-
-static bool has_collector(const struct exporter_shape *shape, size_t i)
-{
-    /* What Slurm hides matters to both: jobs that are hidden have no owner. */
-    return !shape->is_lustre ||
-           (KIND_BIT(collectors[i]->kind) & (KIND_BIT(KIND_LUSTRE) | KIND_BIT(KIND_CONFIG)));
-}
-
-static void add_collectors(struct made_options *made, const struct exporter_shape *shape)
-{
-    for (size_t i = 0; collectors[i]; i++) {
-        struct option row =
-            serve_collector_row(collectors[i]->name, collectors[i]->help, !collectors[i]->is_off,
-                                SETTING(collectors) + i * sizeof(bool), &made->texts[i]);
-
-        if (has_collector(shape, i))
-            add_rows(made, &row, 1);
-    }
-    for (size_t i = 0; i < COUNT(old_switches) && !shape->is_lustre; i++) {
-        size_t of = (size_t)collector_find(str_of(old_switches[i].collector));
-        const struct option row = { .name = old_switches[i].name,
-                                    .type = OPTION_BOOL,
-                                    .offset = SETTING(collectors) + of * sizeof(bool),
-                                    .group = "Collectors",
-                                    .help = old_switches[i].help };
-
-        add_rows(made, &row, 1);
-    }
-}
-
-static void make_options(struct made_options *made, const struct exporter_shape *shape)
-{
-    if (shape->is_lustre)
-        ADD_ROWS(made, port_options);
-    serve_options_rows(SETTING(serve), shape->address, "512", made->rows + made->n);
-    made->n += SERVE_OPTIONS;
-    if (shape->is_lustre)
-        ADD_ROWS(made, lustre_log_options);
-    else
-        ADD_ROWS(made, exporter_log_options);
-    prometheus_options_rows(SETTING(prometheus), made->rows + made->n);
-    made->n += PROMETHEUS_OPTIONS;
-    if (shape->is_lustre)
-        ADD_ROWS(made, lustre_old_options);
-    ADD_ROWS(made, lustre_options);
-    if (shape->is_lustre)
-        ADD_ROWS(made, range_option);
-    source_options_rows(SETTING(own.source), made->rows + made->n);
-    made->n += SOURCE_OPTIONS;
-    ADD_ROWS(made, poll_options);
-    if (!shape->is_lustre) {
-        ADD_ROWS(made, rare_poll_options);
-        cluster_options_rows(SETTING(own), made->rows + made->n);
-        made->n += CLUSTER_OPTIONS;
-        ADD_ROWS(made, clusters_options);
-        ADD_ROWS(made, store_options);
-        ADD_ROWS(made, profile_options);
-        ADD_ROWS(made, trace_options);
-    }
-    add_collectors(made, shape);
-}
 
 /* What the older flags mean in terms of the others. */
 static void translate(struct arena *arena, struct settings *settings)
@@ -311,10 +104,7 @@ static int check_store(const struct settings *settings, struct err *err)
     char path[STORE_PATH_MAX];
 
     if (!settings->store.url.n)
-        return settings->store.token_file.n || settings->store.allocations_file.n
-                   ? err_set(err, EINVAL,
-                             "--ingest.token-file and --allocations.file need a --store")
-                   : 0;
+        return 0;
     if (settings->store.interval_ns <= 0 || settings->store.history.interval_ns <= 0 ||
         settings->store.history.timeout_ns <= 0)
         return err_set(err, EINVAL,
@@ -367,36 +157,59 @@ static int check(const struct exporter_shape *shape, const struct settings *sett
                        "--trace.path and --web.telemetry-path are the same: change one");
     if (settings->stale_limit_ns <= 0)
         return err_set(err, EINVAL, "--slurm.stale-limit must be more than 0");
+    if (settings->store.summaries_per_second > SUMMARIES_MAX)
+        return err_set(err, EINVAL, "--store.summaries is at most %d", SUMMARIES_MAX);
     code = check_store(settings, err);
     return code < 0 ? code : check_profile(settings, err);
+}
+
+/* What would have no effect beside what else there is, or is not. */
+static int check_given(const struct exporter_options *made, const struct settings *settings,
+                       struct err *err)
+{
+    const char *of_store = exporter_options_of_store(made);
+    const char *of_cluster = exporter_options_of_cluster(made);
+
+    if (settings->cluster_files.n && of_cluster)
+        return err_set(err, EINVAL,
+                       "--%s is of one cluster: with --cluster.file, put it into the file of each, "
+                       "as the key %s",
+                       of_cluster, of_cluster);
+    if (!settings->store.url.n && of_store)
+        return err_set(err, EINVAL,
+                       "--%s is for a store, and there is none: say where with --store, as "
+                       "sqlite:/var/lib/sonde/sonde.db",
+                       of_store);
+    return 0;
 }
 
 /* What one process does for one cluster only: whose jobs would these be? */
 static int check_several(const struct settings *settings, struct err *err)
 {
-    const struct cluster_options none = { .source = settings->own.source };
-
-    if (settings->own.source.demo || settings->own.source.source.n || settings->own.retention_ns ||
-        settings->own.max_bytes || !cluster_options_equal(&settings->own, &none))
+    if (settings->trace.is_enabled)
         return err_set(err, EINVAL,
-                       "with --cluster.file each cluster has its own settings: put --source, "
-                       "--cluster.name, --jobs.accounts, --jobs.users, --store.retention and "
-                       "--store.max-size into these files");
-    if (settings->trace.is_enabled || settings->prometheus.url.n)
+                       "--trace.enabled is for one cluster: run another sonde exporter for each");
+    if (settings_want_lustre(settings))
         return err_set(err, EINVAL,
-                       "--trace.enabled and --prometheus.url are for one cluster: run another "
-                       "sonde exporter, or sonde lustre, for each");
+                       "what --prometheus.url tells of Lustre is for one cluster: run sonde lustre "
+                       "for each, and say --no-collector.lustre and --no-collector.lustre_jobs");
     if (settings->cluster_files.n > CLUSTERS_MAX)
         return err_set(err, EINVAL, "one exporter asks at most %d clusters", CLUSTERS_MAX);
     return 0;
 }
 
-static int read_cluster(const struct settings *settings, size_t i, struct arena *arena,
-                        struct err *err)
+static int read_cluster(const struct settings *settings, const struct option *flags, size_t i,
+                        struct arena *arena, struct err *err)
 {
     const char *path = arena_str(arena, settings->cluster_files.items[i]).p;
-    int code = cluster_options_read(path, arena, &settings->clusters[i], err);
+    struct cluster_options *cluster = &settings->clusters[i];
+    int code = cluster_options_read(path, flags, arena, cluster, err);
 
+    if (code == 0 && !settings->store.url.n && (cluster->retention_ns || cluster->max_bytes))
+        code = err_set(err, EINVAL,
+                       "%s: store.retention and store.max-size are for a store, and there is none: "
+                       "give sonde exporter a --store",
+                       path);
     for (size_t k = 0; code == 0 && k < i; k++)
         if (str_eq(settings->clusters[k].name, settings->clusters[i].name))
             code = err_set(err, EINVAL,
@@ -407,7 +220,8 @@ static int read_cluster(const struct settings *settings, size_t i, struct arena 
 }
 
 /* The one, or those that have files. */
-static int make_clusters(struct arena *arena, struct settings *settings, struct err *err)
+static int make_clusters(struct arena *arena, const struct option *flags, struct settings *settings,
+                         struct err *err)
 {
     int code = 0;
 
@@ -419,7 +233,7 @@ static int make_clusters(struct arena *arena, struct settings *settings, struct 
     }
     code = check_several(settings, err);
     for (size_t i = 0; code == 0 && i < settings->n_clusters; i++)
-        code = read_cluster(settings, i, arena, err);
+        code = read_cluster(settings, flags, i, arena, err);
     return code;
 }
 
@@ -450,21 +264,30 @@ static int exclude(struct settings *settings, struct err *err)
     return 0;
 }
 
+size_t settings_size(const struct exporter_shape *shape)
+{
+    return shape->hooks ? shape->hooks->settings_size : sizeof(struct settings);
+}
+
 int settings_parse(const struct exporter_shape *shape, int argc, char **argv, struct arena *arena,
                    struct settings *settings, struct err *err)
 {
-    struct made_options made = { 0 };
+    struct exporter_options made = { 0 };
     const struct option_command command = {
         .name = shape->name,
         .summary = shape->summary,
         .description = shape->description,
+        .is_given = made.is_given,
+        .complete = shape->hooks ? shape->hooks->complete : NULL,
         .options = made.rows,
     };
     char **rest;
     int outcome;
 
-    make_options(&made, shape);
+    exporter_options_make(&made, shape);
     outcome = option_parse(&command, argc, argv, environ, arena, settings, &rest, err);
+    if (outcome == OPTION_GO_ON && shape->hooks)
+        outcome = shape->hooks->read(settings, err);
     if (outcome == OPTION_GO_ON)
         outcome = check_port(shape, settings, err);
     if (outcome == OPTION_GO_ON) {
@@ -472,7 +295,11 @@ int settings_parse(const struct exporter_shape *shape, int argc, char **argv, st
         outcome = check(shape, settings, err);
     }
     if (outcome == OPTION_GO_ON)
-        outcome = make_clusters(arena, settings, err);
+        outcome = check_given(&made, settings, err);
+    if (outcome == OPTION_GO_ON)
+        outcome = make_clusters(arena, made.rows, settings, err);
+    if (outcome == OPTION_GO_ON)
+        outcome = prometheus_matchers_read(&settings->matchers, arena, &settings->matcher, err);
     if (outcome == OPTION_GO_ON)
         outcome = read_history_from(settings, err);
     if (outcome == OPTION_GO_ON)
@@ -505,10 +332,27 @@ bool settings_want_store(const struct settings *settings)
     return settings->store.url.n > 0;
 }
 
-int settings_check_reload(const struct settings *old, const struct settings *new, struct err *err)
+bool settings_want_summaries(const struct settings *settings)
+{
+    return settings_want_store(settings) && settings->prometheus.url.n &&
+           settings->store.summaries_per_second;
+}
+
+bool settings_same_summaries(const struct settings *a, const struct settings *b)
+{
+    return settings_want_summaries(a) == settings_want_summaries(b) &&
+           prometheus_options_equal(&a->prometheus, &b->prometheus) &&
+           option_list_equal(a->matchers, b->matchers) &&
+           a->store.summaries_per_second == b->store.summaries_per_second;
+}
+
+int settings_check_reload(const struct exporter_shape *shape, const struct settings *old,
+                          const struct settings *new, struct err *err)
 {
     const char *changed = serve_options_changed(&old->serve, &new->serve);
 
+    if (!changed && shape->hooks)
+        changed = shape->hooks->changed(old, new);
     if (old->trace.is_enabled != new->trace.is_enabled)
         changed = "trace.enabled";
     else if (!str_eq(old->trace.path, new->trace.path))
@@ -517,6 +361,8 @@ int settings_check_reload(const struct settings *old, const struct settings *new
         changed = "trace.munge-socket";
     else if (!str_eq(old->store.url, new->store.url))
         changed = "store";
+    else if (!str_eq(old->report_config, new->report_config))
+        changed = "report.config";
     else if (!str_eq(old->store.token_file, new->store.token_file))
         changed = "ingest.token-file";
     else if (settings_want_store(old) && !same_history(old, new))
@@ -622,7 +468,8 @@ void settings_tunings(const struct settings *settings, size_t cluster,
             .const_labels = str_of(of->const_labels),
             .is_split = settings->n_clusters > 1,
             /* Who posts is compared with the queue, and Lustre's ids are. */
-            .keeps_facts = settings->trace.is_enabled || settings_want_lustre(settings),
+            .keeps_facts = settings->keeps_facts || settings->trace.is_enabled ||
+                           settings_want_lustre(settings),
             .max_segment = (size_t)256 << 20,
             .clock = &clock_real,
         },
@@ -639,9 +486,7 @@ void settings_tunings(const struct settings *settings, size_t cluster,
     for (size_t i = 0; i < FEEDS; i++)
         ret[i] = tuning;
     if (settings_want_store(settings)) {
-        ret[FEED_SLURM].pace_kinds =
-            of->feeds[FEED_SLURM].source->class->kinds &
-            (KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_CONFIG));
+        ret[FEED_SLURM].pace_kinds = of->feeds[FEED_SLURM].source->class->kinds & RECORDED_KINDS;
         ret[FEED_SLURM].pace_ns = settings->store.interval_ns;
     }
     /* It waits for Slurm's jobs, and then asks several questions. */

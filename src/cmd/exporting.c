@@ -4,20 +4,11 @@
 #include "base/log.h"
 #include "base/munge.h"
 #include "base/process.h"
-#include "http/ingest.h"
+#include "cmd/drain_child.h"
+#include "cmd/keeping.h"
 #include "http/trace.h"
-#include "record/history.h"
-#include "record/kept.h"
 
 #include <malloc.h>
-
-struct exporter;
-
-/* Hands what is seen of a cluster to the recorder. */
-struct watched {
-    struct exporter *exporter;
-    size_t cluster;
-};
 
 struct exporter {
     const struct exporter_shape *shape;
@@ -25,7 +16,7 @@ struct exporter {
     int argc;
     char **argv;
     struct arena arena; /* of the settings below */
-    struct settings settings;
+    struct settings *settings;
     struct log *log;
     struct metrics *metrics;
     struct engine *engine; /* that metrics has */
@@ -34,12 +25,8 @@ struct exporter {
     struct trace *trace; /* this and the next: NULL unless jobs are traced */
     struct http_trace *trace_routes;
     char *trace_path, *munge_socket; /* the settings they came from may be replaced */
-    struct recorder *recorder;       /* NULL: nothing is kept; as the next ones */
-    struct watched watched[CLUSTERS_MAX];
-    struct history *histories[CLUSTERS_MAX];
-    struct keep *keeps[CLUSTERS_MAX]; /* of the histories */
-    struct http_ingest *ingest;
-    char *token_file;
+    struct keeping keeping;
+    struct drain_child *drain; /* NULL: mails are none of ours */
     pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
 };
 
@@ -60,18 +47,6 @@ static struct section *jobs_for_lustre(void *refresher, int64_t deadline_ns,
                                        const atomic_bool *cancelled, struct err *err)
 {
     return refresher_wait(refresher, KIND_JOBS, deadline_ns, cancelled, err);
-}
-
-/* On the refresher's thread. */
-static void note(void *ctx, struct section *section)
-{
-    const struct watched *watched = ctx;
-    struct recorder *recorder = watched->exporter->recorder;
-
-    if (section->kind == KIND_CONFIG)
-        recorder_name(recorder, watched->cluster, section_text(section, section->config.cluster));
-    else if (section->kind == KIND_JOBS || section->kind == KIND_NODES)
-        recorder_note(recorder, watched->cluster, section);
 }
 
 static int start_feed(struct feed *feed, const struct refresh_config *of,
@@ -95,20 +70,6 @@ static int open_lustre(struct exporter *exporter, const struct settings *setting
     return source_open_lustre(&lustre, exporter->clock, &cluster->feeds[FEED_LUSTRE].source, err);
 }
 
-static int open_kept(struct exporter *exporter, const struct settings *settings, size_t i,
-                     struct engine_cluster *cluster, struct err *err)
-{
-    const struct kept_settings kept = {
-        .url = settings->store.url,
-        .allocations_file = settings->store.allocations_file,
-        .recorder = exporter->recorder,
-        .cluster = i,
-        .is_simulated = cluster->feeds[FEED_SLURM].source->simulated,
-    };
-
-    return source_open_kept(&kept, exporter->clock, &cluster->feeds[FEED_STORE].source, err);
-}
-
 /* `cluster="a",simulated="true"`, as far as it has to be said. */
 static char *make_labels(const struct settings *settings, struct str name, bool is_simulated)
 {
@@ -120,12 +81,6 @@ static char *make_labels(const struct settings *settings, struct str name, bool 
     if (is_simulated)
         snprintf(text + n, sizeof(text) - (size_t)n, "%ssimulated=\"true\"", n ? "," : "");
     return heap_str(str_of(text));
-}
-
-static int open_keep(const struct cluster_options *options, struct keep **ret, struct err *err)
-{
-    return keep_new(options->accounts.items, options->accounts.n, options->users.items,
-                    options->users.n, ret, err);
 }
 
 static int open_cluster(struct exporter *exporter, const struct settings *settings, size_t i,
@@ -144,7 +99,7 @@ static int open_cluster(struct exporter *exporter, const struct settings *settin
         cluster->name = heap_str(options->name);
     cluster->is_labelled = settings->cluster_files.n > 0;
     cluster->const_labels = make_labels(settings, options->name, slurm->source->simulated);
-    return open_keep(options, &cluster->keep, err);
+    return cluster_options_keep(options, &cluster->keep, err);
 }
 
 static int start_cluster(struct exporter *exporter, const struct settings *settings, size_t i,
@@ -160,11 +115,10 @@ static int start_cluster(struct exporter *exporter, const struct settings *setti
         .traces = exporter->trace ? traces : NULL,
         .traces_ctx = exporter->trace,
         .keep = cluster->keep,
-        .noted = exporter->recorder ? note : NULL,
-        .noted_ctx = &exporter->watched[i],
     };
     int code;
 
+    keeping_watch(&exporter->keeping, i, &config);
     settings_tunings(settings, i, cluster, tunings);
     code = start_feed(&cluster->feeds[FEED_SLURM], &config, &tunings[FEED_SLURM], err);
     config.noted = NULL;
@@ -173,40 +127,13 @@ static int start_cluster(struct exporter *exporter, const struct settings *setti
         if (code == 0)
             code = start_feed(&cluster->feeds[FEED_LUSTRE], &config, &tunings[FEED_LUSTRE], err);
     }
-    if (code == 0 && exporter->recorder) {
-        code = open_kept(exporter, settings, i, cluster, err);
+    if (code == 0 && exporter->keeping.recorder) {
+        code = keeping_open_source(&exporter->keeping, settings, i, cluster, err);
         if (code == 0)
             code = start_feed(&cluster->feeds[FEED_STORE], &config, &tunings[FEED_STORE], err);
     }
     return code;
 }
-/* What is simulated and what is real are never in one store. */
-static int start_recorder(struct exporter *exporter, const struct settings *settings,
-                          const struct engine *engine, struct err *err)
-{
-    struct recorded_cluster clusters[CLUSTERS_MAX];
-    const struct recorder_config config = {
-        .url = settings->store.url,
-        .is_simulated = engine->clusters[0].feeds[FEED_SLURM].source->simulated,
-        .clusters = clusters,
-        .n_clusters = engine->n_clusters,
-        .clock = exporter->clock,
-        .log = exporter->log,
-    };
-
-    for (size_t i = 0; i < engine->n_clusters; i++) {
-        if (engine->clusters[i].feeds[FEED_SLURM].source->simulated != config.is_simulated)
-            return err_set(err, EINVAL,
-                           "one store does not take simulated and real clusters: run an exporter "
-                           "for each");
-        clusters[i] = (struct recorded_cluster){ .name = settings->clusters[i].name,
-                                                 .retention_ns = settings->clusters[i].retention_ns,
-                                                 .max_bytes = settings->clusters[i].max_bytes };
-        exporter->watched[i] = (struct watched){ exporter, i };
-    }
-    return recorder_start(&config, &exporter->recorder, err);
-}
-
 static int make_engine(struct exporter *exporter, const struct settings *settings,
                        struct engine **ret, struct err *err)
 {
@@ -217,8 +144,8 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
         engine->n_clusters = i + 1;
         code = open_cluster(exporter, settings, i, &engine->clusters[i], err);
     }
-    if (code == 0 && settings_want_store(settings) && !exporter->recorder)
-        code = start_recorder(exporter, settings, engine, err);
+    if (code == 0 && settings_want_store(settings) && !exporter->keeping.recorder)
+        code = keeping_start_recorder(&exporter->keeping, settings, engine, err);
     for (size_t i = 0; code == 0 && i < settings->n_clusters; i++)
         code = start_cluster(exporter, settings, i, &engine->clusters[i], err);
     engine->collectors = settings_collectors(settings, engine);
@@ -249,42 +176,75 @@ static void tune_engine(struct exporter *exporter, const struct settings *settin
     free(tunings);
 }
 
+/* What a reload has made so far. */
+struct reloaded {
+    struct arena arena;
+    struct settings *settings;
+    struct engine *engine; /* NULL: the old one goes on, with other tuning */
+    bool has_summaries;
+    struct summaries *summaries;
+};
+
+static int read_again(struct exporter *exporter, struct reloaded *new, struct err *err)
+{
+    const struct settings *old = exporter->settings;
+    int code = settings_parse(exporter->shape, exporter->argc, exporter->argv, &new->arena,
+                              new->settings, err);
+
+    if (code == 0)
+        code = settings_check_reload(exporter->shape, old, new->settings, err);
+    if (code == 0 && !settings_same_sources(old, new->settings))
+        code = make_engine(exporter, new->settings, &new->engine, err);
+    new->has_summaries =
+        code == 0 && exporter->keeping.recorder && !settings_same_summaries(old, new->settings);
+    if (new->has_summaries)
+        code = keeping_make_summaries(&exporter->keeping, new->settings,
+                                      new->engine ? new->engine : exporter->engine, &new->summaries,
+                                      err);
+    return code < 0 ? code : http_reload(exporter->server, err);
+}
+
+static void use_engine(struct exporter *exporter, const struct reloaded *new)
+{
+    const struct exporter_hooks *hooks = exporter->shape->hooks;
+
+    if (!new->engine) {
+        tune_engine(exporter, new->settings);
+        return;
+    }
+    if (hooks)
+        hooks->use_engine(hooks->ctx, new->engine);
+    metrics_set_engine(exporter->metrics, new->engine);
+    exporter->engine = new->engine;
+}
+
 /* Everything or nothing: whatever can fail comes before whatever takes effect. */
 static int reload_all(struct exporter *exporter, struct err *err)
 {
-    struct arena arena = { 0 };
-    struct settings settings = { 0 };
-    struct engine *engine = NULL;
-    int code =
-        settings_parse(exporter->shape, exporter->argc, exporter->argv, &arena, &settings, err);
+    struct reloaded new = { .settings = heap_alloc(settings_size(exporter->shape)) };
+    int code = read_again(exporter, &new, err);
 
-    if (code == 0)
-        code = settings_check_reload(&exporter->settings, &settings, err);
-    if (code == 0 && !settings_same_sources(&exporter->settings, &settings))
-        code = make_engine(exporter, &settings, &engine, err);
-    if (code == 0)
-        code = http_reload(exporter->server, err);
     if (code < 0) {
-        engine_free(engine);
-        arena_clear(&arena);
+        summaries_stop(new.summaries);
+        engine_free(new.engine);
+        arena_clear(&new.arena);
+        free(new.settings);
         return code;
     }
-    if (engine) {
-        metrics_set_engine(exporter->metrics, engine);
-        exporter->engine = engine;
-    } else {
-        tune_engine(exporter, &settings);
-    }
-    serve_use_log_level(exporter->log, &settings.serve);
+    use_engine(exporter, &new);
+    if (new.has_summaries)
+        keeping_use_summaries(&exporter->keeping, new.summaries);
+    serve_use_log_level(exporter->log, &new.settings->serve);
     if (exporter->trace) {
-        const struct trace_config config = settings_trace(&settings, exporter->users);
+        const struct trace_config config = settings_trace(new.settings, exporter->users);
 
         trace_tune(exporter->trace, &config);
-        http_trace_set_open(exporter->trace_routes, settings.trace.is_open);
+        http_trace_set_open(exporter->trace_routes, new.settings->trace.is_open);
     }
     arena_clear(&exporter->arena);
-    exporter->arena = arena;
-    exporter->settings = settings;
+    free(exporter->settings);
+    exporter->arena = new.arena;
+    exporter->settings = new.settings;
     return 0;
 }
 
@@ -325,10 +285,12 @@ static void warn_early(const struct exporter *exporter)
 
 static int start_server(struct exporter *exporter, struct err *err)
 {
-    struct http_config config = serve_http_config(&exporter->settings.serve, exporter->log);
+    struct http_config config = serve_http_config(&exporter->settings->serve, exporter->log);
 
     config.routes = metrics_routes(exporter->metrics);
     config.ctx = exporter->metrics;
+    if (exporter->shape->hooks)
+        config.workers = 8; /* pages wait for the disk more than they compute */
     return http_start(&config, &exporter->server, err);
 }
 
@@ -347,13 +309,22 @@ static void serve(struct exporter *exporter, const sigset_t *signals)
     }
 }
 
+static bool may_scrape(void *ctx, const struct http_exchange *x)
+{
+    const struct exporter *exporter = ctx;
+
+    return exporter->shape->hooks->may_scrape(exporter->shape->hooks->ctx, x);
+}
+
 static void start_trace(struct exporter *exporter)
 {
-    const struct settings *settings = &exporter->settings;
+    const struct settings *settings = exporter->settings;
     struct http_trace_config config = {
         .is_open = settings->trace.is_open,
         .jobs = metrics_jobs,
         .ctx = exporter->metrics,
+        .may_look = exporter->shape->hooks ? may_scrape : NULL,
+        .look_ctx = exporter,
         .unseal = munge_unseal,
         .clock = &clock_real,
         .log = exporter->log,
@@ -373,143 +344,71 @@ static void start_trace(struct exporter *exporter)
                       exporter->trace_path);
 }
 
-/* A recording or a simulation has no slurmdbd. */
-static bool has_history(const struct settings *settings, const struct source *source)
-{
-    return settings->store.history.is_on && !source->simulated &&
-           strcmp(source->class->name, "replay") != 0;
-}
-
-static int start_histories(struct exporter *exporter, struct err *err)
-{
-    const struct settings *settings = &exporter->settings;
-    const struct engine *engine = exporter->engine;
-    int code = 0;
-
-    for (size_t i = 0; code == 0 && i < engine->n_clusters; i++) {
-        struct history_config config = {
-            .recorder = exporter->recorder,
-            .cluster = i,
-            .name = engine->clusters[i].name ? engine->clusters[i].name : "",
-            .source = source_options_settings(&settings->clusters[i].source),
-            .interval_ns = settings->store.history.interval_ns,
-            .timeout_ns = settings->store.history.timeout_ns,
-            .first_time = settings->history_from,
-            .clock = exporter->clock,
-            .log = exporter->log,
-        };
-
-        if (!has_history(settings, engine->clusters[i].feeds[FEED_SLURM].source))
-            continue;
-        code = open_keep(&settings->clusters[i], &exporter->keeps[i], err);
-        config.keep = exporter->keeps[i];
-        if (code == 0)
-            code = history_start(&config, &exporter->histories[i], err);
-    }
-    return code;
-}
-
-static void start_ingest(struct exporter *exporter)
-{
-    struct http_ingest_config config = {
-        .recorder = exporter->recorder,
-        .clock = exporter->clock,
-        .log = exporter->log,
-    };
-    struct http_route routes[HTTP_INGEST_ROUTES];
-
-    exporter->token_file = heap_str(exporter->settings.store.token_file);
-    config.token_file = exporter->token_file;
-    exporter->ingest = http_ingest_new(&config);
-    http_ingest_routes(exporter->ingest, routes);
-    for (size_t i = 0; i < HTTP_INGEST_ROUTES; i++)
-        metrics_add_route(exporter->metrics, &routes[i]);
-}
-
-static void tell_history(struct history *history, struct self_cluster *cluster)
-{
-    struct history_stats stats;
-
-    history_stats(history, &stats);
-    cluster->has_history = true;
-    cluster->history = (struct self_history){
-        .is_up = stats.is_up,
-        .questions = stats.questions,
-        .failures = stats.failures,
-        .records = stats.records,
-        .skipped = stats.skipped,
-        .since = stats.since,
-        .until = stats.until,
-        .is_complete = stats.is_complete,
-    };
-}
-
 static bool tell_store(void *ctx, struct self_store *store, struct self_cluster *clusters, size_t n)
 {
     struct exporter *exporter = ctx;
-    struct http_ingest_stats ingest;
-    struct recorder_stats stats;
 
-    if (!exporter->recorder)
-        return false;
-    recorder_stats(exporter->recorder, &stats);
-    *store = (struct self_store){
-        .is_up = stats.is_up,
-        .commits = stats.commits,
-        .jobs = stats.jobs,
-        .finals = stats.finals,
-        .unchanged = stats.unchanged,
-        .replaced = stats.replaced,
-        .last_seconds = stats.last_seconds,
-        .behind_seconds = stats.behind_seconds,
-        .bytes = stats.size.bytes,
-        .runs = stats.size.runs,
-        .takes_posts = exporter->ingest != NULL,
+    return keeping_tell(&exporter->keeping, store, clusters, n);
+}
+
+static enum self_drain tell_drain(void *ctx)
+{
+    const struct exporter *exporter = ctx;
+
+    if (!exporter->drain)
+        return SELF_NO_DRAIN;
+    return drain_child_is_up(exporter->drain) ? SELF_DRAIN_UP : SELF_DRAIN_DOWN;
+}
+
+static int start_drain(struct exporter *exporter, struct err *err)
+{
+    const struct drain_child_config config = {
+        .config_file = exporter->settings->report_config.p,
+        .clock = &clock_real,
+        .log = exporter->log,
     };
-    for (size_t i = 0; i < RECORDER_REASONS && stats.errors[i].reason; i++) {
-        store->errors[i].reason = stats.errors[i].reason;
-        store->errors[i].count = stats.errors[i].count;
-    }
-    if (exporter->ingest) {
-        http_ingest_stats(exporter->ingest, &ingest);
-        store->posts = ingest.posts;
-        store->posts_refused = ingest.refused;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (exporter->histories[i])
-            tell_history(exporter->histories[i], &clusters[i]);
-    return true;
+
+    return drain_child_start(&config, &exporter->drain, err);
 }
 
 static int start(struct exporter *exporter, struct err *err)
 {
     const struct metrics_config config = {
-        .path = exporter->settings.serve.telemetry_path.p,
+        .path = exporter->settings->serve.telemetry_path.p,
         .program = exporter->shape->name,
         .what = exporter->shape->what,
+        .has_pages = exporter->shape->hooks != NULL,
         .log = exporter->log,
         .clock = &clock_real,
         .reload = reload,
         .tell_store = tell_store,
+        .tell_drain = tell_drain,
+        .may_scrape = exporter->shape->hooks ? may_scrape : NULL,
         .ctx = exporter,
     };
+    const struct exporter_hooks *hooks = exporter->shape->hooks;
     struct engine *engine;
     int code;
 
     exporter->metrics = metrics_new(&config);
-    if (exporter->settings.trace.is_enabled)
+    if (exporter->settings->trace.is_enabled)
         start_trace(exporter);
-    code = make_engine(exporter, &exporter->settings, &engine, err);
+    code = make_engine(exporter, exporter->settings, &engine, err);
     if (code < 0)
         return code;
     metrics_set_engine(exporter->metrics, engine);
     exporter->engine = engine;
-    if (exporter->recorder)
-        code = start_histories(exporter, err);
-    if (exporter->recorder && exporter->settings.store.token_file.n)
-        start_ingest(exporter);
+    if (exporter->keeping.recorder)
+        code =
+            keeping_start(&exporter->keeping, exporter->settings, engine, exporter->metrics, err);
+    if (code == 0 && exporter->settings->report_config.n)
+        code = start_drain(exporter, err);
+    if (code == 0 && hooks)
+        code = hooks->start(hooks->ctx, engine, exporter->keeping.recorder, exporter->metrics, err);
     if (code == 0)
         code = start_server(exporter, err);
+    if (code == 0 && hooks)
+        code = hooks->serve(hooks->ctx, exporter->server, err);
     if (code < 0)
         return code;
     metrics_set_server(exporter->metrics, exporter->server);
@@ -524,58 +423,83 @@ static void tame_malloc(void)
     mallopt(M_ARENA_MAX, 2);
 }
 
+static void stop(struct exporter *exporter)
+{
+    const struct exporter_hooks *hooks = exporter->shape->hooks;
+
+    if (exporter->metrics)
+        metrics_stop(exporter->metrics);
+    http_stop(exporter->server);
+    if (hooks)
+        hooks->stop(hooks->ctx);
+    http_trace_free(exporter->trace_routes);
+    keeping_stop_askers(&exporter->keeping);
+    drain_child_stop(exporter->drain);
+    metrics_free(exporter->metrics);
+    keeping_end(&exporter->keeping);
+    trace_free(exporter->trace);
+    users_free(exporter->users);
+    free(exporter->trace_path);
+    free(exporter->munge_socket);
+    log_free(exporter->log);
+    pthread_mutex_destroy(&exporter->reloading);
+}
+
+/* From the settings to a signal; what to exit with. */
+static int run(struct exporter *exporter)
+{
+    const struct exporter_shape *shape = exporter->shape;
+    struct err err = { 0 };
+    sigset_t signals;
+    int code = 0;
+
+    serve_prepare(&signals);
+    pthread_mutex_init(&exporter->reloading, NULL);
+    exporter->log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
+    keeping_init(&exporter->keeping, exporter->clock, exporter->log);
+    serve_use_log_level(exporter->log, &exporter->settings->serve);
+
+    /* A request to reload may come as soon as there is a server. */
+    pthread_mutex_lock(&exporter->reloading);
+    if (shape->hooks)
+        code = shape->hooks->prepare(shape->hooks->ctx, exporter->settings, exporter->log, &err);
+    if (code == 0)
+        code = start(exporter, &err);
+    if (code == 0) {
+        serve_say_where(shape->name, exporter->server,
+                        shape->hooks ? STR("/") : exporter->settings->serve.telemetry_path);
+        warn_early(exporter);
+    }
+    pthread_mutex_unlock(&exporter->reloading);
+    if (code == 0)
+        serve(exporter, &signals);
+    else
+        fprintf(stderr, "%s: %s\n", shape->name, err.text);
+    stop(exporter);
+    return serve_exit_status(code);
+}
+
 int exporter_main(const struct exporter_shape *shape, int argc, char **argv)
 {
     struct exporter exporter = {
-        .shape = shape, .clock = clock_of_environment(), .argc = argc, .argv = argv
+        .shape = shape,
+        .clock = clock_of_environment(),
+        .argc = argc,
+        .argv = argv,
+        .settings = heap_alloc(settings_size(shape)),
     };
     struct err err = { 0 };
-    sigset_t signals;
-    int outcome, code;
+    int outcome, status;
 
     tame_malloc();
     process_keep_standard_fds();
-    outcome = settings_parse(shape, argc, argv, &exporter.arena, &exporter.settings, &err);
-    if (outcome != OPTION_GO_ON) {
-        if (outcome < 0)
-            fprintf(stderr, "%s: %s\n", shape->name, err.text);
-        arena_clear(&exporter.arena);
-        return outcome < 0 ? 2 : 0;
-    }
-    serve_prepare(&signals);
-    pthread_mutex_init(&exporter.reloading, NULL);
-    exporter.log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
-    serve_use_log_level(exporter.log, &exporter.settings.serve);
-
-    /* A request to reload may come as soon as there is a server. */
-    pthread_mutex_lock(&exporter.reloading);
-    code = start(&exporter, &err);
-    if (code == 0) {
-        serve_say_where(shape->name, exporter.server, exporter.settings.serve.telemetry_path);
-        warn_early(&exporter);
-    }
-    pthread_mutex_unlock(&exporter.reloading);
-    if (code == 0)
-        serve(&exporter, &signals);
-    else
+    outcome = settings_parse(shape, argc, argv, &exporter.arena, exporter.settings, &err);
+    if (outcome < 0)
         fprintf(stderr, "%s: %s\n", shape->name, err.text);
-    metrics_stop(exporter.metrics);
-    http_stop(exporter.server);
-    http_trace_free(exporter.trace_routes);
-    http_ingest_free(exporter.ingest);
-    for (size_t i = 0; i < CLUSTERS_MAX; i++)
-        history_stop(exporter.histories[i]);
-    metrics_free(exporter.metrics);
-    recorder_stop(exporter.recorder);
-    for (size_t i = 0; i < CLUSTERS_MAX; i++)
-        keep_free(exporter.keeps[i]);
-    free(exporter.token_file);
-    trace_free(exporter.trace);
-    users_free(exporter.users);
-    free(exporter.trace_path);
-    free(exporter.munge_socket);
-    log_free(exporter.log);
+    status = outcome < 0 ? 2 : 0;
+    if (outcome == OPTION_GO_ON)
+        status = run(&exporter);
     arena_clear(&exporter.arena);
-    pthread_mutex_destroy(&exporter.reloading);
-    return serve_exit_status(code);
+    free(exporter.settings);
+    return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The program that is behind `sonde exporter` and `sonde lustre`. */
+/* The program that is behind `sonde exporter`, `sonde lustre` and `sonde up`. */
 #ifndef SONDE_CMD_EXPORTING_H
 #define SONDE_CMD_EXPORTING_H
 

@@ -168,6 +168,9 @@ static void put_field(struct buf *out, const struct api_field *field, const stru
         if (row->record.het_job_id)
             buf_u64(out, row->record.het_offset);
         break;
+    case API_FLAG:
+        buf_text(out, *(const bool *)value ? "true" : "false");
+        break;
     }
 }
 

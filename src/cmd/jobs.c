@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "cmd/job_columns.h"
 #include "cmd/question.h"
+#include "model/job_name.h"
 #include "web/api_key.h"
 #include "web/api_run.h"
 
@@ -225,9 +226,9 @@ static int ask_named(struct output *output, const struct job_filter *filter,
     for (; *names && r == 0; names++) {
         for (struct str rest = str_of(*names); rest.p && r == 0;) {
             struct job_filter of_one = *filter;
-            struct question_job named;
+            struct job_name named;
 
-            r = question_job_read(str_cut(&rest, ','), &named, output->err);
+            r = job_name_read(str_cut(&rest, ','), &named, output->err);
             if (r < 0)
                 break;
             of_one.ids = &named.id;
@@ -249,7 +250,7 @@ static int check_names(char **names, struct err *err)
 
     for (; *names && r == 0; names++)
         for (struct str rest = str_of(*names); rest.p && r == 0;)
-            r = question_job_read(str_cut(&rest, ','), &(struct question_job){ 0 }, err);
+            r = job_name_read(str_cut(&rest, ','), &(struct job_name){ 0 }, err);
     return r;
 }
 
@@ -380,8 +381,10 @@ static int list(const struct settings *settings, char **names, struct arena *are
                      : ask(&output, &filter, &order, now);
     if (r == 0)
         r = end_output(&output);
-    else if (output.table)
+    else if (output.table && output.n_rows)
         table_end(output.table, false, NULL);
+    else if (output.table)
+        table_free(output.table);
     store_reader_close(output.reader);
     buf_free(&output.json);
     buf_free(&output.last);

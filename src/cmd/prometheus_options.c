@@ -34,6 +34,31 @@ void prometheus_options_rows(size_t offset, struct option rows[PROMETHEUS_OPTION
     }
 }
 
+struct option prometheus_matcher_row(size_t offset)
+{
+    return (struct option){
+        .name = "prometheus.match",
+        .type = OPTION_LIST,
+        .offset = offset,
+        .value = "MATCHER",
+        .group = "Prometheus",
+        .help =
+            "PromQL matchers that every question about a job has, as cluster=\"beluga\"; of one "
+            "cluster of several, with its name in front: beluga=cluster=\"beluga\".",
+    };
+}
+
+int prometheus_matchers_read(const struct option_list *list, struct arena *arena,
+                             struct series_matcher **ret, struct err *err)
+{
+    int code = 0;
+
+    *ret = ARENA_ARRAY(arena, struct series_matcher, list->n);
+    for (size_t i = 0; i < list->n && code == 0; i++)
+        code = series_matcher_read(list->items[i], &(*ret)[i], err);
+    return code < 0 ? err_prefix(err, "--prometheus.match") : 0;
+}
+
 int prometheus_options_check(const struct prometheus_options *options, struct err *err)
 {
     if (options->timeout_ns <= 0 || options->timeout_ns > most_timeout_ns)

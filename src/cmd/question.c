@@ -5,6 +5,7 @@
 #include "base/moment.h"
 #include "base/num.h"
 #include "base/quote.h"
+#include "model/hostlist.h"
 
 #include <math.h>
 #include <pwd.h>
@@ -115,6 +116,22 @@ static int check_states(const struct words *states, struct err *err)
     return 0;
 }
 
+/* Before anything is written: the store would tell of it later. */
+static int check_nodes(const struct words *nodes, struct err *err)
+{
+    uint64_t n, sum = 0;
+
+    for (size_t i = 0; i < nodes->n; i++) {
+        if (hostlist_count(nodes->word[i], &n, err) < 0) {
+            err->code = EINVAL;
+            return err_prefix(err, "--node");
+        }
+        if (n > STORE_NODES_MAX || (sum += n) > STORE_NODES_MAX)
+            return err_set(err, E2BIG, "--node: name at most %d nodes", STORE_NODES_MAX);
+    }
+    return 0;
+}
+
 static int read_time(const char *flag, struct str text, int64_t now, int64_t *ret, struct err *err)
 {
     if (text.n && moment_parse(text, now, ret, err) < 0)
@@ -159,6 +176,8 @@ int question_filter(const struct question_options *options, int64_t now, struct 
     ret->min_seconds = options->min_elapsed_ns / NS_PER_SEC;
     r = check_states(&ret->states, err);
     if (r == 0)
+        r = check_nodes(&ret->nodes, err);
+    if (r == 0)
         r = read_time("--from", options->from, now, &ret->from, err);
     if (r == 0)
         r = read_time("--to", options->to, now, &ret->to, err);
@@ -173,39 +192,15 @@ int question_filter(const struct question_options *options, int64_t now, struct 
     return r;
 }
 
-static bool read_number(struct str text, uint32_t *ret)
+bool question_has_key(const struct usage_question *question, enum usage_key key, size_t *ret_at)
 {
-    uint64_t value;
-
-    if (!num_get_u64(text, &value) || value >= MODEL_UNKNOWN_U32)
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
-int question_job_read(struct str text, struct question_job *ret, struct err *err)
-{
-    struct str rest = text, number = text;
-    size_t colon = str_find(text, ':'), sign;
-    bool ok = true;
-
-    *ret = (struct question_job){ .task = MODEL_UNKNOWN_U32, .offset = MODEL_UNKNOWN_U32 };
-    if (colon < text.n) {
-        ret->cluster = str_head(text, colon);
-        rest = number = str_skip(text, colon + 1);
-        ok = colon > 0;
+    for (size_t i = 0; i < question->n_keys; i++) {
+        if (question->keys[i] == key) {
+            *ret_at = i;
+            return true;
+        }
     }
-    for (sign = 0; sign < rest.n && rest.p[sign] != '_' && rest.p[sign] != '+'; sign++)
-        continue;
-    if (sign < rest.n) {
-        number = str_head(rest, sign);
-        ok &=
-            read_number(str_skip(rest, sign + 1), rest.p[sign] == '_' ? &ret->task : &ret->offset);
-    }
-    if (!ok || !read_number(number, &ret->id) || !ret->id)
-        return err_set(err, EINVAL, "\"%s\" is no job; write 4711, 4711_7, 4711+1 or CLUSTER:4711",
-                       quote(text).text);
-    return 0;
+    return false;
 }
 
 struct str question_own_user(struct arena *arena)

@@ -30,13 +30,8 @@ int question_filter(const struct question_options *options, int64_t now, struct 
 /* "a,b" and repeated flags as words. */
 struct words question_words(const struct option_list *list, struct arena *arena);
 
-/* "4711", "4711_7", "4711+1", "beluga:4711". -EINVAL with a sentence. */
-struct question_job {
-    struct str cluster; /* empty: any */
-    uint32_t id;
-    uint32_t task, offset; /* MODEL_UNKNOWN_U32: all */
-};
-int question_job_read(struct str text, struct question_job *ret, struct err *err);
+/* Whether rows are grouped by it, and as which of the keys. */
+bool question_has_key(const struct usage_question *question, enum usage_key key, size_t *ret_at);
 
 /* Whose jobs are meant if nobody's are named: those of who asks; empty: everybody's, for root. */
 struct str question_own_user(struct arena *arena);

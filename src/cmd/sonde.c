@@ -6,8 +6,10 @@
 #include "cmd/commands.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 static const struct command table[] = {
+    { "up", "show a cluster and its jobs in a browser: everything on one machine", NULL, NULL },
     { "exporter", "export what a Slurm cluster is doing to Prometheus", "prometheus-slurm-exporter",
       NULL },
     { "agent", "export what each job on this node is doing to Prometheus", "jobs_exporter", NULL },
@@ -16,7 +18,9 @@ static const struct command table[] = {
     { "run", "run a command of a job, and trace what it uses", NULL, NULL },
     { "jobs", "list jobs that are kept", NULL, NULL },
     { "usage", "tell what jobs held of a time", NULL, NULL },
+    { "report", "tell what a job used, what it wasted, and what to write next time", NULL, NULL },
     { "web", "serve the jobs that are kept over HTTP", NULL, NULL },
+    { "mail", "keep a mail of Slurm's until it is sent: its MailProg", "sonde-mail", NULL },
     { "admin", "check a site, record a cluster", NULL, NULL },
 };
 
@@ -37,6 +41,15 @@ static const struct command *find_alias(const char *path)
     return NULL;
 }
 
+/* A link beside us that has a program's name, as sonde-mail is: running it would lead back here. */
+static bool is_us(const char *path)
+{
+    struct stat there, here;
+
+    return stat(path, &there) == 0 && stat("/proc/self/exe", &here) == 0 &&
+           there.st_dev == here.st_dev && there.st_ino == here.st_ino;
+}
+
 /* Tries one place; returns only on failure. */
 static void try(const char *directory, const char *below, const struct command *command,
                 char **argv)
@@ -44,7 +57,10 @@ static void try(const char *directory, const char *below, const struct command *
     char path[PATH_MAX + 64];
 
     snprintf(path, sizeof(path), "%s%s/sonde-%s", directory, below, command->name);
-    execv(path, argv);
+    if (is_us(path))
+        errno = ENOENT;
+    else
+        execv(path, argv);
 }
 
 /* Beside us, as in a build directory, or where it is installed. Returns only on failure. */

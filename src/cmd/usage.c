@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde usage: what jobs held of a time, as sreport(1) counts it, from the store. */
 #include "base/clock.h"
+#include "base/moment.h"
 #include "base/process.h"
 #include "base/quote.h"
 #include "cmd/job_columns.h"
+#include "cmd/promises.h"
 #include "cmd/question.h"
-#include "source/allocation_file.h"
 #include "web/api_json.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ static const struct option own_rows[] = {
     { "allocations.file", OPTION_STRING, SETTING(allocations_file), "FILE", NULL, NULL, NULL,
       "Output",
       "What accounts were promised (docs/allocations.md): adds which share of what they were "
-      "promised of that time they used. With --by=account, or more; where the store has several "
+      "promised of that time they used, and a row for those that used nothing. With --by=account, "
+      "or more; where the store has several "
       "clusters and --cluster does not name one, rows are by cluster too, as promises are." },
 };
 
@@ -69,10 +71,10 @@ static int parse(int argc, char **argv, struct arena *arena, struct settings *se
         .description =
             "Adds up what jobs held of a time, of the last 30 days without --from and --to: "
             "CPU-hours, GPU-hours, and what was billed, as sreport does. A job that began before "
-            "the time or ends after it counts with the part "
-            "that lies in it; one that runs counts until now; what it was suspended does not "
-            "count. (When it was suspended is not kept: of a job that lies partly in the time, "
-            "a share of the same size is taken off.)\n\n"
+            "the time or ends after it counts with the part that lies in it; one that runs counts "
+            "until now, or until its time limit; what it was suspended does not count. (When it "
+            "was suspended is not kept: of a job that lies partly in the time, a share of the same "
+            "size is taken off.)\n\n"
             "Jobs are those that ran in the time. The wait is the mean of those that started in "
             "it, from when they could have run. Efficiency is the CPU time used by the CPU time "
             "held of those that ended in it and whose use is known.",
@@ -97,22 +99,12 @@ struct answer {
     enum usage_key keys[USAGE_KEYS];
     struct usage_row *rows, total;
     size_t n;
-    struct allocation_list promises;
-    bool has_promises;
+    struct promises *promises; /* NULL: none are asked for */
+    struct cluster_row *clusters;
+    size_t n_clusters;
     struct arena arena;
     struct err *err;
 };
-
-static bool has_key(const struct answer *answer, enum usage_key key, size_t *ret_at)
-{
-    for (size_t i = 0; i < answer->question.n_keys; i++) {
-        if (answer->keys[i] == key) {
-            *ret_at = i;
-            return true;
-        }
-    }
-    return false;
-}
 
 static int read_keys(struct answer *answer)
 {
@@ -128,7 +120,7 @@ static int read_keys(struct answer *answer)
                            "--by: there is no \"%s\"; take cluster, account, user, partition, qos, "
                            "gpu_type or state",
                            quote(words.word[i]).text);
-        if (has_key(answer, key, &at))
+        if (question_has_key(&answer->question, key, &at))
             continue;
         answer->keys[n++] = key;
         answer->question.n_keys = n;
@@ -143,98 +135,9 @@ static int read_promises(struct answer *answer)
 
     if (!path.n)
         return 0;
-    if (!has_key(answer, USAGE_ACCOUNT, &at))
+    if (!question_has_key(&answer->question, USAGE_ACCOUNT, &at))
         return err_set(answer->err, EINVAL, "--allocations.file: add account to --by");
-    answer->has_promises = true;
-    return allocation_file_read(path.p, &answer->arena, &answer->promises, answer->err);
-}
-
-/* How long an entry holds of the time. */
-static double seconds_in(const struct answer *answer, const struct allocation_entry *entry)
-{
-    int64_t from = answer->question.filter.from, to = answer->question.filter.to;
-
-    if (entry->from > from)
-        from = entry->from;
-    if (entry->to && entry->to < to)
-        to = entry->to;
-    return to > from ? (double)(to - from) : 0;
-}
-
-static bool is_of(const struct answer *answer, const struct usage_row *row,
-                  const struct allocation_entry *entry)
-{
-    const struct words *clusters = &answer->question.filter.clusters;
-    size_t account, cluster;
-
-    if (!has_key(answer, USAGE_ACCOUNT, &account) || !str_eq(row->keys[account], entry->account))
-        return false;
-    if (has_key(answer, USAGE_CLUSTER, &cluster))
-        return str_eq(row->keys[cluster], entry->cluster);
-    for (size_t i = 0; i < clusters->n; i++)
-        if (str_eq(clusters->word[i], entry->cluster))
-            return true;
-    return !clusters->n;
-}
-
-static uint64_t use_of(const struct usage_row *row, enum allocation_of what)
-{
-    return what == ALLOCATION_CPUS ? row->cpu_seconds : row->gpu_seconds;
-}
-
-/* What the same row has of another account. */
-static double use_of_account(const struct answer *answer, const struct usage_row *like,
-                             struct str account, enum allocation_of what)
-{
-    double used = 0;
-
-    for (size_t i = 0; i < answer->n; i++) {
-        bool is_like = true;
-
-        for (size_t k = 0; k < answer->question.n_keys && is_like; k++)
-            is_like = str_eq(answer->rows[i].keys[k],
-                             answer->keys[k] == USAGE_ACCOUNT ? account : like->keys[k]);
-        if (is_like)
-            used += (double)use_of(&answer->rows[i], what);
-    }
-    return used;
-}
-
-/* Of several periods of an account each may include the same other ones. */
-static bool is_included_before(const struct answer *answer, const struct usage_row *row, size_t n,
-                               struct str account)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct allocation_entry *entry = &answer->promises.entry[i];
-
-        if (seconds_in(answer, entry) <= 0 || !is_of(answer, row, entry))
-            continue;
-        for (size_t k = 0; k < entry->n_includes; k++)
-            if (str_eq(entry->includes[k], account))
-                return true;
-    }
-    return false;
-}
-
-/* Of what was promised of that time, were it used evenly; NAN: nothing was. */
-static double share_of(const struct answer *answer, const struct usage_row *row,
-                       enum allocation_of what)
-{
-    double promised = 0, used = (double)use_of(row, what);
-
-    for (size_t i = 0; i < answer->promises.n; i++) {
-        const struct allocation_entry *entry = &answer->promises.entry[i];
-        const struct allocation promise = allocation_entry_promise(entry);
-        double steady = allocation_steady(&promise, what), seconds = seconds_in(answer, entry);
-
-        if (isnan(steady) || seconds <= 0 || !is_of(answer, row, entry))
-            continue;
-        promised += steady * seconds;
-        for (size_t k = 0; k < entry->n_includes; k++)
-            if (!is_included_before(answer, row, i, entry->includes[k]))
-                used += use_of_account(answer, row, entry->includes[k], what);
-    }
-    return promised > 0 ? used / promised : NAN;
+    return promises_read(path.p, &answer->arena, &answer->promises, answer->err);
 }
 
 /* A number of a row, in the units that are wanted. */
@@ -250,10 +153,16 @@ struct value {
 
 enum { MOST_VALUES = 8 };
 
+static double share_of(const struct answer *answer, const struct usage_row *row,
+                       enum allocation_of what)
+{
+    return answer->promises && row != &answer->total ? promises_share(answer->promises, row, what)
+                                                     : NAN;
+}
+
 static size_t values_of(const struct answer *answer, const struct usage_row *row,
                         struct value to[MOST_VALUES])
 {
-    bool is_sum = row == &answer->total;
     const struct value values[MOST_VALUES] = {
         { VALUE_COUNT, "JOBS", "jobs", row->jobs, 0 },
         { VALUE_HELD, "CPU", "cpu", row->cpu_seconds, 0 },
@@ -263,14 +172,12 @@ static size_t values_of(const struct answer *answer, const struct usage_row *row
           row->waited ? (double)row->wait_seconds / (double)row->waited : NAN },
         { VALUE_RATIO, "EFFICIENCY", "cpu_efficiency", 0,
           row->of_cpu_seconds > 0 ? row->used_cpu_seconds / row->of_cpu_seconds : NAN },
-        { VALUE_RATIO, "CPU-SHARE", "cpu_share", 0,
-          is_sum ? NAN : share_of(answer, row, ALLOCATION_CPUS) },
-        { VALUE_RATIO, "GPU-SHARE", "gpu_share", 0,
-          is_sum ? NAN : share_of(answer, row, ALLOCATION_GPUS) },
+        { VALUE_RATIO, "CPU-SHARE", "cpu_share", 0, share_of(answer, row, ALLOCATION_CPUS) },
+        { VALUE_RATIO, "GPU-SHARE", "gpu_share", 0, share_of(answer, row, ALLOCATION_GPUS) },
     };
 
     memcpy(to, values, sizeof(values));
-    return answer->has_promises ? MOST_VALUES : MOST_VALUES - 2;
+    return answer->promises ? MOST_VALUES : MOST_VALUES - 2;
 }
 
 static bool counts_hours(const struct answer *answer)
@@ -372,6 +279,22 @@ static size_t make_columns(struct answer *answer, bool is_csv, struct table_colu
     return n;
 }
 
+/* The time, in the reader's zone. */
+static void put_period(const struct answer *answer)
+{
+    const struct job_filter *filter = &answer->question.filter;
+    struct buf line;
+
+    buf_init(&line, 256);
+    buf_text(&line, "From ");
+    moment_put_zoned(&line, filter->from);
+    buf_text(&line, " to ");
+    moment_put_zoned(&line, filter->to);
+    buf_text(&line, "\n\n");
+    fwrite(line.p, 1, line.n, stdout);
+    buf_free(&line);
+}
+
 /* CSV has no sums: who adds up a column would count them again. */
 static int write_table(struct answer *answer, bool is_csv)
 {
@@ -385,6 +308,8 @@ static int write_table(struct answer *answer, bool is_csv)
     struct table *table;
 
     settings.n_columns = make_columns(answer, is_csv, columns);
+    if (!is_csv)
+        put_period(answer);
     table = table_new(&settings);
     for (size_t i = 0; i < answer->n; i++)
         put_cells(answer, &answer->rows[i], is_csv, table);
@@ -471,29 +396,38 @@ static int make_question(struct answer *answer, int64_t now)
 }
 
 /* What is promised is promised on one cluster: no row may have the use of two. */
-static int part_clusters(struct answer *answer, struct store_reader *reader)
+static void part_clusters(struct answer *answer)
 {
     struct job_filter *filter = &answer->question.filter;
-    struct cluster_row *clusters;
-    struct str *name;
-    size_t n, at;
-    int r;
+    size_t at;
 
-    if (!answer->has_promises || filter->clusters.n == 1 || has_key(answer, USAGE_CLUSTER, &at))
-        return 0;
-    r = store_clusters(reader, &answer->arena, &clusters, &n, answer->err);
-    if (r < 0 || n == 0)
-        return r;
-    if (n == 1 && !filter->clusters.n) {
-        name = ARENA_NEW(&answer->arena, struct str);
-        *name = clusters[0].name;
-        filter->clusters = (struct words){ name, 1 };
-        return 0;
+    if (filter->clusters.n == 1 || question_has_key(&answer->question, USAGE_CLUSTER, &at))
+        return;
+    if (answer->n_clusters == 1 && !filter->clusters.n) {
+        filter->clusters = (struct words){ &answer->clusters[0].name, 1 };
+        return;
     }
     memmove(answer->keys + 1, answer->keys, answer->question.n_keys * sizeof(answer->keys[0]));
     answer->keys[0] = USAGE_CLUSTER;
     answer->question.n_keys++;
-    return 0;
+}
+
+static int find_rows(struct answer *answer, struct store_reader *reader)
+{
+    int r = 0;
+
+    if (answer->promises)
+        r = store_clusters(reader, &answer->arena, &answer->clusters, &answer->n_clusters,
+                           answer->err);
+    if (r == 0 && answer->promises)
+        part_clusters(answer);
+    if (r == 0)
+        r = store_usage(reader, &answer->question, &answer->arena, &answer->rows, &answer->n,
+                        answer->err);
+    if (r == 0 && answer->promises)
+        promises_add_rows(answer->promises, &answer->question, answer->clusters, answer->n_clusters,
+                          &answer->rows, &answer->n);
+    return r;
 }
 
 static int answer_question(const struct settings *settings, struct err *err)
@@ -506,12 +440,11 @@ static int answer_question(const struct settings *settings, struct err *err)
     if (r == 0)
         r = store_reader_open(settings->question.store, &reader, err);
     if (r == 0)
-        r = part_clusters(&answer, reader);
-    if (r == 0)
-        r = store_usage(reader, &answer.question, &answer.arena, &answer.rows, &answer.n, err);
+        r = find_rows(&answer, reader);
     if (r == 0)
         r = write_answer(&answer);
     store_reader_close(reader);
+    promises_free(answer.promises);
     arena_clear(&answer.arena);
     return r;
 }

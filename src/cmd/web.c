@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sonde web: the jobs that are kept, over HTTP. */
+/* sonde web: the jobs that are kept, as pages and over an API. */
 #include "cmd/serve.h"
 
 #include "base/process.h"
+#include "cmd/drain_child.h"
+#include "cmd/web_serving.h"
 #include "http/lifecycle.h"
-#include "http/webconfig.h"
 #include "store/store.h"
-#include "web/api.h"
+#include "web/board_store.h"
 
 #include <pthread.h>
 
 struct settings {
     struct serve_options serve;
-    struct str store, allocations_file;
-    int64_t timeout_ns;
-    bool allow_anonymous;
+    struct web_options web;
+    struct str store, allocations_file, report_config;
+    struct prometheus_options prometheus;
+    struct option_list matchers;
 };
 
 #define SETTING(member) offsetof(struct settings, member)
 
-static const struct option web_rows[] = {
-    { "web.allow-anonymous", OPTION_BOOL, SETTING(allow_anonymous), NULL, "false", NULL, NULL,
-      "Web",
-      "Answer everybody who reaches the address, where it is not one of this machine alone and "
-      "--web.config.file has no users. Whoever asks sees the jobs of all." },
-};
-
-static const struct option other_rows[] = {
+static const struct option store_rows[] = {
     { "store", OPTION_STRING, SETTING(store), "URL", "sqlite:/var/lib/sonde/sonde.db",
       "SONDE_STORE", NULL, "Store", "Where the exporter keeps jobs: sqlite:/path. Only read." },
     { "allocations.file", OPTION_STRING, SETTING(allocations_file), "FILE", NULL, NULL, NULL,
-      "Store", "What accounts were promised, for /api/v1/constants. Read for each answer." },
-    { "api.timeout", OPTION_DURATION, SETTING(timeout_ns), "DURATION", "10s", NULL, NULL, "API",
-      "How long an answer may take; past it there is 504." },
+      "Store", "What accounts were promised. Read for each answer." },
+};
+
+static const struct option report_rows[] = {
+    { "report.config", OPTION_STRING, SETTING(report_config), "FILE", NULL, NULL, NULL, "Reports",
+      "Send the mails that sonde-mail keeps, with reports of their jobs: runs sonde report --drain "
+      "--follow with this file of settings." },
 };
 
 /* There are no metrics here. */
@@ -42,8 +41,13 @@ static bool is_of_metrics(const struct option *row)
            strcmp(row->name, "metrics.exclude") == 0;
 }
 
+enum {
+    MOST_ROWS = SERVE_OPTIONS + WEB_OPTIONS + COUNT(store_rows) + COUNT(report_rows) +
+                PROMETHEUS_OPTIONS + 2
+};
+
 struct made_options {
-    struct option rows[SERVE_OPTIONS + COUNT(web_rows) + COUNT(other_rows) + 1];
+    struct option rows[MOST_ROWS];
     size_t n;
 };
 
@@ -54,24 +58,35 @@ static void add_rows(struct made_options *made, const struct option *rows, size_
             made->rows[made->n++] = rows[i];
 }
 
-static bool is_of_web(const struct option *row)
+static size_t count_web(const struct option *rows, size_t n)
 {
-    return strcmp(row->group, "Web") == 0;
+    size_t i = 0;
+
+    while (i < n && strcmp(rows[i].group, "Web") == 0)
+        i++;
+    return i;
 }
 
-/* Rows of a group stand together: --web.allow-anonymous follows the last of "Web". */
+/* Rows of a group stand together. */
 static void make_options(struct made_options *made)
 {
-    struct option serve[SERVE_OPTIONS];
-    size_t n_web = 0;
+    const struct option matcher = prometheus_matcher_row(SETTING(matchers));
+    struct option serve[SERVE_OPTIONS], web[WEB_OPTIONS], prometheus[PROMETHEUS_OPTIONS];
+    size_t n_serve, n_web;
 
     serve_options_rows(SETTING(serve), "127.0.0.1:8080", "256", serve);
-    while (n_web < SERVE_OPTIONS && is_of_web(&serve[n_web]))
-        n_web++;
-    add_rows(made, serve, n_web);
-    add_rows(made, web_rows, COUNT(web_rows));
-    add_rows(made, serve + n_web, SERVE_OPTIONS - n_web);
-    add_rows(made, other_rows, COUNT(other_rows));
+    web_options_rows(SETTING(web), web);
+    prometheus_options_rows(SETTING(prometheus), prometheus);
+    n_serve = count_web(serve, SERVE_OPTIONS);
+    n_web = count_web(web, WEB_OPTIONS);
+    add_rows(made, serve, n_serve);
+    add_rows(made, web, n_web);
+    add_rows(made, serve + n_serve, SERVE_OPTIONS - n_serve);
+    add_rows(made, store_rows, COUNT(store_rows));
+    add_rows(made, prometheus, PROMETHEUS_OPTIONS);
+    add_rows(made, &matcher, 1);
+    add_rows(made, report_rows, COUNT(report_rows));
+    add_rows(made, web + n_web, WEB_OPTIONS - n_web);
 }
 
 static int check(const struct settings *settings, struct err *err)
@@ -79,11 +94,12 @@ static int check(const struct settings *settings, struct err *err)
     char path[STORE_PATH_MAX];
     int code = serve_options_check(&settings->serve, err);
 
-    if (code < 0)
-        return code;
-    if (settings->timeout_ns <= 0)
-        return err_set(err, EINVAL, "--api.timeout must be more than 0");
-    return store_path(settings->store, path, err);
+    if (code == 0)
+        code = prometheus_options_check(&settings->prometheus, err);
+    if (code == 0)
+        code = web_options_check(&settings->web, web_serving_has_users(settings->serve.web_config),
+                                 err);
+    return code < 0 ? code : store_path(settings->store, path, err);
 }
 
 static int parse(int argc, char **argv, struct arena *arena, struct settings *settings,
@@ -95,14 +111,16 @@ static int parse(int argc, char **argv, struct arena *arena, struct settings *se
         .summary = "serve the jobs that are kept over HTTP",
         .description =
             "Serves what the store has of jobs, nodes and clusters, and what was used of them, as "
-            "JSON: /api/v1/jobs, /api/v1/clusters, /api/v1/nodes, /api/v1/usage and "
-            "/api/v1/constants; the page at / lists what can be asked.\n\n"
+            "pages, and as JSON under /api/v1; the page at /api lists what can be asked.\n\n"
             "The store is the one that sonde exporter --store writes, on the same host. It is only "
-            "read. While it is away or cannot be read, answers are 503, and it is looked for again "
-            "at each request.\n\n"
-            "It listens on the loopback address. To listen elsewhere it wants users in "
-            "--web.config.file, or --web.allow-anonymous: whoever may ask sees the jobs of all "
-            "users.\n\n"
+            "read. While it is away or cannot be read, answers are 503, also that of /-/ready, and "
+            "it is looked for again at each request. Charts come from the Prometheus of "
+            "--prometheus.url.\n\n"
+            "It listens on the loopback address. To listen elsewhere it wants to know who looks: "
+            "users in --web.config.file, or --web.auth=proxy; or --web.allow-anonymous. A user "
+            "sees their own jobs, staff (--web.staff) see all: docs/web.md. On the loopback "
+            "address it is called localhost or by that address, as pages of other sites could read "
+            "it under names of theirs; --web.host adds a name.\n\n"
             "SIGHUP, or POST to /-/reload, reads --web.config.file again: all of it takes effect, "
             "or, if there is a mistake in it, nothing changes and the log says why.",
         .options = made.rows,
@@ -120,17 +138,15 @@ struct web {
     struct arena arena;
     struct settings settings;
     struct log *log;
-    struct api *api;
+    struct board_store *boards;
+    struct web_serving *serving;
     struct lifecycle lifecycle;
-    struct http_route routes[API_ROUTES + LIFECYCLE_ROUTES + 1]; /* the last one ends the table */
+    /* the last one ends the table */
+    struct http_route routes[WEB_SERVING_ROUTES + LIFECYCLE_ROUTES + 1];
     struct http_server *server;
+    struct drain_child *drain; /* NULL: mails are none of ours */
     pthread_mutex_t reloading; /* one at a time, and none before all is there */
 };
-
-static const char *text_or_null(struct str text)
-{
-    return text.n ? text.p : NULL;
-}
 
 static int reload(void *ctx, struct err *err)
 {
@@ -148,60 +164,69 @@ static int reload(void *ctx, struct err *err)
     return code;
 }
 
-static bool has_users(const struct web *web)
+static int check_store(void *ctx, struct err *err)
 {
-    struct webconfig_files files = { 0 };
-    struct webconfig *config = NULL;
-    struct err err;
-    bool has =
-        webconfig_load(text_or_null(web->settings.serve.web_config), &files, &config, &err) == 0 &&
-        config->n_users;
+    struct web *web = ctx;
 
-    webconfig_unref(config);
-    webconfig_files_clear(&files);
-    return has;
+    return web_serving_check_store(web->serving, err);
 }
 
-/* Judged by the sockets that there are, also those of systemd. Until then nobody is answered, nor
- * afterwards, should the users go from the file, who has not proved a name. */
-static int decide_who_may_ask(struct web *web, struct err *err)
+static int start_drain(struct web *web, struct err *err)
 {
-    bool is_open = web->settings.allow_anonymous || http_is_local(web->server);
+    const struct drain_child_config config = {
+        .config_file = web->settings.report_config.p,
+        .clock = &clock_real,
+        .log = web->log,
+    };
 
-    if (!is_open && !has_users(web))
-        return err_set(err, EINVAL,
-                       "whoever reaches this address would see the jobs of all: give users in "
-                       "--web.config.file, listen on 127.0.0.1, or say --web.allow-anonymous");
-    api_set_anonymous(web->api, is_open);
-    return 0;
+    return drain_child_start(&config, &web->drain, err);
+}
+
+static int make_serving(struct web *web, struct err *err)
+{
+    struct web_serving_config config = {
+        .options = &web->settings.web,
+        .web_config = web->settings.serve.web_config,
+        .store = web->settings.store,
+        .allocations_file = web->settings.allocations_file,
+        .prometheus = &web->settings.prometheus,
+        .matchers = &web->settings.matchers,
+        .clock = clock_of_environment(),
+        .log = web->log,
+    };
+    int code = board_store_open(web->settings.store.p, config.clock, &web->boards, err);
+
+    if (code < 0)
+        return code;
+    config.boards = board_store_source(web->boards);
+    return web_serving_new(&config, &web->serving, err);
 }
 
 static int start(struct web *web, struct err *err)
 {
-    const struct api_config config = {
-        .store = web->settings.store.p,
-        .allocations_file = text_or_null(web->settings.allocations_file),
-        .timeout_ns = web->settings.timeout_ns,
-        .clock = clock_of_environment(),
-        .log = web->log,
-    };
     struct http_config http = serve_http_config(&web->settings.serve, web->log);
-    int code;
+    int code = make_serving(web, err);
+    size_t n;
 
-    web->api = api_new(&config);
-    api_routes(web->api, web->routes);
-    web->lifecycle = (struct lifecycle){ .reload = reload, .ctx = web };
-    lifecycle_routes(&web->lifecycle, web->routes + API_ROUTES);
+    if (code < 0)
+        return code;
+    n = web_serving_routes(web->serving, web->routes);
+    web->lifecycle = (struct lifecycle){ .check_ready = check_store, .reload = reload, .ctx = web };
+    lifecycle_routes(&web->lifecycle, web->routes + n);
     http.routes = web->routes;
-    http.workers = 4; /* they wait for the disk more than they compute */
+    http.workers = 8; /* they wait for the disk more than they compute */
     code = http_start(&http, &web->server, err);
-    return code < 0 ? code : decide_who_may_ask(web, err);
+    if (code == 0)
+        code = web_serving_open(web->serving, web->server, err);
+    return code < 0 || !web->settings.report_config.n ? code : start_drain(web, err);
 }
 
 static void stop(struct web *web)
 {
+    drain_child_stop(web->drain);
     http_stop(web->server);
-    api_free(web->api);
+    web_serving_free(web->serving);
+    board_store_close(web->boards);
     log_free(web->log);
     arena_clear(&web->arena);
     pthread_mutex_destroy(&web->reloading);
@@ -240,6 +265,7 @@ int main(int argc, char **argv)
     pthread_mutex_unlock(&web.reloading);
     if (code == 0) {
         serve_say_where("sonde web", web.server, STR("/"));
+        check_store(&web, &err);
         serve(&web, &signals);
     } else {
         fprintf(stderr, "sonde web: %s\n", err.text);

@@ -16,8 +16,6 @@ enum {
     RESERVATION_INFO,
 };
 
-enum { LEAST_JOB_MEMORY = 1 << 20 }; /* bytes; Slurm allocates whole MiB */
-
 #define BY_USE                                                                                     \
     "by use: allocated to jobs; idle, where a job could start; unusable, which is free "           \
     "on " NODES_WITHOUT_JOBS
@@ -103,20 +101,6 @@ static void add_cpus(struct table *table, const struct node *node, const uint64_
             add_part(&table->flag_cpus[bit], all, use);
 }
 
-static bool lacks_memory(const struct node *node)
-{
-    uint64_t all = node->memory_bytes, allocated = node->memory_alloc_bytes;
-
-    return all != MODEL_UNKNOWN_U64 && allocated != MODEL_UNKNOWN_U64 &&
-           (all < allocated || all - allocated < LEAST_JOB_MEMORY);
-}
-
-/* Of idle GPUs beside that many idle CPUs. What is not known strands nothing. */
-static uint64_t stranded_gpus(const struct node *node, uint64_t idle_gpus, uint64_t idle_cpus)
-{
-    return idle_gpus == MODEL_UNKNOWN_U64 || idle_cpus == 0 || lacks_memory(node) ? idle_gpus : 0;
-}
-
 static void add_gpu(struct table *table, const struct node *node, const struct node_gpu *gpu,
                     uint64_t idle_cpus)
 {
@@ -128,30 +112,7 @@ static void add_gpu(struct table *table, const struct node *node, const struct n
     for (unsigned bit = 0; bit < NODE_FLAGS; bit++)
         if (node->state.flags >> bit & 1)
             add_part(&table->flag_gpus[bit * table->n_types + gpu->type], gpu->count, use);
-    add_stranded(&table->gpus[gpu->type], stranded_gpus(node, use[USE_IDLE], idle_cpus));
-}
-
-/* Of a node with these GPUs, of which one at least is there. */
-static uint64_t stranded_cpus(const struct node_gpus *gpus, uint64_t idle_cpus)
-{
-    bool is_known = true;
-
-    for (size_t i = 0; i < gpus->n; i++) {
-        uint64_t n_free = node_gpu_free(&gpus->item[i]);
-
-        if (n_free && n_free != MODEL_UNKNOWN_U64)
-            return 0;
-        is_known &= n_free != MODEL_UNKNOWN_U64;
-    }
-    return is_known ? idle_cpus : MODEL_UNKNOWN_U64;
-}
-
-static bool has_gpus(const struct node_gpus *gpus)
-{
-    for (size_t i = 0; i < gpus->n; i++)
-        if (gpus->item[i].count)
-            return true;
-    return false;
+    add_stranded(&table->gpus[gpu->type], node_stranded_gpus(node, use[USE_IDLE], idle_cpus));
 }
 
 static void add_node(struct table *table, const struct node *node)
@@ -164,8 +125,8 @@ static void add_node(struct table *table, const struct node *node)
     node_gpus_read(&table->reader, node, &gpus);
     for (size_t i = 0; i < gpus.n; i++)
         add_gpu(table, node, &gpus.item[i], cpus[USE_IDLE]);
-    if (has_gpus(&gpus))
-        add_stranded(&table->cpus, stranded_cpus(&gpus, cpus[USE_IDLE]));
+    if (node_has_gpus(&gpus))
+        add_stranded(&table->cpus, node_stranded_cpus(&gpus, cpus[USE_IDLE]));
 }
 
 static void table_init(struct table *table, const struct section *section)

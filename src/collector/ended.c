@@ -10,10 +10,12 @@ enum { MOST_ROWS = 20000 };
 static const struct family families[] = {
     [ENDED] = { "slurm_jobs_ended_total",
                 METRIC_COUNTER,
-                "Jobs that have ended, by the state that they ended in: those that were seen since "
-                "the store was begun, and those that slurmdbd told of. Every task of a job array "
-                "and every run of a requeued job counts. Of more than 20000 series, accounts are "
-                "added up as other, for good; if there are still more, partitions as well.",
+                "Jobs that have ended, by the state that they ended in: all that slurmdbd has told "
+                "of; of a cluster without it, those that were seen since the store was begun. "
+                "Every task of a job array and every run of a requeued job counts. One that never "
+                "started, and could have in several partitions, is of the partition several. Of "
+                "more than 20000 series, accounts are added up as other, for good; if there are "
+                "still more, partitions as well.",
                 { "state", "partition", "account" } },
 };
 

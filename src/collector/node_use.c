@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "collector/node_use.h"
 
+enum { LEAST_JOB_MEMORY = 1 << 20 }; /* bytes; Slurm allocates whole MiB */
+
 const struct str node_use_words[NODE_USES] = {
     [USE_ALLOCATED] = STR_INIT("allocated"),
     [USE_IDLE] = STR_INIT("idle"),
@@ -32,10 +34,54 @@ void node_use_cpus(const struct node *node, uint64_t ret[NODE_USES])
     }
 }
 
+static uint64_t free_memory(const struct node *node)
+{
+    uint64_t all = node->memory_bytes, allocated = node->memory_alloc_bytes;
+
+    if (all == MODEL_UNKNOWN_U64 || allocated == MODEL_UNKNOWN_U64)
+        return MODEL_UNKNOWN_U64;
+    return all > allocated ? all - allocated : 0;
+}
+
+void node_use_memory(const struct node *node, uint64_t ret[NODE_USES])
+{
+    ret[USE_ALLOCATED] = node->memory_alloc_bytes;
+    share_out(node, free_memory(node), ret);
+}
+
 void node_use_gpus(const struct node *node, const struct node_gpu *gpu, uint64_t ret[NODE_USES])
 {
     ret[USE_ALLOCATED] = gpu->allocated;
     share_out(node, node_gpu_free(gpu), ret);
+}
+
+bool node_has_gpus(const struct node_gpus *gpus)
+{
+    for (size_t i = 0; i < gpus->n; i++)
+        if (gpus->item[i].count)
+            return true;
+    return false;
+}
+
+uint64_t node_stranded_gpus(const struct node *node, uint64_t idle_gpus, uint64_t idle_cpus)
+{
+    bool lacks_memory = free_memory(node) < LEAST_JOB_MEMORY;
+
+    return idle_gpus == MODEL_UNKNOWN_U64 || idle_cpus == 0 || lacks_memory ? idle_gpus : 0;
+}
+
+uint64_t node_stranded_cpus(const struct node_gpus *gpus, uint64_t idle_cpus)
+{
+    bool is_known = true;
+
+    for (size_t i = 0; i < gpus->n; i++) {
+        uint64_t n_free = node_gpu_free(&gpus->item[i]);
+
+        if (n_free && n_free != MODEL_UNKNOWN_U64)
+            return 0;
+        is_known &= n_free != MODEL_UNKNOWN_U64;
+    }
+    return is_known ? idle_cpus : MODEL_UNKNOWN_U64;
 }
 
 struct str node_reservation(const struct section *section, const struct node *node)

@@ -30,6 +30,7 @@ enum {
     STORE_COMMITS,
     STORE_RECORDS,
     STORE_UNCHANGED,
+    STORE_SKIPPED,
     STORE_REPLACED,
     STORE_ERRORS,
     STORE_WRITE_SECONDS,
@@ -37,6 +38,9 @@ enum {
     STORE_BYTES,
     STORE_RUNS,
     INGEST_POSTS,
+    SUMMARIES_UP,
+    SUMMARIES,
+    MAIL_DRAIN_UP,
     HISTORY_UP,
     HISTORY_QUESTIONS,
     HISTORY_RECORDS,
@@ -173,6 +177,11 @@ const struct family self_families[] = {
                           METRIC_COUNTER,
                           "Jobs that were seen and had nothing new to be written.",
                           { NULL } },
+    [STORE_SKIPPED] = { "sonde_store_skipped_jobs_total",
+                        METRIC_COUNTER,
+                        "Jobs that were seen and not recorded, as the source does not tell when "
+                        "they were submitted.",
+                        { NULL } },
     [STORE_REPLACED] = { "sonde_store_replaced_looks_total",
                          METRIC_COUNTER,
                          "Looks at jobs or nodes that were never written, as a newer one came "
@@ -203,6 +212,21 @@ const struct family self_families[] = {
                        METRIC_COUNTER,
                        "Posts of agents that were taken, and that were refused.",
                        { "outcome" } },
+    [SUMMARIES_UP] = { "sonde_summaries_up",
+                       METRIC_GAUGE,
+                       "1 if what finished jobs used could last be asked of Prometheus and kept, "
+                       "else 0: the log says why.",
+                       { NULL } },
+    [SUMMARIES] = { "sonde_summaries_total",
+                    METRIC_COUNTER,
+                    "Finished jobs whose use was asked of Prometheus: written, empty if it knew "
+                    "nothing of them, failed if it could not tell.",
+                    { "outcome" } },
+    [MAIL_DRAIN_UP] = { "sonde_mail_drain_up",
+                        METRIC_GAUGE,
+                        "1 while the program runs that sends the mails of jobs, else 0: the log "
+                        "says why.",
+                        { NULL } },
     [HISTORY_UP] = { "sonde_history_up",
                      METRIC_GAUGE,
                      "1 if slurmdbd has answered the last question for jobs, else 0.",
@@ -402,6 +426,7 @@ static void collect_store(const struct self_store *store, struct metric_writer *
         { STORE_UP, store->is_up },
         { STORE_COMMITS, (double)store->commits },
         { STORE_UNCHANGED, (double)store->unchanged },
+        { STORE_SKIPPED, (double)store->skipped },
         { STORE_REPLACED, (double)store->replaced },
         { STORE_WRITE_SECONDS, store->last_seconds },
         { STORE_BEHIND, store->behind_seconds },
@@ -426,6 +451,19 @@ static void collect_store(const struct self_store *store, struct metric_writer *
     }
 }
 
+static void collect_summaries(const struct self_store *store, struct metric_writer *writer)
+{
+    metric_begin(writer, SUMMARIES_UP);
+    if (store->keeps_summaries)
+        metric_u64(writer, NULL, store->is_summarising);
+    metric_begin(writer, SUMMARIES);
+    if (!store->keeps_summaries)
+        return;
+    metric_u64(writer, METRIC_VALUES(STR("written")), store->summaries);
+    metric_u64(writer, METRIC_VALUES(STR("empty")), store->summaries_empty);
+    metric_u64(writer, METRIC_VALUES(STR("failed")), store->summaries_failed);
+}
+
 static void collect_traces(const struct trace_stats *traces, struct metric_writer *writer)
 {
     metric_begin(writer, TRACE_SENDERS_NOW);
@@ -447,7 +485,12 @@ void self_collect(const struct self *self, struct metric_writer *writer)
         metric_u64(writer, NULL, self->moment == SELF_SHOWN);
     if (self->traces)
         collect_traces(self->traces, writer);
-    if (self->store)
+    if (self->store) {
         collect_store(self->store, writer);
+        collect_summaries(self->store, writer);
+    }
+    metric_begin(writer, MAIL_DRAIN_UP);
+    if (self->drain != SELF_NO_DRAIN)
+        metric_u64(writer, NULL, self->drain == SELF_DRAIN_UP);
     program_collect(&self->program, writer, PROGRAM);
 }

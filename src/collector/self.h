@@ -10,6 +10,9 @@
 /* Of what is true of a moment only (MOMENTARY_KINDS), in this exposition. */
 enum self_moment { SELF_NOT_ASKED, SELF_MISSED, SELF_SHOWN };
 
+/* Of the child that sends mails. */
+enum self_drain { SELF_NO_DRAIN, SELF_DRAIN_DOWN, SELF_DRAIN_UP };
+
 /* How what happened is completed from slurmdbd. */
 struct self_history {
     bool is_up;
@@ -30,13 +33,15 @@ struct self_cluster {
 /* What is said of the store. */
 struct self_store {
     bool is_up;
-    uint64_t commits, jobs, finals, unchanged, replaced;
+    uint64_t commits, jobs, finals, unchanged, skipped, replaced;
     double last_seconds, behind_seconds;
     uint64_t bytes, runs;
     struct {
         const char *reason;
         uint64_t count;
     } errors[REFRESH_REASONS]; /* a NULL reason ends them */
+    bool keeps_summaries, is_summarising;
+    uint64_t summaries, summaries_empty, summaries_failed;
     bool takes_posts;
     uint64_t posts, posts_refused;
 };
@@ -45,6 +50,7 @@ struct self {
     const struct self_cluster *clusters;
     size_t n_clusters;
     enum self_moment moment;
+    enum self_drain drain;
     const struct trace_stats *traces; /* NULL: nothing is traced */
     const struct self_store *store;   /* NULL: nothing is kept */
     struct program program;

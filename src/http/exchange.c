@@ -62,11 +62,22 @@ static void resume(struct http_exchange *x)
 
 static bool path_matches(const char *pattern, struct str path)
 {
+    struct str after = str_of(pattern), before = str_cut(&after, '*');
+    struct str rest = str_skip(path, before.n);
+
+    if (!after.p)
+        return str_eq(before, path);
+    if (!str_starts(path, before))
+        return false;
+    return !after.n || str_eq(str_skip(rest, str_find(rest, '/')), after);
+}
+
+/* How much of a path its pattern says, an exact one the most. */
+static size_t path_weight(const char *pattern)
+{
     size_t n = strlen(pattern);
 
-    if (n && pattern[n - 1] == '*')
-        return str_starts(path, (struct str){ pattern, n - 1 });
-    return path.n == n && memcmp(pattern, path.p, n) == 0;
+    return strcspn(pattern, "*") == n ? 2 * n + 1 : 2 * (n - 1);
 }
 
 static bool method_matches(const struct http_route *route, const char *method)
@@ -75,27 +86,18 @@ static bool method_matches(const struct http_route *route, const char *method)
            (strcmp(route->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
 }
 
+/* The most specific one that has the path decides, whatever its method. */
 static void find_route(struct http_exchange *x, const char *method)
 {
-    for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++) {
-        if (!path_matches(r->path, x->path))
-            continue;
-        if (method_matches(r, method)) {
-            x->route = r;
-            return;
-        }
-        if (!x->same_path)
-            x->same_path = r;
-    }
-}
+    const struct http_route *routes = exchange_server(x)->config.routes;
 
-/* A path may have several routes with one method, those that end with a star. */
-static bool is_first_of_method(const struct http_exchange *x, const struct http_route *route)
-{
-    for (const struct http_route *r = exchange_server(x)->config.routes; r != route; r++)
-        if (path_matches(r->path, x->path) && strcmp(r->method, route->method) == 0)
-            return false;
-    return true;
+    for (const struct http_route *r = routes; r->path; r++)
+        if (path_matches(r->path, x->path) &&
+            (!x->same_path || path_weight(r->path) > path_weight(x->same_path->path)))
+            x->same_path = r;
+    for (const struct http_route *r = x->same_path; r && r->path && !x->route; r++)
+        if (strcmp(r->path, x->same_path->path) == 0 && method_matches(r, method))
+            x->route = r;
 }
 
 static void reply_wrong_method(struct http_exchange *x)
@@ -104,7 +106,7 @@ static void reply_wrong_method(struct http_exchange *x)
 
     buf_init(&list, 200);
     for (const struct http_route *r = exchange_server(x)->config.routes; r->path; r++)
-        if (path_matches(r->path, x->path) && is_first_of_method(x, r))
+        if (strcmp(r->path, x->same_path->path) == 0)
             buf_printf(&list, "%s%s%s", list.n ? ", " : "", r->method,
                        strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
     http_add_header(x, MHD_HTTP_HEADER_ALLOW, list.p);

@@ -12,6 +12,7 @@
 #include "http/webconfig.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 
 /* What an event of our epoll is about: the first member of what it points to. */
@@ -94,6 +95,7 @@ struct conn {
     struct webconfig *web; /* whose TLS settings its session uses */
     int fd;
     bool is_watched; /* epoll knows the socket */
+    char peer[INET6_ADDRSTRLEN];
     struct http_exchange exchange;
 };
 

@@ -14,11 +14,28 @@ static enum http_verdict serve_ready(void *ctx, struct http_exchange *x)
 {
     const struct lifecycle *lifecycle = ctx;
 
+    if (lifecycle->check_ready)
+        return HTTP_WORK;
     if (!lifecycle->is_ready || lifecycle->is_ready(lifecycle->ctx))
         http_reply(x, 200, plain, STR("sonde is ready.\n"));
     else
         http_reply(x, 503, plain, STR("sonde is not ready yet.\n"));
     return HTTP_DONE;
+}
+
+static void check_ready(void *ctx, struct http_exchange *x)
+{
+    const struct lifecycle *lifecycle = ctx;
+    struct err err = { 0 };
+
+    if (lifecycle->check_ready(lifecycle->ctx, &err) < 0) {
+        char sentence[sizeof(err.text) + 1];
+
+        snprintf(sentence, sizeof(sentence), "%s\n", err.text);
+        http_reply(x, 503, plain, str_of(sentence));
+    } else {
+        http_reply(x, 200, plain, STR("sonde is ready.\n"));
+    }
 }
 
 /* A page of another site in somebody's browser has no business here. */
@@ -53,6 +70,7 @@ void lifecycle_routes(struct lifecycle *lifecycle, struct http_route routes[LIFE
                                      .path = "/-/ready",
                                      .access = HTTP_OPEN,
                                      .handle = serve_ready,
+                                     .work = check_ready,
                                      .ctx = lifecycle };
     routes[2] = (struct http_route){ .method = "POST",
                                      .path = "/-/reload",

@@ -8,9 +8,11 @@
 
 struct lifecycle {
     bool (*is_ready)(void *ctx); /* on the HTTP thread; NULL: from the start */
+    /* In its place, on a worker. The sentence is for anybody who asks. */
+    int (*check_ready)(void *ctx, struct err *err);
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
-    void *ctx; /* of both */
+    void *ctx; /* of all */
 };
 
 enum { LIFECYCLE_ROUTES = 3 };

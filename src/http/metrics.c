@@ -11,7 +11,7 @@
 enum {
     TAIL_BYTES = 4 << 20,
     LANDING_BYTES = 64 * 1024,
-    MORE_ROUTES = 4, /* of metrics_add_route */
+    MORE_ROUTES = 100, /* of metrics_add_route */
 };
 
 struct metrics {
@@ -200,6 +200,8 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
         .clusters = clusters,
         .n_clusters = n,
         .moment = tell_moment(view, scrape),
+        .drain = metrics->config.tell_drain ? metrics->config.tell_drain(metrics->config.ctx)
+                                            : SELF_NO_DRAIN,
         .program = {
             .collectors = told,
             .n_collectors = tell_collectors(engine, view, scrape, on, told),
@@ -445,6 +447,11 @@ static enum http_verdict serve_metrics(void *ctx, struct http_exchange *x)
     struct metrics *metrics = ctx;
     enum http_verdict verdict;
 
+    if (metrics->config.may_scrape && !metrics->config.may_scrape(metrics->config.ctx, x)) {
+        http_reply(x, 403, "text/plain; charset=utf-8",
+                   STR("metrics name users and accounts: they are for staff (--web.staff)\n"));
+        return HTTP_DONE;
+    }
     pthread_mutex_lock(&metrics->lock);
     verdict = answer(metrics, x);
     pthread_mutex_unlock(&metrics->lock);
@@ -521,7 +528,7 @@ struct metrics *metrics_new(const struct metrics_config *config)
     pthread_mutex_init(&metrics->lock, NULL);
     *route++ =
         (struct http_route){ .method = "GET", .path = metrics->path, .handle = serve_metrics };
-    if (strcmp(metrics->path, "/") != 0)
+    if (strcmp(metrics->path, "/") != 0 && !config->has_pages)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
     metrics->lifecycle = (struct lifecycle){ .reload = config->reload, .ctx = config->ctx };
     lifecycle_routes(&metrics->lifecycle, route);

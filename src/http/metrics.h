@@ -45,6 +45,7 @@ struct metrics_config {
     const char *path;    /* "/metrics" */
     const char *program; /* "sonde exporter", and what it shows, for the landing page */
     const char *what;
+    bool has_pages; /* somebody else's page is at /, in the place of the landing page */
     const struct clock *clock;
     struct log *log;
     /* Re-reads everything or keeps what was; runs on a worker. */
@@ -54,6 +55,10 @@ struct metrics_config {
      * likewise. */
     bool (*tell_store)(void *ctx, struct self_store *store, struct self_cluster *clusters,
                        size_t n_clusters);
+    enum self_drain (*tell_drain)(void *ctx); /* or NULL */
+
+    /* Whether who asks may see what everybody does: 403 otherwise. NULL: they may. */
+    bool (*may_scrape)(void *ctx, const struct http_exchange *x);
     void *ctx;
 };
 

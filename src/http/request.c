@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 
-#include <netinet/in.h>
+#include <arpa/inet.h>
 
 struct search {
     struct str name;
@@ -25,6 +25,31 @@ struct str http_header(const struct http_exchange *x, const char *name)
     MHD_lookup_connection_value_n(x->conn->mhd, MHD_HEADER_KIND, name, strlen(name), &value.p,
                                   &value.n);
     return value;
+}
+
+struct count {
+    struct str name;
+    size_t n;
+};
+
+static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                    size_t key_size, const char *value, size_t value_size)
+{
+    struct count *count = arg;
+
+    (void)kind;
+    (void)value;
+    (void)value_size;
+    count->n += str_eq_nocase(count->name, (struct str){ key, key_size });
+    return MHD_YES;
+}
+
+size_t http_header_count(const struct http_exchange *x, const char *name)
+{
+    struct count count = { str_of(name), 0 };
+
+    MHD_get_connection_values_n(x->conn->mhd, MHD_HEADER_KIND, count_header, &count);
+    return count.n;
 }
 
 static enum MHD_Result look_at(void *arg, enum MHD_ValueKind kind, const char *key, size_t key_size,
@@ -87,11 +112,36 @@ struct str http_user(const struct http_exchange *x)
     return x->user;
 }
 
-uint64_t http_client(const struct http_exchange *x)
+static const struct sockaddr *client_address(const struct http_exchange *x)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *address = info ? info->client_addr : NULL;
+
+    return info ? info->client_addr : NULL;
+}
+
+struct str http_peer(const struct http_exchange *x)
+{
+    const struct sockaddr *address = client_address(x);
+    const struct sockaddr_in *four = (const void *)address;
+    const struct sockaddr_in6 *six = (const void *)address;
+    char *to = x->conn->peer;
+    const char *text = NULL;
+
+    if (str_starts(str_of(x->conn->listener->address), STR("unix:")))
+        return STR("unix");
+    if (address && address->sa_family == AF_INET)
+        text = inet_ntop(AF_INET, &four->sin_addr, to, sizeof(x->conn->peer));
+    else if (address && address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        text = inet_ntop(AF_INET, six->sin6_addr.s6_addr + 12, to, sizeof(x->conn->peer));
+    else if (address && address->sa_family == AF_INET6)
+        text = inet_ntop(AF_INET6, &six->sin6_addr, to, sizeof(x->conn->peer));
+    return str_of(text);
+}
+
+uint64_t http_client(const struct http_exchange *x)
+{
+    const struct sockaddr *address = client_address(x);
     const struct sockaddr_in *four = (const void *)address;
     const struct sockaddr_in6 *six = (const void *)address;
 

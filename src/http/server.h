@@ -31,7 +31,8 @@ enum http_access {
 
 struct http_route {
     const char *method; /* "GET" serves HEAD too; another method on a known path is 405 */
-    const char *path;   /* exact; a star at its end stands for any rest */
+    const char *path;   /* exact; one star stands at its end for any rest, before a slash for one
+                         * part. Of several that match, the most specific */
     size_t max_body;    /* 413 past it; 0: a body is not accepted */
     enum http_access access;
     enum http_verdict (*handle)(void *ctx, struct http_exchange *x); /* < 1 ms, never blocks */
@@ -83,9 +84,11 @@ void http_stats(const struct http_server *server, struct http_stats *ret);
 
 struct str http_path(const struct http_exchange *x);
 struct str http_header(const struct http_exchange *x, const char *name); /* empty if absent */
+size_t http_header_count(const struct http_exchange *x, const char *name);
 struct str http_request_body(const struct http_exchange *x);
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
+struct str http_peer(const struct http_exchange *x); /* that address: "127.0.0.1", "::1", "unix" */
 int64_t http_started(const struct http_exchange *x); /* monotonic, when the request was complete */
 
 /* The nth value of an argument in the address, decoded; p NULL when there are fewer. */

@@ -260,9 +260,13 @@ static enum http_verdict begin_post(void *ctx, struct http_exchange *x)
 
 static enum http_verdict begin_page(void *ctx, struct http_exchange *x)
 {
-    (void)ctx;
-    (void)x;
-    return HTTP_WORK;
+    const struct http_trace *trace = ctx;
+
+    if (!trace->config.may_look || trace->config.may_look(trace->config.look_ctx, x))
+        return HTTP_WORK;
+    http_reply(x, 403, "text/plain; charset=utf-8",
+               STR("traces name users and jobs: they are for staff (--web.staff)\n"));
+    return HTTP_DONE;
 }
 
 static void work_on_page(void *ctx, struct http_exchange *x)

@@ -21,6 +21,10 @@ struct http_trace_config {
     struct section *(*jobs)(void *ctx, bool *ret_is_simulated);
     void *ctx;
 
+    /* Whether who asks may see the page: 403 otherwise. NULL: they may. */
+    bool (*may_look)(void *ctx, const struct http_exchange *x);
+    void *look_ctx;
+
     /* munge_unseal, or what a test has instead. On a worker, on one at a time. */
     int (*unseal)(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
                   struct err *err);

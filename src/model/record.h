@@ -77,6 +77,13 @@ struct final_record {
     struct str document;          /* JSON object: docs/store.md */
 };
 
+/* What a run used, made of what all sources told of it after its end. */
+struct summary_record {
+    uint32_t job_id;
+    int64_t submit_time;
+    struct str document; /* JSON object: docs/store.md; empty: there was nothing to tell */
+};
+
 /* A node as it was last seen. */
 struct node_record {
     struct str name, state, partitions, features, gres, gres_used, reservation, reason, reason_user,

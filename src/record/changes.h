@@ -5,6 +5,7 @@
 #define SONDE_RECORD_CHANGES_H
 
 #include "model/section.h"
+#include "store/store.h"
 
 struct changes;
 
@@ -16,6 +17,7 @@ void changes_forget(struct changes *changes);
 
 struct changed_job {
     uint32_t job;    /* of the section */
+    uint32_t tasks;  /* of an array, that are told one by one and are this run; else 0 */
     bool is_refused; /* the store takes everything but this */
     uint64_t hash;
 };
@@ -26,12 +28,21 @@ struct changes_found {
     bool is_all;        /* there are no more than these */
     uint64_t unchanged; /* runs that are as they were */
     uint64_t skipped;   /* jobs that cannot be told from others: their submit time is not known */
+    struct run_name *gone; /* runs that were kept and are no longer seen, `most` of them */
+    size_t n_gone;
 };
 
+/* A run that was kept before, whatever was kept of it. */
+void changes_add(struct changes *changes, struct run_name name);
+
 /* At most `most` of those that have changed. Of a run that stands in the section twice, only the
- * first counts. */
+ * first counts; but tasks of an array that wait together may be told one by one, under one id, and
+ * are one run (of each of them squeue --array tells its own reason: it is that of the first). */
 void changes_find(struct changes *changes, const struct section *jobs, size_t most,
                   struct changes_found *ret);
+
+/* The job as which a run is to be kept. */
+struct job changes_job(const struct section *jobs, const struct changed_job *changed);
 
 /* What was found last in that section has been kept. Without this it will be found again. */
 void changes_keep(struct changes *changes, const struct section *jobs,

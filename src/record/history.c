@@ -19,11 +19,15 @@ enum {
     BEGINNING = 1009843200, /* 2002-01-01: no Slurm is older */
 };
 
-#define BACKOFF_FIRST_NS (10 * NS_PER_SEC)
-#define BACKOFF_MOST_NS  (300 * NS_PER_SEC)
-#define MISSING_NS       (INT64_C(3600) * NS_PER_SEC)
-#define NAMELESS_NS      NS_PER_SEC
-#define PROGRESS_NS      (30 * NS_PER_SEC)
+#define NAMELESS_NS NS_PER_SEC
+#define PROGRESS_NS (30 * NS_PER_SEC)
+
+/* After the first of several failures, and at most; if there is no accounting, that may be because
+ * it is only being set up. */
+static const struct {
+    int64_t first_ns, most_ns;
+} backoff = { 10 * NS_PER_SEC, 300 * NS_PER_SEC },
+  backoff_missing = { 60 * NS_PER_SEC, 3600 * NS_PER_SEC };
 
 static const char *const mark_names[] = { "accounted_since", "accounted_until" };
 
@@ -34,7 +38,6 @@ struct span {
 
 struct history {
     struct history_config config;
-    char *name;
     struct sacct *sacct;
     pthread_t thread;
     atomic_bool stopping;
@@ -42,8 +45,11 @@ struct history {
     pthread_cond_t wake;
     struct history_stats stats; /* guarded by the lock; what follows is the thread's own */
 
+    char name[256];          /* of the cluster */
     int64_t width;           /* seconds that are asked for at a time */
     unsigned patience;       /* questions before it may grow */
+    bool has_told_less;      /* that less is asked for at a time */
+    uint32_t open_after;     /* the run that was asked for last by its id; 0: begin anew */
     int64_t forward_at;      /* monotonic, when what is new is asked for again */
     int64_t progress_at;     /* … when it is next said how far it has got */
     uint64_t progress_count; /* records since it began to be said */
@@ -138,7 +144,6 @@ static void tell_left_out(const struct history *h, const struct sacct_counts *co
 static int ask(struct history *h, struct sacct_question *question, uint64_t *ret_records,
                struct err *err)
 {
-    int64_t began = clock_mono(h->config.clock);
     struct sacct_result result;
     int code;
 
@@ -155,9 +160,9 @@ static int ask(struct history *h, struct sacct_question *question, uint64_t *ret
         tell_left_out(h, &result.counts);
     pthread_mutex_lock(&h->lock);
     h->stats.questions++;
+    h->stats.failures += code < 0;
     h->stats.records += result.counts.records;
     h->stats.skipped += result.counts.skipped;
-    h->stats.last_seconds = (double)(clock_mono(h->config.clock) - began) / NS_PER_SEC;
     pthread_mutex_unlock(&h->lock);
     h->progress_count += result.counts.records;
     *ret_records = result.counts.records;
@@ -181,12 +186,16 @@ static void adapt(struct history *h, int64_t asked_seconds, uint64_t records)
 }
 
 /* After a failure: whether to ask again at once. */
-static bool can_ask_for_less(struct history *h, int code)
+static bool can_ask_for_less(struct history *h, int code, const struct err *err)
 {
     if ((code != -E2BIG && code != -ETIMEDOUT) || h->is_store_failing || h->width == MINUTE)
         return false;
     ask_for_less(h);
     h->patience = PATIENCE;
+    if (!h->has_told_less)
+        LOG(h->config.log, LOG_INFO, "slurmdbd was asked for too much at a time: less is asked for",
+            LOG_STR("cluster", h->name), LOG_INT("seconds", h->width), LOG_STR("error", err->text));
+    h->has_told_less = true;
     return !atomic_load(&h->stopping);
 }
 
@@ -261,19 +270,23 @@ static void tell_progress(struct history *h, int64_t got_to)
 }
 
 /* Runs that have not ended as far as is known, and of which nobody has said anything for a while:
- * Slurm has forgotten them, or they lie outside of what was asked for. */
+ * Slurm has forgotten them, or they lie outside of what was asked for. They take turns, as slurmdbd
+ * may never have heard of some, and of these nothing changes. */
 static int ask_of_open_runs(struct history *h, struct err *err)
 {
     uint32_t ids[OPEN_MOST];
     struct sacct_question question = { .ids = ids };
     uint64_t records;
-    int code =
-        recorder_open_runs(h->config.recorder, h->config.cluster, wall_seconds(h) - OPEN_SECONDS,
-                           ids, OPEN_MOST, &question.n_ids, deadline(h), &h->stopping, err);
+    int code = recorder_open_runs(h->config.recorder, h->config.cluster,
+                                  wall_seconds(h) - OPEN_SECONDS, h->open_after, ids, OPEN_MOST,
+                                  &question.n_ids, deadline(h), &h->stopping, err);
 
     h->is_store_failing = code < 0;
-    if (code < 0 || !question.n_ids)
+    if (code < 0)
         return code;
+    h->open_after = question.n_ids == OPEN_MOST ? ids[OPEN_MOST - 1] : 0;
+    if (!question.n_ids)
+        return 0;
     code = ask(h, &question, &records, err);
     return code < 0 ? code : write_batch(h, NULL, 0, err);
 }
@@ -309,7 +322,7 @@ static int go_forward(struct history *h, struct err *err)
         code = read_window(h, from, span.until, &span, err);
         if (code == 0)
             from = span.until;
-        else if (!can_ask_for_less(h, code))
+        else if (!can_ask_for_less(h, code, err))
             return code;
         if (from < now)
             tell_progress(h, from);
@@ -334,7 +347,7 @@ static int go_back(struct history *h, struct err *err)
         from = span.since - h->width > floor_of(h) ? span.since - h->width : floor_of(h);
         after = (struct span){ from, span.until };
         code = read_window(h, from, span.since, &after, err);
-    } while (code < 0 && can_ask_for_less(h, code));
+    } while (code < 0 && can_ask_for_less(h, code, err));
     if (code < 0)
         return code;
     tell_progress(h, from);
@@ -376,22 +389,24 @@ static void tell_failure(struct history *h, int code, const struct err *err)
             LOG_STR("error", err->text));
 }
 
+static int64_t next_backoff(int64_t last_ns, bool is_missing_now)
+{
+    const typeof(backoff) *of = is_missing_now ? &backoff_missing : &backoff;
+    int64_t next_ns = 2 * last_ns > of->first_ns ? 2 * last_ns : of->first_ns;
+
+    return next_ns < of->most_ns ? next_ns : of->most_ns;
+}
+
 static void fail(struct history *h, int code, const struct err *err)
 {
-    bool gives_up = is_missing(code) && !h->is_store_failing;
-
     if (atomic_load(&h->stopping))
         return;
     tell_failure(h, code, err);
     pthread_mutex_lock(&h->lock);
-    h->stats.failures++;
     h->stats.is_up = false;
-    h->stats.is_missing = gives_up;
     pthread_mutex_unlock(&h->lock);
-    h->backoff_ns = h->backoff_ns ? 2 * h->backoff_ns : BACKOFF_FIRST_NS;
-    if (h->backoff_ns > BACKOFF_MOST_NS)
-        h->backoff_ns = BACKOFF_MOST_NS;
-    wait_until(h, clock_mono(h->config.clock) + (gives_up ? MISSING_NS : h->backoff_ns));
+    h->backoff_ns = next_backoff(h->backoff_ns, is_missing(code) && !h->is_store_failing);
+    wait_until(h, clock_mono(h->config.clock) + h->backoff_ns);
 }
 
 static void succeed(struct history *h)
@@ -402,7 +417,6 @@ static void succeed(struct history *h)
     h->failure.text[0] = '\0';
     pthread_mutex_lock(&h->lock);
     h->stats.is_up = true;
-    h->stats.is_missing = false;
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -440,11 +454,10 @@ static void work(struct history *h)
 static void *run(void *arg)
 {
     struct history *h = arg;
-    char name[256];
 
     h->progress_at = clock_mono(h->config.clock) + PROGRESS_NS;
     while (!atomic_load(&h->stopping)) {
-        if (recorder_get_name(h->config.recorder, h->config.cluster, name, sizeof(name)))
+        if (recorder_get_name(h->config.recorder, h->config.cluster, h->name, sizeof(h->name)))
             work(h);
         else
             wait_until(h, clock_mono(h->config.clock) + NAMELESS_NS);
@@ -457,7 +470,6 @@ static void free_history(struct history *h)
     sacct_free(h->sacct);
     arena_clear(&h->arena);
     free(h->batch);
-    free(h->name);
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->wake);
     free(h);
@@ -469,7 +481,6 @@ int history_start(const struct history_config *config, struct history **ret, str
     int code;
 
     h->config = *config;
-    h->name = heap_str(str_of(config->name));
     h->width = DAY;
     h->forward_at = clock_mono(config->clock);
     h->batch = heap_array(BATCH, sizeof(*h->batch));

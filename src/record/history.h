@@ -15,7 +15,6 @@ struct history;
 struct history_config {
     struct recorder *recorder; /* outlives it */
     size_t cluster;            /* of the recorder */
-    const char *name;          /* of it, for the log; copied */
     struct source_settings source;
     const struct keep *keep; /* which jobs; NULL: all; must outlive it */
     int64_t interval_ns;     /* between two questions for what is new */
@@ -29,12 +28,11 @@ int history_start(const struct history_config *config, struct history **ret, str
 struct history *history_stop(struct history *history); /* returns NULL */
 
 struct history_stats {
-    bool is_up;      /* the last question was answered */
-    bool is_missing; /* there is no sacct, or no accounting: it has given up */
-    uint64_t questions, failures, records, skipped;
+    bool is_up;                   /* the last question was answered, and the answer written */
+    uint64_t questions, failures; /* of all questions, those that were not answered */
+    uint64_t records, skipped;
     int64_t since, until; /* what has been asked for without a gap; 0: nothing yet */
     bool is_complete;     /* down to first_time, or to the beginning */
-    double last_seconds;
 };
 void history_stats(struct history *history, struct history_stats *ret);
 

@@ -136,8 +136,14 @@ static int read_promises(struct kept_source *kept, struct err *err)
     return 0;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Since when the store knows all that ran; 0: it knows of nothing. slurmdbd was asked for all since
- * then; where it never was, jobs were seen since the oldest of them, or a little later. */
+ * then; where it never was, jobs were seen since the oldest of them, or a little later. What was
+ * deleted since had ended before then. */
 static int find_reach(struct look *look, int64_t *ret)
 {
     struct cluster_row *row;
@@ -149,6 +155,8 @@ static int find_reach(struct look *look, int64_t *ret)
         if (!str_eq(row[i].name, look->cluster))
             continue;
         *ret = row[i].accounted_since ? row[i].accounted_since : row[i].first_submit_time;
+        if (*ret)
+            *ret = later(*ret, row[i].pruned_end);
     }
     return code;
 }
@@ -174,11 +182,6 @@ struct promises {
     size_t n;
     int64_t until[PARTS];
 };
-
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Begun anew each hour, and when the clock was set. */
 static void set_anchor(struct kept_source *kept, int64_t now)
@@ -320,6 +323,15 @@ static void put_usage(struct promise *promise, enum part part, const struct map 
         add_usage(accounts, promise->entry->includes[i], used);
 }
 
+/* At once: should the next take too long, this need not be counted again. */
+static void keep_counted(struct kept_source *kept, const struct promise *promise)
+{
+    double *used = ARENA_ARRAY(&kept->counted_arena, double, ALLOCATION_KINDS);
+
+    memcpy(used, promise->parts[BEFORE_ANCHOR].used, sizeof(double[ALLOCATION_KINDS]));
+    *map_put(&kept->counted, promise->key) = used;
+}
+
 /* Of all whose part begins then: most allocations of a cluster begin on the same day. */
 static int count_since(struct look *look, struct promises *promises, enum part part, int64_t since)
 {
@@ -333,9 +345,15 @@ static int count_since(struct look *look, struct promises *promises, enum part p
     map_init(&accounts, &look->arena);
     list_accounts(promises, part, since, &accounts);
     code = ask_usage(look, since, promises->until[part], &accounts);
-    for (size_t i = 0; i < promises->n && code == 0; i++)
-        if (promises->promise[i].parts[part].since == since)
-            put_usage(&promises->promise[i], part, &accounts);
+    for (size_t i = 0; i < promises->n && code == 0; i++) {
+        struct promise *promise = &promises->promise[i];
+
+        if (promise->parts[part].since != since)
+            continue;
+        put_usage(promise, part, &accounts);
+        if (part == BEFORE_ANCHOR)
+            keep_counted(look->kept, promise);
+    }
     map_free(&accounts);
     return code;
 }
@@ -361,20 +379,6 @@ static int count_part(struct look *look, struct promises *promises, enum part pa
     return code;
 }
 
-static void keep_counted(struct kept_source *kept, const struct promises *promises)
-{
-    for (size_t i = 0; i < promises->n; i++) {
-        const struct promise *promise = &promises->promise[i];
-        double *used;
-
-        if (!promise->parts[BEFORE_ANCHOR].since)
-            continue;
-        used = ARENA_ARRAY(&kept->counted_arena, double, ALLOCATION_KINDS);
-        memcpy(used, promise->parts[BEFORE_ANCHOR].used, sizeof(double[ALLOCATION_KINDS]));
-        *map_put(&kept->counted, promise->key) = used;
-    }
-}
-
 static void put_numbers(const struct promise *promise, int64_t now)
 {
     int64_t late_since = promise->parts[OF_LATE].since, late_seconds = now - late_since;
@@ -393,10 +397,8 @@ static int count_all(struct look *look, struct promises *promises)
 {
     int code = count_part(look, promises, BEFORE_ANCHOR);
 
-    if (code == 0) {
-        keep_counted(look->kept, promises);
+    if (code == 0)
         code = count_part(look, promises, OF_LATE);
-    }
     for (size_t i = 0; i < promises->n && code == 0; i++)
         put_numbers(&promises->promise[i], look->section->allocations.now);
     return code;

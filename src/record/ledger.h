@@ -22,6 +22,7 @@ struct round {
     struct round_cluster {
         struct str name;
         struct section *jobs, *nodes; /* or NULL */
+        struct section *kept[KINDS];  /* as they are; likewise */
         bool has_more;                /* of the jobs, only the first that have changed were kept */
     } * clusters;
 

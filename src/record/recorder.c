@@ -22,19 +22,17 @@ struct slot {
     int64_t since_ns; /* when it came, or when its turn will come */
 };
 
-enum { SLOT_JOBS, SLOT_NODES, SLOTS };
-
-/* From one that was written to the next: load and free memory of most nodes are other at each look.
- */
-static const int64_t pauses_ns[SLOTS] = { [SLOT_NODES] = 60 * NS_PER_SEC };
+/* From one that was written to the next, but for jobs: load and free memory of most nodes are other
+ * at each look. */
+static const int64_t pause_ns = 60 * NS_PER_SEC;
 
 struct cluster {
     struct str name; /* set once, under the lock */
     int64_t retention_ns;
     uint64_t max_bytes;
-    struct slot waiting[SLOTS]; /* under the lock */
-    int64_t not_before[SLOTS];  /* likewise */
-    struct slot taken[SLOTS];   /* the thread's own */
+    struct slot waiting[KINDS]; /* under the lock */
+    int64_t not_before[KINDS];  /* likewise */
+    struct slot taken[KINDS];   /* the thread's own */
     int64_t prune_at;           /* likewise */
 };
 
@@ -133,13 +131,13 @@ static int64_t later(int64_t a, int64_t b)
 
 void recorder_note(struct recorder *recorder, size_t cluster, struct section *section)
 {
-    int k = section->kind == KIND_JOBS ? SLOT_JOBS : SLOT_NODES;
+    enum kind k = section->kind;
     struct slot *slot = &recorder->clusters[cluster].waiting[k];
     const int64_t *not_before = &recorder->clusters[cluster].not_before[k];
     int64_t now = clock_mono(recorder->clock);
     struct section *old;
 
-    if (section->kind != KIND_JOBS && section->kind != KIND_NODES)
+    if (!(RECORDED_KINDS & KIND_BIT(k)))
         return;
     section_ref(section);
     pthread_mutex_lock(&recorder->lock);
@@ -258,12 +256,12 @@ int recorder_get_marks(struct recorder *recorder, size_t cluster, const char *co
     return 0;
 }
 
-int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of, uint32_t *ids,
-                       size_t most, size_t *ret_n, int64_t deadline_ns,
+int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of, uint32_t after,
+                       uint32_t *ids, size_t most, size_t *ret_n, int64_t deadline_ns,
                        const atomic_bool *cancelled, struct err *err)
 {
     struct request *answer =
-        ask(recorder, request_open_runs(cluster, as_of, most), deadline_ns, cancelled, err);
+        ask(recorder, request_open_runs(cluster, as_of, after, most), deadline_ns, cancelled, err);
 
     if (!answer)
         return -err->code;
@@ -282,7 +280,7 @@ static int64_t oldest_since(const struct recorder *r)
     if (first)
         since = earlier(since, PART_OF(first, struct request, link)->since_ns);
     for (size_t i = 0; i < r->n_clusters; i++)
-        for (int k = 0; k < SLOTS; k++)
+        for (int k = 0; k < KINDS; k++)
             if (r->clusters[i].waiting[k].section)
                 since = earlier(since, r->clusters[i].waiting[k].since_ns);
     return since;
@@ -306,7 +304,7 @@ static int64_t next_work(const struct recorder *r)
     int64_t at = r->n_requests ? INT64_MIN : INT64_MAX;
 
     for (size_t i = 0; i < r->n_clusters; i++)
-        for (int k = 0; k < SLOTS && r->clusters[i].name.n; k++)
+        for (int k = 0; k < KINDS && r->clusters[i].name.n; k++)
             if (r->clusters[i].waiting[k].section)
                 at = earlier(at, r->is_stopping ? INT64_MIN : r->clusters[i].waiting[k].since_ns);
     return at == INT64_MAX || r->stats.is_up ? at : later(at, r->retry_at);
@@ -334,14 +332,16 @@ static void take_requests(struct recorder *r, struct list *to)
 static void take_sections(struct cluster *cluster, int64_t until, struct round_cluster *to)
 {
     *to = (struct round_cluster){ .name = cluster->name };
-    for (int k = 0; k < SLOTS && cluster->name.n; k++) {
+    for (int k = 0; k < KINDS && cluster->name.n; k++) {
         if (cluster->waiting[k].since_ns > until)
             continue;
         cluster->taken[k] = cluster->waiting[k];
         cluster->waiting[k] = (struct slot){ 0 };
     }
-    to->jobs = cluster->taken[SLOT_JOBS].section;
-    to->nodes = cluster->taken[SLOT_NODES].section;
+    to->jobs = cluster->taken[KIND_JOBS].section;
+    to->nodes = cluster->taken[KIND_NODES].section;
+    for (int k = 0; k < KINDS; k++)
+        to->kept[k] = k != KIND_JOBS ? cluster->taken[k].section : NULL;
 }
 
 /* With the lock held. */
@@ -399,7 +399,7 @@ static bool put_back(struct cluster *cluster, int k)
 static void drop_taken(struct recorder *r)
 {
     for (size_t i = 0; i < r->n_clusters; i++) {
-        for (int k = 0; k < SLOTS; k++) {
+        for (int k = 0; k < KINDS; k++) {
             section_unref(r->clusters[i].taken[k].section);
             r->clusters[i].taken[k] = (struct slot){ 0 };
         }
@@ -426,7 +426,7 @@ static void settle_failure(struct recorder *r, struct round *round, const struct
     note_failure(r, err);
     answer_all(r, &round->requests, err);
     for (size_t i = 0; i < r->n_clusters; i++)
-        for (int k = 0; k < SLOTS; k++)
+        for (int k = 0; k < KINDS; k++)
             if (r->clusters[i].taken[k].section && !put_back(&r->clusters[i], k))
                 r->stats.replaced++;
 }
@@ -434,10 +434,10 @@ static void settle_failure(struct recorder *r, struct round *round, const struct
 /* Of each that was written, the next has to wait, also if it has come meanwhile. */
 static void pause_slots(struct cluster *cluster, int64_t now)
 {
-    for (int k = 0; k < SLOTS; k++) {
-        if (!cluster->taken[k].section || !pauses_ns[k])
+    for (int k = 0; k < KINDS; k++) {
+        if (!cluster->taken[k].section || k == KIND_JOBS)
             continue;
-        cluster->not_before[k] = now + pauses_ns[k];
+        cluster->not_before[k] = now + pause_ns;
         cluster->waiting[k].since_ns = later(cluster->waiting[k].since_ns, cluster->not_before[k]);
     }
 }
@@ -448,7 +448,7 @@ static void settle_success(struct recorder *r, struct round *round)
     for (size_t i = 0; i < r->n_clusters; i++) {
         pause_slots(&r->clusters[i], clock_mono(r->clock));
         if (round->clusters[i].has_more)
-            put_back(&r->clusters[i], SLOT_JOBS);
+            put_back(&r->clusters[i], KIND_JOBS);
     }
     r->stats.jobs += round->jobs;
     r->stats.finals += round->finals;
@@ -501,7 +501,8 @@ static void say_success(struct recorder *r, const struct round *round)
 static void say_losses(struct recorder *r, const struct round *round)
 {
     if (round->was_gone)
-        LOG(r->log, LOG_WARN, "the store's file was removed or replaced; it is opened anew",
+        LOG(r->log, LOG_WARN,
+            "the store's file or its log was removed or replaced; it is opened anew",
             LOG_STR("store", r->url));
     if (round->refusals)
         LOG(r->log, LOG_ERROR, "the store does not take some records; they are left out",
@@ -654,7 +655,7 @@ static void release(struct recorder *r)
 {
     ledger_free(r->ledger);
     for (size_t i = 0; i < r->n_clusters; i++) {
-        for (int k = 0; k < SLOTS; k++)
+        for (int k = 0; k < KINDS; k++)
             section_unref(r->clusters[i].waiting[k].section);
         free((char *)r->clusters[i].name.p);
     }

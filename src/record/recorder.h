@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keeps what was seen: the one thread that writes into the store. It takes sections of jobs and
- * nodes from refreshers, of which it writes what has changed since the last, and batches from
+/* Keeps what was seen: the one thread that writes into the store. It takes sections from
+ * refreshers, of which it writes what has changed since the last, and batches from
  * whoever has records: the history of slurmdbd, the agents. While the store cannot be written,
  * nobody else is disturbed; what was seen last is written when it can be again. */
 #ifndef SONDE_RECORD_RECORDER_H
@@ -48,8 +48,15 @@ size_t recorder_n_clusters(const struct recorder *recorder);
 /* The cluster of that name, or -1. */
 int recorder_find(struct recorder *recorder, struct str name);
 
-/* A section of jobs or nodes of that cluster: takes a reference and returns at once. One that still
- * waits to be written is replaced. Nodes are written once a minute at most. */
+/* What Slurm tells; other sections are passed over. */
+#define RECORDED_KINDS                                                                             \
+    (KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_RESERVATIONS) |                    \
+     KIND_BIT(KIND_LICENSES) | KIND_BIT(KIND_DIAG) | KIND_BIT(KIND_SHARES) |                       \
+     KIND_BIT(KIND_ASSOCIATIONS) | KIND_BIT(KIND_CONFIG))
+
+/* A section of that cluster: takes a reference and returns at once. One that still waits to be
+ * written is replaced. All but jobs are written once a minute at most, and only the newest of each
+ * is kept. */
 void recorder_note(struct recorder *recorder, size_t cluster, struct section *section);
 
 /* What is to be written together: all of it or nothing. */
@@ -59,6 +66,8 @@ struct record_batch {
     size_t n_jobs;
     const struct final_record *finals;
     size_t n_finals;
+    const struct summary_record *summaries;
+    size_t n_summaries;
     const struct record_mark {
         const char *name;
         int64_t value;
@@ -80,9 +89,9 @@ int recorder_get_marks(struct recorder *recorder, size_t cluster, const char *co
                        struct err *err);
 
 /* Runs that have not ended as far as is known, that were last heard of before `as_of`, and that do
- * not stand in the newest section: the oldest `most` of them. */
-int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of, uint32_t *ids,
-                       size_t most, size_t *ret_n, int64_t deadline_ns,
+ * not stand in the newest section: the ids of `most` of them, those next to `after`. */
+int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of, uint32_t after,
+                       uint32_t *ids, size_t most, size_t *ret_n, int64_t deadline_ns,
                        const atomic_bool *cancelled, struct err *err);
 
 enum { RECORDER_REASONS = 10 };

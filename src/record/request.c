@@ -51,6 +51,18 @@ static const struct final_record *copy_finals(struct arena *arena, const struct 
     return finals;
 }
 
+static const struct summary_record *copy_summaries(struct arena *arena,
+                                                   const struct summary_record *from, size_t n)
+{
+    struct summary_record *summaries = ARENA_ARRAY(arena, struct summary_record, n);
+
+    for (size_t i = 0; i < n; i++) {
+        summaries[i] = from[i];
+        summaries[i].document = arena_str(arena, from[i].document);
+    }
+    return summaries;
+}
+
 static const struct record_mark *copy_marks(struct arena *arena, const struct record_mark *from,
                                             size_t n)
 {
@@ -72,6 +84,8 @@ static int run_put(struct request *request, struct store *store, struct str clus
         code = store_put_job(store, cluster, &batch->jobs[i], err);
     for (size_t i = 0; i < batch->n_finals && code >= 0; i++)
         code = store_put_final(store, cluster, &batch->finals[i], err);
+    for (size_t i = 0; i < batch->n_summaries && code >= 0; i++)
+        code = store_put_summary(store, cluster, &batch->summaries[i], err);
     for (size_t i = 0; i < batch->n_marks && code >= 0; i++)
         code = store_set_mark(store, cluster, batch->marks[i].name, batch->marks[i].value, err);
     return code;
@@ -87,6 +101,7 @@ struct request *request_put(const struct record_batch *batch)
     request->batch = *batch;
     request->batch.jobs = copy_jobs(arena, batch->jobs, batch->n_jobs);
     request->batch.finals = copy_finals(arena, batch->finals, batch->n_finals);
+    request->batch.summaries = copy_summaries(arena, batch->summaries, batch->n_summaries);
     request->batch.marks = copy_marks(arena, batch->marks, batch->n_marks);
     return request;
 }
@@ -126,18 +141,19 @@ static bool is_seen(const void *ctx, uint32_t job_id)
 static int run_open_runs(struct request *request, struct store *store, struct str cluster,
                          const struct changes *seen, struct err *err)
 {
-    const struct open_filter filter = { request->as_of, is_seen, seen };
+    const struct open_filter filter = { request->as_of, request->after, is_seen, seen };
 
     return store_open_runs(store, cluster, &filter, request->ids, request->most, &request->n, err);
 }
 
-struct request *request_open_runs(size_t cluster, int64_t as_of, size_t most)
+struct request *request_open_runs(size_t cluster, int64_t as_of, uint32_t after, size_t most)
 {
     struct request *request = heap_alloc(sizeof(*request));
 
     request->run = run_open_runs;
     request->batch.cluster = cluster;
     request->as_of = as_of;
+    request->after = after;
     request->most = most;
     request->ids = ARENA_ARRAY(&request->arena, uint32_t, most);
     return request;

@@ -30,14 +30,15 @@ struct request {
     struct record_batch batch; /* its cluster, whatever is asked */
     const char *const *names;  /* of marks */
     int64_t *values;
-    int64_t as_of;
+    int64_t as_of; /* of open runs, as what follows */
+    uint32_t after;
     uint32_t *ids;
     size_t most, n;
 };
 
 struct request *request_put(const struct record_batch *batch);
 struct request *request_marks(size_t cluster, const char *const *names, size_t n);
-struct request *request_open_runs(size_t cluster, int64_t as_of, size_t most);
+struct request *request_open_runs(size_t cluster, int64_t as_of, uint32_t after, size_t most);
 struct request *request_free(struct request *request); /* returns NULL */
 
 #endif

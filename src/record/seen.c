@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/seen.h"
 
+#include "model/job_times.h"
+
 enum { LONGEST_TEXT = 1 << 20 }; /* a node's partitions, or its state */
 
 static const struct {
@@ -35,26 +37,6 @@ static symbol symbol_at(const struct job *job, size_t offset)
 bool seen_is_run(const struct job *job)
 {
     return job->id && job->submit_time > 0;
-}
-
-/* Of a job that waits, Slurm tells when it expects it to start; of one whose nodes have yet to
- * boot, a time that will be another when they are up; of one that was cancelled while it waited,
- * and so had no nodes, its end. */
-static int64_t start_of(const struct job *job)
-{
-    bool is_expected = job->state.base == JOB_PENDING ||
-                       job->state.flags & (JOB_CONFIGURING | JOB_POWER_UP_NODE) ||
-                       (job->state.base == JOB_BASE_UNKNOWN && !job_holds_resources(job->state));
-    bool is_end = !job->nodes && !job_holds_resources(job->state);
-
-    return is_expected || is_end ? 0 : job->start_time;
-}
-
-/* Of a job that runs, Slurm tells when its time will be over. */
-static int64_t end_of(const struct job *job)
-{
-    return job->state.base >= JOB_COMPLETED && job->state.base < JOB_BASE_UNKNOWN ? job->end_time
-                                                                                  : 0;
 }
 
 static void put_extras(const struct section *section, const struct job *job, struct seen_job *ret)
@@ -96,8 +78,8 @@ void seen_job(const struct section *section, const struct job *job, int64_t as_o
     record->time_limit_minutes = job->time_limit_minutes;
     record->priority = job->priority;
     record->eligible_time = job->eligible_time;
-    record->start_time = start_of(job);
-    record->end_time = end_of(job);
+    record->start_time = job_began(job);
+    record->end_time = job_ended(job);
     put_extras(section, job, ret);
 }
 
@@ -123,18 +105,20 @@ uint64_t seen_hash(const struct section *section, const struct job *job)
         pair(job->node_count, job->time_limit_minutes),
         job->memory_bytes,
         (uint64_t)job->eligible_time,
-        (uint64_t)start_of(job),
-        (uint64_t)end_of(job),
+        (uint64_t)job_began(job),
+        (uint64_t)job_ended(job),
     };
     const struct map_entry *symbols = section->symbols.map.entries; /* each with its own */
-    uint64_t hash = pair(job->id, (uint32_t)job->submit_time);
+    uint64_t of_texts = 0, hash = pair(job->id, (uint32_t)job->submit_time);
 
+    /* Hashes need no more mixing, only a place each: a sum, no step of which waits for another. */
+    for (size_t i = 0; i < COUNT(texts); i++)
+        of_texts += symbols[symbol_at(job, texts[i].of_job)].hash * (2 * i + 1);
+    for (size_t i = 0; i < SEEN_EXTRAS; i++)
+        of_texts += symbols[symbol_at(job, extras[i].of_job)].hash * (2 * (COUNT(texts) + i) + 1);
     for (size_t i = 0; i < COUNT(numbers); i++)
         hash = mix(hash, numbers[i]);
-    for (size_t i = 0; i < COUNT(texts); i++)
-        hash = mix(hash, symbols[symbol_at(job, texts[i].of_job)].hash);
-    for (size_t i = 0; i < SEEN_EXTRAS; i++)
-        hash = mix(hash, symbols[symbol_at(job, extras[i].of_job)].hash);
+    hash = mix(hash, of_texts);
     return hash ? hash : 1;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How wide a character is on a terminal follows Unicode's EastAsianWidth.txt, coarsely. */
 #include "report/table.h"
 
 #include "base/arena.h"
+#include "base/shown.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -36,78 +36,6 @@ struct table *table_new(const struct table_settings *settings)
     return table;
 }
 
-static uint32_t code_of(struct str character)
-{
-    const unsigned char *p = (const unsigned char *)character.p;
-    uint32_t code = character.n == 1 ? p[0] : p[0] & (0xffu >> (character.n + 1));
-
-    for (size_t i = 1; i < character.n; i++)
-        code = code << 6 | (p[i] & 0x3f);
-    return code;
-}
-
-struct span {
-    uint32_t first, last;
-};
-
-static bool is_in(uint32_t code, const struct span *spans, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (code >= spans[i].first && code <= spans[i].last)
-            return true;
-    return false;
-}
-
-/* What has no place of its own, or changes the direction of others, could hide or reorder text. */
-static bool is_invisible(uint32_t code)
-{
-    static const struct span spans[] = { { 0x200b, 0x200f }, { 0x2028, 0x202e },
-                                         { 0x2060, 0x206f }, { 0xfeff, 0xfeff },
-                                         { 0x61c, 0x61c },   { 0xe0000, 0xe0fff } };
-
-    return is_in(code, spans, COUNT(spans));
-}
-
-static size_t columns_of(uint32_t code)
-{
-    static const struct span none[] = {
-        { 0x300, 0x36f },   { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },
-        { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f }
-    };
-    static const struct span two[] = { { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },
-                                       { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
-                                       { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },
-                                       { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f },
-                                       { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
-
-    return is_in(code, none, COUNT(none)) ? 0 : is_in(code, two, COUNT(two)) ? 2 : 1;
-}
-
-/* The next character of *rest as it may be shown: "?" for what cannot. */
-static struct str take_shown(struct str *rest)
-{
-    size_t n = str_printable_len(*rest);
-    struct str character = str_head(*rest, n);
-
-    if (n == 0) {
-        n = str_utf8_len(*rest);
-        character = STR("?");
-    } else if (is_invisible(code_of(character))) {
-        character = STR("?");
-    }
-    *rest = str_skip(*rest, n ? n : 1);
-    return character;
-}
-
-static size_t width_of(struct str shown)
-{
-    size_t width = 0;
-
-    while (shown.n)
-        width += columns_of(code_of(take_shown(&shown)));
-    return width;
-}
-
 static void write_out(struct table *table)
 {
     if (table->out.over && !table->failed)
@@ -132,7 +60,7 @@ static void put_csv_text(struct table *table, struct str text)
         buf_byte(cell, '\'');
     while (text.n) {
         bool is_space = memchr("\t\r\n", text.p[0], 3);
-        struct str character = is_space ? str_head(text, 1) : take_shown(&text);
+        struct str character = is_space ? str_head(text, 1) : shown_take(&text);
 
         if (is_space)
             text = str_skip(text, 1);
@@ -251,38 +179,15 @@ static void measure(struct table *table)
 
     table->widths = heap_array(n, sizeof(*table->widths));
     for (size_t i = 0; i < n; i++)
-        table->widths[i] = width_of(str_of(table->settings.columns[i].title));
+        table->widths[i] = shown_width(str_of(table->settings.columns[i].title));
     for (size_t i = 0; i < table->n_cells; i++) {
-        size_t width = width_of(table->cells[i]);
+        size_t width = shown_width(table->cells[i]);
 
         if (width > table->widths[i % n])
             table->widths[i % n] = width;
     }
     leave_out(table);
     fit(table);
-}
-
-/* As much as fits in `room` columns, ended by an ellipsis if that is not all. Returns its width. */
-static size_t put_cut(struct buf *out, struct str shown, size_t room)
-{
-    size_t width = 0;
-
-    if (width_of(shown) <= room) {
-        buf_put(out, shown);
-        return width_of(shown);
-    }
-    for (struct str rest = shown; rest.n;) {
-        struct str character = take_shown(&rest);
-        size_t columns = columns_of(code_of(character));
-
-        if (width + columns + 1 > room)
-            break;
-        buf_put(out, character);
-        width += columns;
-    }
-    if (room)
-        buf_text(out, "…");
-    return width + (room ? 1 : 0);
 }
 
 static void put_spaces(struct buf *out, size_t n)
@@ -300,7 +205,7 @@ static void put_line(struct table *table, const struct str *cells)
     buf_reset(line);
     for (size_t i = 0; i < n; i++) {
         bool is_number = table->settings.columns[i].is_number;
-        size_t width = width_of(cells[i]), room = table->widths[i];
+        size_t width = shown_width(cells[i]), room = table->widths[i];
         bool is_cut = table->settings.width && can_be_cut(table, i);
 
         if (!room)
@@ -308,13 +213,14 @@ static void put_line(struct table *table, const struct str *cells)
         put_spaces(line, n_shown++ ? GAP : 0);
         if (is_number && width < room)
             put_spaces(line, room - width);
-        width = put_cut(line, cells[i], is_cut ? room : SIZE_MAX);
+        width = shown_put_cut(line, cells[i], is_cut ? room : SIZE_MAX);
         if (!is_number && width < room && i + 1 < n)
             put_spaces(line, room - width);
     }
     while (line->n && line->p[line->n - 1] == ' ')
         line->n--;
-    put_cut(&table->out, buf_str(line), table->settings.width ? table->settings.width : SIZE_MAX);
+    shown_put_cut(&table->out, buf_str(line),
+                  table->settings.width ? table->settings.width : SIZE_MAX);
     buf_byte(&table->out, '\n');
     write_out(table);
 }
@@ -359,8 +265,7 @@ static void flush(struct table *table, size_t n_kept)
 static void keep_cell(struct table *table, struct str text)
 {
     buf_reset(&table->cell);
-    while (text.n)
-        buf_put(&table->cell, take_shown(&text));
+    shown_put(&table->cell, text);
     table->cells = heap_grow(table->cells, table->n_cells, &table->room, sizeof(*table->cells));
     table->cells[table->n_cells++] = arena_str(&table->arena, buf_str(&table->cell));
 }
@@ -392,6 +297,17 @@ static void end_text(struct table *table, bool has_sums)
     put_line(table, &table->cells[table->n_cells - n]);
 }
 
+struct table *table_free(struct table *table)
+{
+    arena_clear(&table->arena);
+    free(table->cells);
+    free(table->widths);
+    buf_free(&table->cell);
+    buf_free(&table->out);
+    free(table);
+    return NULL;
+}
+
 int table_end(struct table *table, bool has_sums, struct err *err)
 {
     int failed;
@@ -404,12 +320,7 @@ int table_end(struct table *table, bool has_sums, struct err *err)
     if (fflush(table->settings.to) != 0 && !table->failed)
         table->failed = errno;
     failed = table->failed;
-    arena_clear(&table->arena);
-    free(table->cells);
-    free(table->widths);
-    buf_free(&table->cell);
-    buf_free(&table->out);
-    free(table);
+    table_free(table);
     return failed ? err_set(err, failed, "cannot write: %s", err_words(failed)) : 0;
 }
 

@@ -35,6 +35,9 @@ void table_cell(struct table *table, struct str text);
  * written. has_sums: the last row is one, and stands below a line. */
 int table_end(struct table *table, bool has_sums, struct err *err);
 
+/* Writes nothing more. Returns NULL. */
+struct table *table_free(struct table *table);
+
 /* Of the terminal that is open as `to`; 0 if it is none. */
 size_t table_terminal_width(FILE *to);
 

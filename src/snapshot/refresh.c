@@ -510,7 +510,8 @@ static void say_failure(struct refresher *r, const struct outcome *outcome)
 {
     enum kind kind = outcome->kind;
 
-    if (outcome->err.code == ECANCELED || !is_news(r, &r->failure[kind], outcome->err.text))
+    if (outcome->err.code == ECANCELED || outcome->err.code == EAGAIN ||
+        !is_news(r, &r->failure[kind], outcome->err.text))
         return;
     if (is_told_of_another(r, kind))
         return;

@@ -382,8 +382,11 @@ int allocation_file_read(const char *path, struct arena *arena, struct allocatio
     struct yaml_node *root;
     int code = yaml_read_file(arena, path, &root, err);
 
-    if (code < 0)
-        return code;
+    if (code < 0) {
+        if (err)
+            err->code = EINVAL;
+        return -EINVAL;
+    }
     code = read_root(&reader, root);
     arena_adopt(arena, reader.entry);
     if (code == 0)

@@ -22,7 +22,8 @@ struct allocation_list {
     size_t n;
 };
 
-/* The list lives in the arena. -EINVAL, -EBADMSG or why it cannot be read, with file and line. */
+/* The list lives in the arena. -EINVAL with file and line, also if it cannot be read: it was named
+ * by somebody. */
 int allocation_file_read(const char *path, struct arena *arena, struct allocation_list *ret,
                          struct err *err);
 

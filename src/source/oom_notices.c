@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+const struct oom_notices oom_notices_none = { .directory = -1, .out_of_memory = -1, .end = -1 };
 
 /* More than any machine has: it is never reached. */
 static const char unreachable[] = "9000000000000000000";
@@ -28,17 +31,18 @@ static int ask(int directory, int control, const char *file, const char *argumen
 }
 
 /* When its directory goes, the kernel tells everybody who has asked, once more and without saying
- * why: so somebody also asks for what never happens. Who asked last is told first. */
-static void ask_both(int directory, struct oom_notices *notices)
+ * why: so somebody also asks for what never happens. */
+static void ask_both(struct oom_notices *notices)
 {
-    int control = openat(directory, "cgroup.event_control", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int control =
+        openat(notices->directory, "cgroup.event_control", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 
-    if (control < 0)
-        return;
-    notices->out_of_memory = ask(directory, control, "memory.oom_control", "");
-    if (notices->out_of_memory >= 0)
-        notices->end = ask(directory, control, "memory.usage_in_bytes", unreachable);
-    close(control);
+    if (control >= 0) {
+        notices->out_of_memory = ask(notices->directory, control, "memory.oom_control", "");
+        if (notices->out_of_memory >= 0)
+            notices->end = ask(notices->directory, control, "memory.usage_in_bytes", unreachable);
+        close(control);
+    }
     if (notices->end < 0)
         oom_notices_close(notices);
 }
@@ -47,26 +51,28 @@ void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struc
 {
     const char *mount = mounts->controller[CGROUP_MEMORY];
     char full[PATH_MAX];
-    int directory;
 
-    *ret = (struct oom_notices){ .out_of_memory = -1, .end = -1 };
+    *ret = oom_notices_none;
     if (mounts->is_v2 || !mount[0] ||
         snprintf(full, sizeof(full), "%s/%.*s", mount, STR_ARG(path)) >= PATH_MAX)
         return;
-    directory = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (directory < 0)
-        return;
-    ask_both(directory, ret);
-    close(directory);
+    ret->directory = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (ret->directory >= 0)
+        ask_both(ret);
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 void oom_notices_close(struct oom_notices *notices)
 {
-    if (notices->out_of_memory >= 0)
-        close(notices->out_of_memory);
-    if (notices->end >= 0)
-        close(notices->end);
-    notices->out_of_memory = notices->end = -1;
+    close_fd(&notices->directory);
+    close_fd(&notices->out_of_memory);
+    close_fd(&notices->end);
 }
 
 static uint64_t told(int event)
@@ -76,9 +82,34 @@ static uint64_t told(int event)
     return event >= 0 && read(event, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0;
 }
 
+static bool is_there(int directory)
+{
+    return faccessat(directory, "memory.oom_control", F_OK, 0) == 0;
+}
+
+static void wait_for(int event)
+{
+    poll(&(struct pollfd){ event, POLLIN, 0 }, 1, OOM_NOTICES_WAIT_MS);
+}
+
+/* Which of the two is told first of the end is up to the kernel, which before one of them waits for
+ * all CPUs. What came while the directory was there is what was asked for; of what came later, one
+ * notice is of the end, and no more is believed of it than is certain. */
 bool oom_notices_any(struct oom_notices *notices)
 {
+    if (notices->has_run_out)
+        return true;
     notices->n_told += told(notices->out_of_memory);
+    if (!notices->n_told)
+        return false;
+    if (is_there(notices->directory)) {
+        notices->has_run_out = true;
+        return true;
+    }
+    if (!notices->n_ended)
+        wait_for(notices->end);
     notices->n_ended += told(notices->end);
-    return notices->n_told > notices->n_ended;
+    notices->n_told += told(notices->out_of_memory);
+    notices->has_run_out = notices->n_ended && notices->n_told > notices->n_ended;
+    return notices->has_run_out;
 }

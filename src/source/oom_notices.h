@@ -7,15 +7,22 @@
 #include "source/cgroup.h"
 
 struct oom_notices {
+    int directory;
     int out_of_memory, end; /* eventfds; -1: the kernel does not tell */
     uint64_t n_told, n_ended;
+    bool has_run_out;
 };
+
+/* Where nobody has asked. */
+extern const struct oom_notices oom_notices_none;
 
 /* `path` is below the mounts. Where nobody may ask (it takes root), nothing is ever noticed. */
 void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret);
 void oom_notices_close(struct oom_notices *notices);
 
-/* Of this directory and those above, whose processes are also in here. */
+/* Of this directory and those above, whose processes are also in here. May take a moment
+ * (OOM_NOTICES_WAIT_MS) where a notice came and the directory has gone. */
+enum { OOM_NOTICES_WAIT_MS = 100 };
 bool oom_notices_any(struct oom_notices *notices);
 
 #endif

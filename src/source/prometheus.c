@@ -32,8 +32,10 @@ struct credentials {
 /* One request, and what came of it. */
 struct exchange {
     const struct prometheus *prometheus;
-    struct credentials credentials;
+    int64_t timeout_ms;
+    const atomic_bool *cancelled;
     struct prometheus_answer *answer;
+    struct credentials credentials;
     struct fetch_result result;
     char beginning[BEGINNING];
     size_t n_beginning;
@@ -145,19 +147,37 @@ static int read_credentials(const struct prometheus *prometheus, struct credenti
     return 0;
 }
 
-/* With the time after which nobody waits any more, so that the server stops too. */
-static int put_url(const struct prometheus *prometheus, const struct prometheus_query *query,
-                   struct buf *url, struct err *err)
+static void put_text(const struct prometheus *prometheus, const char *path, const char *text,
+                     struct buf *url)
 {
     buf_text(url, prometheus->base.url);
-    buf_text(url, "/api/v1/query?query=");
-    buf_url(url, str_of(query->text));
-    buf_printf(url, "&timeout=%lld.%03d", (long long)(query->timeout_ms / 1000),
-               (int)(query->timeout_ms % 1000));
-    if (url->over)
-        return err_set(err, EINVAL, "the query to %s is longer than %d bytes",
-                       prometheus->base.origin, LONGEST_URL);
-    return 0;
+    buf_text(url, path);
+    buf_text(url, "?query=");
+    buf_url(url, str_of(text));
+}
+
+/* The time after which nobody waits any more, so that the server stops too. */
+static void put_timeout(int64_t timeout_ms, struct buf *url)
+{
+    buf_printf(url, "&timeout=%lld.%03d", (long long)(timeout_ms / 1000), (int)(timeout_ms % 1000));
+}
+
+static void put_query_url(const struct prometheus *prometheus, const struct prometheus_query *query,
+                          struct buf *url)
+{
+    put_text(prometheus, "/api/v1/query", query->text, url);
+    if (query->time)
+        buf_printf(url, "&time=%lld", (long long)query->time);
+    put_timeout(query->timeout_ms, url);
+}
+
+static void put_range_url(const struct prometheus *prometheus, const struct prometheus_range *range,
+                          struct buf *url)
+{
+    put_text(prometheus, "/api/v1/query_range", range->text, url);
+    buf_printf(url, "&start=%lld&end=%lld&step=%lld", (long long)range->begin,
+               (long long)range->end, (long long)range->step_seconds);
+    put_timeout(range->timeout_ms, url);
 }
 
 static int begin(void *ctx, const struct fetch_result *so_far, struct err *err)
@@ -353,8 +373,7 @@ static int judge(struct exchange *exchange, struct err *err)
     return refuse_status(exchange, err);
 }
 
-static int send_query(struct exchange *exchange, const struct prometheus_query *query,
-                      const char *url, struct err *err)
+static int send_request(struct exchange *exchange, const char *url, struct err *err)
 {
     static const char *const headers[] = { "Accept: application/json", NULL };
     const struct prometheus *prometheus = exchange->prometheus;
@@ -365,9 +384,9 @@ static int send_query(struct exchange *exchange, const struct prometheus_query *
         .password = exchange->credentials.password,
         .bearer = exchange->credentials.bearer,
         .ca_file = prometheus->ca_file,
-        .timeout_ms = query->timeout_ms,
+        .timeout_ms = exchange->timeout_ms,
         .max_answer = prometheus->max_answer,
-        .cancelled = query->cancelled,
+        .cancelled = exchange->cancelled,
         .line = prometheus->line,
         .begin = begin,
         .sink = feed,
@@ -405,26 +424,56 @@ static void fill_result(const struct exchange *exchange, struct prometheus_resul
     put_warning(exchange, ret->warning);
 }
 
+/* Ends the answer, and frees what the URL has. */
+static int run(struct exchange *exchange, struct buf *url, struct prometheus_result *ret,
+               struct err *err)
+{
+    int code = 0;
+
+    if (url->over)
+        code = err_set(err, EINVAL, "the query to %s is longer than %d bytes",
+                       exchange->prometheus->base.origin, LONGEST_URL);
+    if (code == 0)
+        code = read_credentials(exchange->prometheus, &exchange->credentials, err);
+    if (code == 0)
+        code = send_request(exchange, url->p, err);
+    if (code == 0)
+        fill_result(exchange, ret);
+    exchange->answer = prometheus_answer_free(exchange->answer);
+    secret_free(exchange->credentials.password);
+    secret_free(exchange->credentials.bearer);
+    buf_free(url);
+    return code;
+}
+
 int prometheus_query(struct prometheus *prometheus, const struct prometheus_query *query,
                      struct prometheus_result *ret, struct err *err)
 {
-    struct exchange exchange = { .prometheus = prometheus };
+    struct exchange exchange = {
+        .prometheus = prometheus,
+        .timeout_ms = query->timeout_ms,
+        .cancelled = query->cancelled,
+        .answer = prometheus_answer_of_query(query),
+    };
     struct buf url;
-    int code;
 
     buf_init(&url, LONGEST_URL);
-    code = put_url(prometheus, query, &url, err);
-    if (code == 0)
-        code = read_credentials(prometheus, &exchange.credentials, err);
-    if (code == 0) {
-        exchange.answer = prometheus_answer_new(query);
-        code = send_query(&exchange, query, url.p, err);
-    }
-    if (code == 0)
-        fill_result(&exchange, ret);
-    prometheus_answer_free(exchange.answer);
-    secret_free(exchange.credentials.password);
-    secret_free(exchange.credentials.bearer);
-    buf_free(&url);
-    return code;
+    put_query_url(prometheus, query, &url);
+    return run(&exchange, &url, ret, err);
+}
+
+int prometheus_range(struct prometheus *prometheus, const struct prometheus_range *range,
+                     struct prometheus_result *ret, struct err *err)
+{
+    struct exchange exchange = {
+        .prometheus = prometheus,
+        .timeout_ms = range->timeout_ms,
+        .cancelled = range->cancelled,
+        .answer = prometheus_answer_of_range(range),
+    };
+    struct buf url;
+
+    buf_init(&url, LONGEST_URL);
+    put_range_url(prometheus, range, &url);
+    return run(&exchange, &url, ret, err);
 }

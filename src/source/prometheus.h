@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A Prometheus, or whatever answers as one (Thanos, Mimir, VictoriaMetrics): instant queries of its
- * HTTP API (prometheus.io/docs/prometheus/latest/querying/api). */
+/* A Prometheus, or whatever answers as one (Thanos, Mimir, VictoriaMetrics): instant and range
+ * queries of its HTTP API (prometheus.io/docs/prometheus/latest/querying/api). */
 #ifndef SONDE_SOURCE_PROMETHEUS_H
 #define SONDE_SOURCE_PROMETHEUS_H
 
@@ -32,7 +32,7 @@ struct prometheus *prometheus_close(struct prometheus *prometheus); /* returns N
 /* "http://host:9090": for sentences. */
 const char *prometheus_origin(const struct prometheus *prometheus);
 
-enum { PROMETHEUS_LABELS = 4, PROMETHEUS_WARNING = 300 };
+enum { PROMETHEUS_LABELS = 6, PROMETHEUS_WARNING = 300 };
 
 /* One element of a vector, valid until the sink returns. */
 struct prometheus_sample {
@@ -42,6 +42,7 @@ struct prometheus_sample {
 
 struct prometheus_query {
     const char *text;
+    int64_t time;                          /* for which it is asked, UTC seconds; 0: now */
     const char *labels[PROMETHEUS_LABELS]; /* whose values are wanted */
     int64_t timeout_ms;
     const atomic_bool *cancelled; /* as struct fetch */
@@ -51,7 +52,7 @@ struct prometheus_query {
 
 struct prometheus_result {
     size_t bytes, samples;
-    size_t skipped;                   /* elements that are not what a vector has */
+    size_t skipped;                   /* elements that are not what was asked for */
     char warning[PROMETHEUS_WARNING]; /* what it warned of: part of the data may be missing; or
                                          empty */
 };
@@ -61,6 +62,32 @@ struct prometheus_result {
  * "status":"error", whose words are in the sentence). The sink may have been called before a
  * failure: what it was told counts only after success. One thread at a time. */
 int prometheus_query(struct prometheus *prometheus, const struct prometheus_query *query,
+                     struct prometheus_result *ret, struct err *err);
+
+struct prometheus_point {
+    double time, value; /* seconds; the value as that of a sample */
+};
+
+/* One series of a matrix, valid until the sink returns. */
+struct prometheus_series {
+    struct str label[PROMETHEUS_LABELS];
+    const struct prometheus_point *point; /* in the order in which they came, at least one */
+    size_t n_points;
+};
+
+struct prometheus_range {
+    const char *text;
+    int64_t begin, end, step_seconds; /* UTC seconds; both ends belong to it */
+    const char *labels[PROMETHEUS_LABELS];
+    int64_t timeout_ms;
+    const atomic_bool *cancelled;
+    void (*sink)(void *ctx, const struct prometheus_series *series);
+    void *ctx;
+};
+
+/* As prometheus_query, of a matrix: its result counts series as samples. One that has more points
+ * than there are steps is none. */
+int prometheus_range(struct prometheus *prometheus, const struct prometheus_range *range,
                      struct prometheus_result *ret, struct err *err);
 
 #endif

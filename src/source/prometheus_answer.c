@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* {"status", "data": {"resultType", "result": [{"metric": {LABEL: VALUE, …}, "value": [TIME,
- * "NUMBER"]}, …]}, "errorType", "error", "warnings": […], "isPartial"}. Keys come in any order, and
- * others among them. */
+ * "NUMBER"]}, …]}, "errorType", "error", "warnings": […], "isPartial"}. A matrix has instead of
+ * "value" "values": [[TIME, "NUMBER"], …]. Keys come in any order, and others among them. */
 #include "source/prometheus_answer.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/num.h"
+
+#include <math.h>
 
 enum { LONGEST_LABEL = 1 << 20 }; /* as base/json */
 
@@ -27,28 +29,39 @@ enum place {
     AT_RESULT_TYPE,
     AT_RESULT,
     IN_RESULT,
-    IN_ELEMENT,
+    IN_ELEMENT, /* of a vector */
+    IN_SERIES,  /* of a matrix */
     AT_METRIC,
     IN_METRIC,
     AT_LABEL,
     AT_VALUE,
-    IN_VALUE,
+    AT_VALUES,
+    IN_VALUES,
+    IN_POINT,
     PLACES,
 };
 
 struct prometheus_answer {
     struct json *json;
     enum place place;
-    const struct prometheus_query *query;
+    const struct prometheus_query *query; /* one of these two; the other is NULL */
+    const struct prometheus_range *range;
+    size_t most_points;                  /* of an element; of a vector's, one */
     struct str names[PROMETHEUS_LABELS]; /* of labels; empty: none is wanted there */
 
     struct { /* the one at hand */
         struct buf labels[PROMETHEUS_LABELS];
         size_t label; /* whose value comes next */
-        size_t value_items;
-        double value;
-        bool has_metric, has_number, is_odd;
+        struct prometheus_point *point;
+        size_t n_points, room;
+        bool has_metric, is_odd;
     } element;
+
+    struct { /* the one at hand */
+        struct prometheus_point point;
+        size_t items;
+        bool has_time, has_number;
+    } pair;
 
     size_t n_items;       /* of the result, whatever they are */
     char result_type[40]; /* empty: not told */
@@ -63,6 +76,8 @@ static const struct key {
 } keys[] = {
     { IN_ELEMENT, STR_INIT("metric"), AT_METRIC },
     { IN_ELEMENT, STR_INIT("value"), AT_VALUE },
+    { IN_SERIES, STR_INIT("metric"), AT_METRIC },
+    { IN_SERIES, STR_INIT("values"), AT_VALUES },
     { IN_DATA, STR_INIT("resultType"), AT_RESULT_TYPE },
     { IN_DATA, STR_INIT("result"), AT_RESULT },
     { IN_DOCUMENT, STR_INIT("status"), AT_STATUS },
@@ -189,12 +204,19 @@ static void take_result(struct prometheus_answer *answer, enum json_event event)
     answer->place = enters(answer, event, JSON_ARRAY) ? IN_RESULT : IN_DATA;
 }
 
+/* Among the keys of the element at hand. */
+static enum place element_place(const struct prometheus_answer *answer)
+{
+    return answer->range ? IN_SERIES : IN_ELEMENT;
+}
+
 static void begin_element(struct prometheus_answer *answer)
 {
     for (size_t i = 0; i < PROMETHEUS_LABELS; i++)
         buf_reset(&answer->element.labels[i]);
-    answer->element.has_metric = answer->element.has_number = answer->element.is_odd = false;
-    answer->place = IN_ELEMENT;
+    answer->element.has_metric = answer->element.is_odd = false;
+    answer->element.n_points = 0;
+    answer->place = element_place(answer);
 }
 
 static void take_in_result(struct prometheus_answer *answer, enum json_event event)
@@ -210,20 +232,37 @@ static void take_in_result(struct prometheus_answer *answer, enum json_event eve
         answer->said.skipped++;
 }
 
+static void give_sample(const struct prometheus_answer *answer)
+{
+    struct prometheus_sample sample = { .value = answer->element.point[0].value };
+
+    for (size_t i = 0; i < PROMETHEUS_LABELS; i++)
+        sample.label[i] = buf_str(&answer->element.labels[i]);
+    answer->query->sink(answer->query->ctx, &sample);
+}
+
+static void give_series(const struct prometheus_answer *answer)
+{
+    struct prometheus_series series = { .point = answer->element.point,
+                                        .n_points = answer->element.n_points };
+
+    for (size_t i = 0; i < PROMETHEUS_LABELS; i++)
+        series.label[i] = buf_str(&answer->element.labels[i]);
+    answer->range->sink(answer->range->ctx, &series);
+}
+
 static void end_element(struct prometheus_answer *answer)
 {
-    const struct prometheus_query *query = answer->query;
-    struct prometheus_sample sample = { .value = answer->element.value };
-
     answer->place = IN_RESULT;
-    if (!answer->element.has_metric || !answer->element.has_number || answer->element.is_odd) {
+    if (!answer->element.has_metric || !answer->element.n_points || answer->element.is_odd) {
         answer->said.skipped++;
         return;
     }
-    for (size_t i = 0; i < PROMETHEUS_LABELS; i++)
-        sample.label[i] = buf_str(&answer->element.labels[i]);
     answer->said.samples++;
-    query->sink(query->ctx, &sample);
+    if (answer->range)
+        give_series(answer);
+    else
+        give_sample(answer);
 }
 
 static void take_in_element(struct prometheus_answer *answer, enum json_event event)
@@ -237,7 +276,7 @@ static void take_in_element(struct prometheus_answer *answer, enum json_event ev
 static void take_metric(struct prometheus_answer *answer, enum json_event event)
 {
     answer->element.has_metric = enters(answer, event, JSON_OBJECT);
-    answer->place = answer->element.has_metric ? IN_METRIC : IN_ELEMENT;
+    answer->place = answer->element.has_metric ? IN_METRIC : element_place(answer);
 }
 
 static void take_in_metric(struct prometheus_answer *answer, enum json_event event)
@@ -245,7 +284,7 @@ static void take_in_metric(struct prometheus_answer *answer, enum json_event eve
     struct str name = json_text(answer->json);
 
     if (event == JSON_OBJECT_END) {
-        answer->place = IN_ELEMENT;
+        answer->place = element_place(answer);
         return;
     }
     for (size_t i = 0; i < PROMETHEUS_LABELS; i++) {
@@ -270,27 +309,80 @@ static void take_label(struct prometheus_answer *answer, enum json_event event)
         answer->element.is_odd = true;
 }
 
-static void take_value(struct prometheus_answer *answer, enum json_event event)
+static void begin_pair(struct prometheus_answer *answer)
 {
-    answer->element.has_number = false;
-    answer->element.value_items = 0;
-    answer->place = enters(answer, event, JSON_ARRAY) ? IN_VALUE : IN_ELEMENT;
+    answer->pair.items = 0;
+    answer->pair.has_time = answer->pair.has_number = false;
+    answer->place = IN_POINT;
 }
 
-/* The second of two. */
-static void take_in_value(struct prometheus_answer *answer, enum json_event event)
+static void take_value(struct prometheus_answer *answer, enum json_event event)
 {
-    bool is_number = event == JSON_STRING || event == JSON_NUMBER;
+    answer->element.n_points = 0;
+    answer->place = IN_ELEMENT;
+    if (enters(answer, event, JSON_ARRAY))
+        begin_pair(answer);
+}
 
-    if (event == JSON_ARRAY_END) {
-        answer->place = IN_ELEMENT;
+static void take_values(struct prometheus_answer *answer, enum json_event event)
+{
+    answer->element.n_points = 0;
+    answer->place = enters(answer, event, JSON_ARRAY) ? IN_VALUES : IN_SERIES;
+}
+
+static void take_in_values(struct prometheus_answer *answer, enum json_event event)
+{
+    if (event == JSON_ARRAY_END)
+        answer->place = IN_SERIES;
+    else if (enters(answer, event, JSON_ARRAY))
+        begin_pair(answer);
+    else
+        answer->element.is_odd = true;
+}
+
+static void add_point(struct prometheus_answer *answer)
+{
+    size_t n = answer->element.n_points;
+
+    if (n == answer->most_points) {
+        answer->element.is_odd = true;
         return;
     }
-    if (answer->element.value_items++ == 1)
-        answer->element.has_number =
-            is_number && num_get_double(json_text(answer->json), &answer->element.value);
-    else if (answer->element.value_items > 2)
-        answer->element.has_number = false;
+    answer->element.point =
+        heap_grow(answer->element.point, n, &answer->element.room, sizeof(answer->pair.point));
+    answer->element.point[answer->element.n_points++] = answer->pair.point;
+}
+
+/* Of a sample nobody wants the time: it need not be one. */
+static void end_pair(struct prometheus_answer *answer)
+{
+    bool is_whole = answer->pair.items == 2 && answer->pair.has_number;
+
+    answer->place = answer->range ? IN_VALUES : IN_ELEMENT;
+    if (is_whole && (answer->pair.has_time || !answer->range))
+        add_point(answer);
+    else if (answer->range)
+        answer->element.is_odd = true;
+}
+
+static void take_in_point(struct prometheus_answer *answer, enum json_event event)
+{
+    bool is_number = event == JSON_STRING || event == JSON_NUMBER;
+    struct str text = json_text(answer->json);
+
+    if (event == JSON_ARRAY_END) {
+        end_pair(answer);
+        return;
+    }
+    switch (answer->pair.items++) {
+    case 0:
+        answer->pair.has_time = is_number && num_get_double(text, &answer->pair.point.time) &&
+                                isfinite(answer->pair.point.time);
+        break;
+    case 1:
+        answer->pair.has_number = is_number && num_get_double(text, &answer->pair.point.value);
+        break;
+    }
     json_skip(answer->json);
 }
 
@@ -311,11 +403,14 @@ static int take_all(struct prometheus_answer *answer, struct err *err)
         [AT_RESULT] = take_result,
         [IN_RESULT] = take_in_result,
         [IN_ELEMENT] = take_in_element,
+        [IN_SERIES] = take_in_element,
         [AT_METRIC] = take_metric,
         [IN_METRIC] = take_in_metric,
         [AT_LABEL] = take_label,
         [AT_VALUE] = take_value,
-        [IN_VALUE] = take_in_value,
+        [AT_VALUES] = take_values,
+        [IN_VALUES] = take_in_values,
+        [IN_POINT] = take_in_point,
     };
     enum json_event event;
 
@@ -324,16 +419,33 @@ static int take_all(struct prometheus_answer *answer, struct err *err)
     return event == JSON_ERROR ? json_error(answer->json, err) : 0;
 }
 
-struct prometheus_answer *prometheus_answer_new(const struct prometheus_query *query)
+static struct prometheus_answer *answer_new(const char *const labels[PROMETHEUS_LABELS])
 {
     struct prometheus_answer *answer = heap_alloc(sizeof(*answer));
 
     answer->json = json_new();
-    answer->query = query;
     for (size_t i = 0; i < PROMETHEUS_LABELS; i++) {
-        answer->names[i] = str_of(query->labels[i]);
+        answer->names[i] = str_of(labels[i]);
         buf_init(&answer->element.labels[i], LONGEST_LABEL);
     }
+    return answer;
+}
+
+struct prometheus_answer *prometheus_answer_of_query(const struct prometheus_query *query)
+{
+    struct prometheus_answer *answer = answer_new(query->labels);
+
+    answer->query = query;
+    answer->most_points = 1;
+    return answer;
+}
+
+struct prometheus_answer *prometheus_answer_of_range(const struct prometheus_range *range)
+{
+    struct prometheus_answer *answer = answer_new(range->labels);
+
+    answer->range = range;
+    answer->most_points = (size_t)((range->end - range->begin) / range->step_seconds) + 1;
     return answer;
 }
 
@@ -344,6 +456,7 @@ struct prometheus_answer *prometheus_answer_free(struct prometheus_answer *answe
     json_free(answer->json);
     for (size_t i = 0; i < PROMETHEUS_LABELS; i++)
         buf_free(&answer->element.labels[i]);
+    free(answer->element.point);
     free(answer);
     return NULL;
 }
@@ -354,12 +467,17 @@ int prometheus_answer_feed(struct prometheus_answer *answer, struct str piece, s
     return take_all(answer, err);
 }
 
-static bool is_vector(const struct prometheus_answer *answer)
+static const char *wanted_type(const struct prometheus_answer *answer)
+{
+    return answer->range ? "matrix" : "vector";
+}
+
+static bool has_wanted_type(const struct prometheus_answer *answer)
 {
     struct str type = str_of(answer->result_type);
 
     /* An empty list is the same of any type. */
-    return !answer->n_items || !type.n || str_eq(type, STR("vector"));
+    return !answer->n_items || !type.n || str_eq(type, str_of(wanted_type(answer)));
 }
 
 int prometheus_answer_end(struct prometheus_answer *answer, struct err *err)
@@ -374,9 +492,9 @@ int prometheus_answer_end(struct prometheus_answer *answer, struct err *err)
         return err_set(err, EBADMSG, "it says neither \"status\":\"success\" nor \"error\"");
     if (!answer->has_result)
         return err_set(err, EBADMSG, "it says success, but has no list of results");
-    if (!is_vector(answer))
-        return err_set(err, EBADMSG, "the query gives a %s where a vector is expected",
-                       answer->result_type);
+    if (!has_wanted_type(answer))
+        return err_set(err, EBADMSG, "the query gives a %s where a %s is expected",
+                       answer->result_type, wanted_type(answer));
     return 0;
 }
 

@@ -19,17 +19,19 @@ enum {
 _Static_assert(6 * RECORD_TEXT_MAX < TOKEN_MAX, "as many bytes as \\u001b has for each");
 
 struct writer {
-    int fd;
+    int fd; /* -1: what has come up stays in `out` */
     const struct section *section;
     struct pseudonyms *pseudonyms;
-    struct buf out, text;
+    struct buf *out, text;
     uint64_t bytes;
     int code; /* errno of the first write that failed */
 };
 
 static void flush(struct writer *writer)
 {
-    for (struct str rest = buf_str(&writer->out); rest.n && !writer->code;) {
+    if (writer->fd < 0)
+        return;
+    for (struct str rest = buf_str(writer->out); rest.n && !writer->code;) {
         ssize_t n = write(writer->fd, rest.p, rest.n);
 
         if (n < 0 && errno != EINTR)
@@ -37,19 +39,19 @@ static void flush(struct writer *writer)
         else if (n > 0)
             rest = str_skip(rest, (size_t)n);
     }
-    writer->bytes += writer->out.n;
-    buf_reset(&writer->out);
+    writer->bytes += writer->out->n;
+    buf_reset(writer->out);
 }
 
 static void put_key(struct writer *writer, const char *name, bool *is_first)
 {
-    if (writer->out.n >= PIECE)
+    if (writer->out->n >= PIECE)
         flush(writer);
     if (!*is_first)
-        buf_byte(&writer->out, ',');
+        buf_byte(writer->out, ',');
     *is_first = false;
-    buf_json(&writer->out, str_of(name));
-    buf_byte(&writer->out, ':');
+    buf_json(writer->out, str_of(name));
+    buf_byte(writer->out, ':');
 }
 
 static uint64_t get_number(const struct field *field, const void *at)
@@ -85,7 +87,7 @@ static void put_number(struct writer *writer, const struct field *field, uint64_
 {
     if (writer->pseudonyms && field->sense == SENSE_USER_ID)
         number = pseudonyms_user_id(writer->pseudonyms, (uint32_t)number);
-    buf_u64(&writer->out, number);
+    buf_u64(writer->out, number);
 }
 
 static void put_text(struct writer *writer, const struct field *field, const void *at)
@@ -102,20 +104,20 @@ static void put_text(struct writer *writer, const struct field *field, const voi
                        section_text(writer->section, *(const symbol *)at), text);
     else
         buf_put(text, section_text(writer->section, *(const symbol *)at));
-    buf_json(&writer->out, text->over ? STR("") : buf_str(text));
+    buf_json(writer->out, text->over ? STR("") : buf_str(text));
 }
 
 static void put_value(struct writer *writer, const struct field *field, const void *at)
 {
     switch (field->type) {
     case FIELD_BOOL:
-        buf_text(&writer->out, *(const bool *)at ? "true" : "false");
+        buf_text(writer->out, *(const bool *)at ? "true" : "false");
         break;
     case FIELD_TIME:
-        buf_i64(&writer->out, *(const int64_t *)at);
+        buf_i64(writer->out, *(const int64_t *)at);
         break;
     case FIELD_DOUBLE:
-        put_double(&writer->out, *(const double *)at);
+        put_double(writer->out, *(const double *)at);
         break;
     case FIELD_SYMBOL:
     case FIELD_JOB_STATE:
@@ -148,21 +150,21 @@ static void put_array(struct writer *writer, const struct field_array *array)
     const char *items = *(const char *const *)(section + array->items);
     size_t n = *(const size_t *)(section + array->count);
 
-    buf_byte(&writer->out, '[');
+    buf_byte(writer->out, '[');
     for (size_t i = 0; i < n; i++) {
         bool is_first = true;
 
-        buf_text(&writer->out, i ? ",\n{" : "\n{");
+        buf_text(writer->out, i ? ",\n{" : "\n{");
         put_fields(writer, array->record, items + i * array->record->size, &is_first);
-        buf_byte(&writer->out, '}');
+        buf_byte(writer->out, '}');
     }
-    buf_byte(&writer->out, ']');
+    buf_byte(writer->out, ']');
 }
 
 /* With these a document begins: a reader knows from them what follows. */
 static void put_about(struct writer *writer, const struct record_about *about, bool *is_first)
 {
-    struct buf *out = &writer->out;
+    struct buf *out = writer->out;
 
     put_key(writer, "sonde", is_first);
     buf_json(out, STR(SONDE_VERSION));
@@ -185,31 +187,47 @@ static void put_about(struct writer *writer, const struct record_about *about, b
     }
 }
 
-static void put_document(struct writer *writer, const struct record_about *about)
+/* Returns how much of it is in `out` when all is said that it says of itself. */
+static size_t put_document(struct writer *writer, const struct record_about *about)
 {
     const struct field_kind *kind = &field_kinds[writer->section->kind];
     bool is_first = true;
+    size_t begin;
 
-    buf_byte(&writer->out, '{');
+    buf_byte(writer->out, '{');
     put_about(writer, about, &is_first);
+    begin = writer->out->n;
     put_fields(writer, &kind->head, writer->section, &is_first);
     for (size_t i = 0; i < kind->n_arrays; i++) {
         put_key(writer, kind->arrays[i].name, &is_first);
         put_array(writer, &kind->arrays[i]);
     }
-    buf_text(&writer->out, "}\n");
+    buf_text(writer->out, "}\n");
     flush(writer);
+    return begin;
+}
+
+size_t record_put(struct buf *out, const struct section *section, const struct record_about *about)
+{
+    struct writer writer = { .fd = -1, .section = section, .out = out };
+    size_t begin;
+
+    buf_init(&writer.text, TOKEN_MAX);
+    begin = put_document(&writer, about);
+    buf_free(&writer.text);
+    return begin;
 }
 
 int record_write(int fd, const struct section *section, const struct record_about *about,
                  struct pseudonyms *pseudonyms, uint64_t *ret_bytes, struct err *err)
 {
-    struct writer writer = { .fd = fd, .section = section, .pseudonyms = pseudonyms };
+    struct buf out;
+    struct writer writer = { .fd = fd, .section = section, .pseudonyms = pseudonyms, .out = &out };
 
-    buf_init(&writer.out, PIECE + 2 * TOKEN_MAX);
+    buf_init(&out, PIECE + 2 * TOKEN_MAX);
     buf_init(&writer.text, TOKEN_MAX);
     put_document(&writer, about);
-    buf_free(&writer.out);
+    buf_free(&out);
     buf_free(&writer.text);
     if (writer.code)
         return err_set(err, writer.code, "%s", err_words(writer.code));

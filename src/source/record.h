@@ -27,6 +27,10 @@ struct record_about {
 int record_write(int fd, const struct section *section, const struct record_about *about,
                  struct pseudonyms *pseudonyms, uint64_t *ret_bytes, struct err *err);
 
+/* Adds the same document to a buffer. Returns where in it that begins which is not said of the
+ * document itself: of two sections that tell the same, the rest is the same. */
+size_t record_put(struct buf *out, const struct section *section, const struct record_about *about);
+
 /* Of what can be recorded. */
 bool record_kind_parse(struct str name, enum kind *ret);
 

@@ -2,13 +2,18 @@
 /* sacct(1): how it is asked, and what its refusals mean. */
 #include "source/sacct.h"
 
+#include "base/quote.h"
 #include "source/slurm_command.h"
+
+#include <ctype.h>
 
 enum {
     FORMAT_MAX = 4096,
     LIST_MAX = 64 * 1024,
     HELP_MAX = 64 * 1024,
     TIME_MAX = 32,
+    CLUSTER_NAME_MAX = 64,
+    CLUSTER_MAX = CLUSTER_NAME_MAX + 16,
     ARGUMENTS_MAX = 24,
 };
 
@@ -144,8 +149,26 @@ static void put_time(char to[TIME_MAX], int64_t seconds)
 struct choice {
     const char *states; /* NULL: of any */
     char from[TIME_MAX], to[TIME_MAX];
+    char cluster[CLUSTER_MAX]; /* the flag that says of which */
     struct buf ids;
 };
+
+/* A comma would name several, and some words stand for all. */
+static int put_cluster(struct choice *choice, struct str cluster, struct err *err)
+{
+    bool is_name = cluster.n < CLUSTER_NAME_MAX && !str_eq_nocase(cluster, STR("all")) &&
+                   !str_eq(cluster, STR("-1"));
+
+    for (size_t i = 0; i < cluster.n && is_name; i++)
+        is_name = isalnum((unsigned char)cluster.p[i]) || strchr("-_.", cluster.p[i]);
+    if (!is_name)
+        return err_set(err, EINVAL, "no cluster is called \"%s\"", quote(cluster).text);
+    if (cluster.n)
+        snprintf(choice->cluster, sizeof(choice->cluster), "--clusters=%.*s", STR_ARG(cluster));
+    else
+        snprintf(choice->cluster, sizeof(choice->cluster), "--local");
+    return 0;
+}
 
 static size_t put_choice(const struct choice *choice, const char **argv)
 {
@@ -178,10 +201,9 @@ static int feed(void *ctx, struct str piece, struct err *err)
 static int ask(struct sacct *sacct, const struct sacct_question *question,
                const struct choice *choice, struct sacct_result *result, struct err *err)
 {
-    const char *argv[ARGUMENTS_MAX] = {
-        sacct->words[0], "--local",    "--allusers", "--duplicates",
-        "--noconvert",   "--noheader", "--parsable", "--delimiter"
-    };
+    const char *argv[ARGUMENTS_MAX] = { sacct->words[0], choice->cluster, "--allusers",
+                                        "--duplicates",  "--noconvert",   "--noheader",
+                                        "--parsable",    "--delimiter" };
     struct sacct_fields fields = sacct->fields;
     struct sacct_answer *answer = sacct_answer_new(&(struct sacct_answer_config){
         .fields = &fields,
@@ -230,7 +252,7 @@ static int ask_of_time(struct sacct *sacct, const struct sacct_question *questio
 {
     static const char *const states[] = { NULL, "CANCELLED,DEADLINE,REQUEUED,REVOKED" };
     struct choice choice = { 0 };
-    int code = 0;
+    int code = put_cluster(&choice, question->cluster, err);
 
     put_time(choice.from, question->from);
     put_time(choice.to, question->to);
@@ -245,8 +267,10 @@ static int ask_of_ids(struct sacct *sacct, const struct sacct_question *question
                       struct sacct_result *result, struct err *err)
 {
     struct choice choice = { 0 };
-    int code;
+    int code = put_cluster(&choice, question->cluster, err);
 
+    if (code < 0)
+        return code;
     buf_init(&choice.ids, LIST_MAX);
     for (size_t i = 0; i < question->n_ids; i++)
         buf_printf(&choice.ids, "%s%u", i ? "," : "", (unsigned)question->ids[i]);

@@ -21,6 +21,8 @@ struct sacct_question {
     int64_t from, to;    /* jobs that waited, ran or ended in this time; */
     const uint32_t *ids; /* or, if there are any, these jobs whatever their time */
     size_t n_ids;
+    struct str cluster;  /* another than the one of Slurm's settings, by its name in slurmdbd; or
+                            empty */
     int64_t as_of;       /* what time it is: of all records */
     int64_t deadline_ns; /* monotonic, clock_real */
     const atomic_bool *cancelled;
@@ -39,7 +41,8 @@ struct sacct_result {
 
 /* -ENOENT: there is no sacct; -EOPNOTSUPP: this cluster keeps no accounting; -E2BIG: slurmdbd
  * refuses so wide a time (MaxQueryTimeRange), or the answer passes the ceiling: ask for less;
- * -ETIMEDOUT; -EACCES: hidden from us. Requeued runs are all told, each by itself. */
+ * -ETIMEDOUT; -EACCES: hidden from us; -EINVAL: no cluster has such a name. Requeued runs are all
+ * told, each by itself. */
 int sacct_ask(struct sacct *sacct, const struct sacct_question *question, struct sacct_result *ret,
               struct err *err);
 

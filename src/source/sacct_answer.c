@@ -487,6 +487,12 @@ static void keep_columns(struct sacct_answer *answer, const struct str *columns,
         kept[i] = (struct str){ answer->texts.p + (columns[i].p - all.p), columns[i].n };
 }
 
+/* One that was requeued is eligible after a while, and may end before. */
+static bool was_never_eligible(const struct job_record *job)
+{
+    return !job->eligible_time || (job->end_time && job->end_time < job->eligible_time);
+}
+
 static void read_job(struct sacct_answer *answer, const struct str *columns)
 {
     struct str kept[FRAME_FIELDS_MAX], fields[N_PLACES];
@@ -513,7 +519,7 @@ static void read_job(struct sacct_answer *answer, const struct str *columns)
     job->energy_joules = amount(fields[ENERGY]);
     read_extra(answer, kept, fields);
     answer->steps_joules = 0;
-    answer->has_job = !(answer->config.only_ineligible && job->eligible_time);
+    answer->has_job = !answer->config.only_ineligible || was_never_eligible(job);
 }
 
 static void read_step(struct sacct_answer *answer, const struct str *columns, struct str id)

@@ -21,7 +21,8 @@ struct source_class {
 
     /* Looks at one kind. `deadline_ns` is monotonic time of clock_real. On success *ret is a new
      * section with nothing but its time left to be set. *ret_warning gets what the
-     * source's own helper said while succeeding, or stays empty. `err` must not be NULL. */
+     * source's own helper said while succeeding, or stays empty. `err` must not be NULL. -EAGAIN:
+     * it waits for another source to tell something first, and of that one's troubles is told. */
     int (*read)(struct source *source, enum kind kind, int64_t deadline_ns, struct section **ret,
                 char ret_warning[SOURCE_WARNING], struct err *err);
     void (*cancel)(struct source *source); /* also those that it asks itself; may be NULL */

@@ -14,7 +14,19 @@ enum {
 enum { AT_KEY = 1, AT_STAY, AT_LOWEST, AT_SUBMIT_TIME, AT_JOB_ID, AT_CLUSTER, AT_FILTER };
 
 /* Which index is read. */
-enum driver { BY_ID, BY_ARRAY, BY_HET, BY_NODE, BY_USER, BY_ACCOUNT, BY_STAY, BY_STATE, BY_TIME };
+enum driver {
+    BY_ID,
+    BY_ARRAY,
+    BY_HET,
+    BY_NODE,
+    BY_USER,
+    BY_ACCOUNT,
+    BY_STAY,
+    BY_STATE,
+    BY_OPEN,
+    BY_TIME,
+    BY_VISIBLE, /* by user and by account */
+};
 
 static const struct {
     const char *index, *where;
@@ -27,6 +39,7 @@ static const struct {
     [BY_ACCOUNT] = { "job_by_account", "account = ?1 AND " SCHEMA_STAY " = ?2" },
     [BY_STAY] = { "job_by_stay", SCHEMA_STAY " = ?2" },
     [BY_STATE] = { "job_by_state", "state = ?1 AND " SCHEMA_STAY " = ?2 AND " SCHEMA_HAS_FAILED },
+    [BY_OPEN] = { "job_by_stay", SCHEMA_STAY " = ?2 AND is_counted = 0" },
     [BY_TIME] = { "job_run", "1" },
 };
 
@@ -65,6 +78,15 @@ static bool states_have_index(const struct words *states)
     return true;
 }
 
+/* A run that is of such a user and in such an account comes through both indexes. */
+static bool has_few_visible(const struct making *making, size_t most)
+{
+    size_t n_accounts = making->filter->visible_accounts.n;
+    size_t n = making->filter->visible_users.n + n_accounts;
+
+    return n && n <= most && (making->is_ordered || !n_accounts);
+}
+
 static enum driver choose_driver(const struct making *making)
 {
     const struct job_filter *filter = making->filter;
@@ -78,6 +100,8 @@ static enum driver choose_driver(const struct making *making)
         return BY_NODE;
     if (filter->accounts.n && filter->accounts.n <= most)
         return BY_ACCOUNT;
+    if (has_few_visible(making, most))
+        return BY_VISIBLE;
     if (filter->states.n && states_have_index(&filter->states))
         return BY_STATE;
     return bounds_time(filter) || !making->is_ordered ? BY_STAY : BY_TIME;
@@ -106,15 +130,22 @@ static void add_stays(struct making *making, size_t sql, int64_t key)
     }
 }
 
-static int add_stays_of(struct making *making, const struct words *words)
+static int add_stays_of(struct making *making, size_t sql, const struct words *words)
 {
     int64_t *ids;
     size_t n;
     int r = where_ids(&making->branches->where, READER_TEXTS, words, &ids, &n);
 
     for (size_t i = 0; i < n && r == 0; i++)
-        add_stays(making, 0, ids[i]);
+        add_stays(making, sql, ids[i]);
     return r;
+}
+
+static int add_visible(struct making *making)
+{
+    int r = add_stays_of(making, 0, &making->filter->visible_users);
+
+    return r < 0 ? r : add_stays_of(making, 1, &making->filter->visible_accounts);
 }
 
 static void add_ids(struct making *making)
@@ -125,19 +156,30 @@ static void add_ids(struct making *making)
                        (struct branch){ sql, making->filter->ids[i], 0, INT64_MIN });
 }
 
-/* The texts that are this state, alone or with flags behind it: "NODE_FAIL+REQUEUED". */
-static int add_states_of(struct making *making, enum job_base base)
+/* Of "NODE_FAIL+REQUEUED" the queue tells while it will come again. */
+static bool is_of_open(struct str text)
+{
+    struct job_record record = { .origin = RECORD_SEEN };
+
+    job_state_parse(text, &record.state);
+    return !job_record_has_ended(&record);
+}
+
+/* The texts that are this state, alone or with flags behind it. */
+static int add_states_of(struct making *making, enum job_base base, bool *has_open)
 {
     static const char sql[] =
-        "SELECT id FROM text WHERE value = ?1 OR (value > ?1 || '+' AND value < ?1 || ',')";
+        "SELECT id, value FROM text WHERE value = ?1 OR (value > ?1 || '+' AND value < ?1 || ',')";
     sqlite3_stmt *statement;
     int r = reader_prepare(making->reader, sql, &statement, making->err);
 
     if (r < 0)
         return r;
     db_bind_text(statement, 1, job_state_words[base]);
-    while ((r = reader_step(making->reader, statement, making->err)) > 0)
+    while ((r = reader_step(making->reader, statement, making->err)) > 0) {
         add_stays(making, 0, db_i64(statement, 0, 0));
+        *has_open |= is_of_open(db_text(statement, 1));
+    }
     sqlite3_finalize(statement);
     return r;
 }
@@ -151,10 +193,10 @@ static int add_states(struct making *making)
 
     for (size_t i = 0; i < states->n; i++)
         is_wanted[base_of(states->word[i])] = true;
+    has_open = is_wanted[JOB_PENDING] || is_wanted[JOB_RUNNING] || is_wanted[JOB_SUSPENDED];
     for (int base = JOB_COMPLETED; base < JOB_BASES && r == 0; base++)
         if (is_wanted[base])
-            r = add_states_of(making, (enum job_base)base);
-    has_open = is_wanted[JOB_PENDING] || is_wanted[JOB_RUNNING] || is_wanted[JOB_SUSPENDED];
+            r = add_states_of(making, (enum job_base)base, &has_open);
     if (has_open && !making->filter->by_end)
         add_branch(making->branches, (struct branch){ 1, 0, SCHEMA_STAY_OPEN, INT64_MIN });
     return r;
@@ -167,14 +209,16 @@ static int add_branches(struct making *making)
         add_ids(making);
         return 0;
     case BY_USER:
-        return add_stays_of(making, &making->filter->users);
+        return add_stays_of(making, 0, &making->filter->users);
     case BY_ACCOUNT:
-        return add_stays_of(making, &making->filter->accounts);
+        return add_stays_of(making, 0, &making->filter->accounts);
     case BY_STAY:
         add_stays(making, 0, 0);
         return 0;
     case BY_STATE:
         return add_states(making);
+    case BY_VISIBLE:
+        return add_visible(making);
     default:
         add_branch(making->branches, (struct branch){ 0, 0, 0, INT64_MIN });
         return 0;
@@ -195,18 +239,21 @@ static void put_statement(const struct making *making, enum driver driver, const
 
 static void put_statements(struct making *making, const char *columns)
 {
-    struct branches *branches = making->branches;
-    static const enum driver of_ids[] = { BY_ID, BY_ARRAY, BY_HET },
-                             of_states[] = { BY_STATE, BY_STAY };
-    const enum driver *drivers = making->driver == BY_ID      ? of_ids
-                                 : making->driver == BY_STATE ? of_states
-                                                              : &making->driver;
-    size_t n = making->driver == BY_ID      ? COUNT(of_ids)
-               : making->driver == BY_STATE ? COUNT(of_states)
-                                            : 1;
+    /* Of those that read several indexes. */
+    static const struct {
+        size_t n;
+        enum driver driver[BRANCH_STATEMENTS];
+    } of[] = {
+        [BY_ID] = { 3, { BY_ID, BY_ARRAY, BY_HET } },
+        [BY_STATE] = { 2, { BY_STATE, BY_OPEN } },
+        [BY_VISIBLE] = { 2, { BY_USER, BY_ACCOUNT } },
+    };
+    size_t n = of[making->driver].n;
 
     for (size_t i = 0; i < n; i++)
-        put_statement(making, drivers[i], columns, &branches->sql[i]);
+        put_statement(making, of[making->driver].driver[i], columns, &making->branches->sql[i]);
+    if (!n)
+        put_statement(making, making->driver, columns, &making->branches->sql[0]);
 }
 
 int branches_make(struct branches *branches, struct store_reader *reader,

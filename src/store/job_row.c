@@ -80,6 +80,7 @@ static const struct {
     [AS_OF] = { "as_of", OURS, 0, OF_NONE },
     [ORIGIN] = { "origin", OURS, 0, OF_NONE },
     [IS_COUNTED] = { "is_counted", OURS, 0, OF_END },
+    [LAST_SEEN] = { "last_seen", OURS, 0, OF_NONE },
 #undef MEMBER
 };
 

@@ -54,8 +54,13 @@ enum column {
     AS_OF,
     ORIGIN,
     IS_COUNTED,
+    LAST_SEEN,
     COLUMNS,
 };
+
+/* What IS_COUNTED can be: an end that was seen has yet to be told by accounting, if there is any.
+ */
+enum { RUN_OPEN, RUN_COUNTED, RUN_UNCOUNTED };
 
 /* A row of the table. */
 struct row {
@@ -124,7 +129,8 @@ int job_life_add(struct store *store, int64_t job, int64_t time, int64_t state, 
 
 /* Sets first_submit_time, here and where it follows from this run, and ends the run that was
  * requeued to be this one. */
-int job_link_runs(struct store *store, int64_t cluster, const struct job_record *record,
-                  const struct row *before, struct row *now, struct err *err);
+int job_link_runs(struct store *store, const struct store_cluster *cluster,
+                  const struct job_record *record, const struct row *before, struct row *now,
+                  struct err *err);
 
 #endif

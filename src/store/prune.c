@@ -78,7 +78,7 @@ static int count_too_many(struct store *store, int64_t cluster, uint64_t max_byt
 struct doomed {
     int64_t *ids, *texts; /* two texts a run, its name and its list of nodes; 0: none */
     size_t n;
-    int64_t last_submit_time;
+    int64_t last_submit_time, last_end_time;
 };
 
 static int find_doomed(struct store *store, enum store_statement which, int64_t cluster,
@@ -98,6 +98,8 @@ static int find_doomed(struct store *store, enum store_statement which, int64_t 
         doomed->texts[2 * doomed->n] = db_i64(statement, 1, 0);
         doomed->texts[2 * doomed->n + 1] = db_i64(statement, 2, 0);
         doomed->last_submit_time = db_i64(statement, 3, 0);
+        if (db_i64(statement, 4, 0) > doomed->last_end_time)
+            doomed->last_end_time = db_i64(statement, 4, 0);
         doomed->n++;
     }
     sqlite3_reset(statement);
@@ -141,6 +143,8 @@ static int drop_runs(struct store *store, struct doomed *doomed, struct err *err
     for (size_t i = 0; i < doomed->n && r == 0; i++) {
         r = drop(store, SQL_DROP_LIFE, doomed->ids[i], err);
         if (r == 0)
+            r = drop(store, SQL_DROP_SUMMARY, doomed->ids[i], err);
+        if (r == 0)
             r = drop(store, SQL_DROP_JOB, doomed->ids[i], err);
         store_count_named(store, doomed->texts[2 * i], -1);
     }
@@ -171,68 +175,60 @@ static int drop_finals(struct store *store, int64_t cluster, int64_t before, siz
     return r;
 }
 
-static int prune_runs(struct store *store, enum store_statement which, int64_t cluster,
-                      int64_t before, size_t most, size_t *ret_n, int64_t *ret_last_submit,
-                      struct err *err)
+/* The submit time of the last that went is written if any did. */
+static int prune_runs(struct store *store, enum store_statement which,
+                      struct store_cluster *cluster, int64_t before, size_t most, size_t *deleted,
+                      int64_t *last_submit, struct err *err)
 {
     struct doomed doomed = { .ids = heap_array(most, sizeof(int64_t)),
                              .texts = heap_array(2 * most, sizeof(int64_t)) };
-    int r = find_doomed(store, which, cluster, before, most, &doomed, err);
+    int r = find_doomed(store, which, cluster->id, before, most, &doomed, err);
 
     if (r == 0)
         r = drop_runs(store, &doomed, err);
+    if (r == 0 && doomed.n) {
+        store_raise_mark(cluster, MARK_PRUNED_END, doomed.last_end_time);
+        *deleted += doomed.n;
+        *last_submit = doomed.last_submit_time;
+    }
     free(doomed.ids);
     free(doomed.texts);
-    *ret_n = doomed.n;
-    *ret_last_submit = doomed.last_submit_time;
     return r;
-}
-
-static int set_horizon(struct store *store, int64_t cluster, const char *name, int64_t *horizon,
-                       int64_t time, struct err *err)
-{
-    if (time <= *horizon)
-        return 0;
-    *horizon = time;
-    return store_write_mark(store, cluster, name, time, err);
 }
 
 static int prune_by_age(struct store *store, struct store_cluster *cluster, int64_t oldest_end,
                         size_t most, size_t *deleted, struct err *err)
 {
-    size_t n;
     int64_t last_submit;
     int r =
-        prune_runs(store, SQL_RUNS_BY_END, cluster->id, oldest_end, most, &n, &last_submit, err);
+        prune_runs(store, SQL_RUNS_BY_END, cluster, oldest_end, most, deleted, &last_submit, err);
 
     if (r < 0)
         return r;
-    *deleted += n;
-    r = set_horizon(store, cluster->id, "pruned_end", &cluster->pruned_end, oldest_end, err);
-    return r < 0 ? r : drop_finals(store, cluster->id, oldest_end, most, deleted, err);
+    store_raise_mark(cluster, MARK_PRUNED_BEFORE, oldest_end);
+    store_raise_mark(cluster, MARK_PRUNED_END, oldest_end);
+    return drop_finals(store, cluster->id, oldest_end, most, deleted, err);
 }
 
 static int prune_by_size(struct store *store, struct store_cluster *cluster, uint64_t max_bytes,
                          size_t most, size_t *deleted, struct err *err)
 {
-    size_t n;
-    int64_t too_many, last_submit;
+    int64_t too_many, last_submit = 0;
     int r = count_too_many(store, cluster->id, max_bytes, &too_many, err);
 
     if (r < 0 || !too_many)
         return r;
-    r = prune_runs(store, SQL_RUNS_BY_SUBMIT, cluster->id, 0,
-                   (uint64_t)too_many < most ? (size_t)too_many : most, &n, &last_submit, err);
-    if (r < 0 || !n)
+    r = prune_runs(store, SQL_RUNS_BY_SUBMIT, cluster, 0,
+                   (uint64_t)too_many < most ? (size_t)too_many : most, deleted, &last_submit, err);
+    if (r < 0 || !last_submit)
         return r;
-    *deleted += n;
-    r = set_horizon(store, cluster->id, "pruned_submit", &cluster->pruned_submit, last_submit, err);
-    return r < 0 ? r : drop_finals(store, cluster->id, last_submit, most, deleted, err);
+    store_raise_mark(cluster, MARK_PRUNED_SUBMIT, last_submit);
+    return drop_finals(store, cluster->id, last_submit, most, deleted, err);
 }
 
 static int give_back(struct store *store, struct err *err)
 {
-    int64_t bytes, free_pages, pages;
+    int64_t bytes, free_pages = 0, pages = 0;
     char sql[60];
     int r = used_bytes(store, &bytes, &free_pages, &pages, err);
 

@@ -3,9 +3,13 @@
 #include "store/job_row.h"
 
 /* An end is not taken back; of two ends, accounting's is right; else the later look is. */
-static int64_t rank_of(const struct row *row)
+enum rank { OPEN, SEEN_ENDED, ACCOUNTED_ENDED };
+
+static enum rank rank_of(const struct row *row)
 {
-    return value_of(row, IS_COUNTED) ? 1 + (value_of(row, ORIGIN) == RECORD_ACCOUNTED) : 0;
+    if (!value_of(row, IS_COUNTED))
+        return OPEN;
+    return value_of(row, ORIGIN) == RECORD_ACCOUNTED ? ACCOUNTED_ENDED : SEEN_ENDED;
 }
 
 static bool outranks(const struct row *now, const struct row *before)
@@ -18,13 +22,15 @@ static bool outranks(const struct row *now, const struct row *before)
 }
 
 /* Fills what `better` does not know from `other`. A reason belongs to its state: it is not kept
- * for another one. */
+ * for another one. Tasks of an array that wait together have no number. */
 static void fill_unknown(struct row *better, const struct row *other)
 {
     bool is_other_state = is_known(better, STATE) && is_changed(better, other, STATE);
+    bool is_many = value_of(better, TASKS) > 1;
 
     for (size_t i = 0; i < COLUMNS; i++)
-        if (!is_known(better, i) && !(i == REASON && is_other_state))
+        if (!is_known(better, i) && !(i == REASON && is_other_state) &&
+            !(i == ARRAY_TASK_ID && is_many))
             better->cells[i] = other->cells[i];
 }
 
@@ -84,8 +90,8 @@ static void merge_rest(struct store *store, const struct job_record *record, boo
     }
 }
 
-static void merge(struct store *store, const struct job_record *record, const struct row *before,
-                  struct row *now)
+static void merge(struct store *store, const struct job_record *record, bool has_right_name,
+                  const struct row *before, struct row *now)
 {
     bool is_better = outranks(now, before);
     struct row other = *now;
@@ -99,24 +105,47 @@ static void merge(struct store *store, const struct job_record *record, const st
         fill_unknown(now, &other);
         now->cells[REASON] = before->cells[REASON];
     }
+    if (record->origin == RECORD_SEEN)
+        now->cells[LAST_SEEN] = number_if(false, 0);
+    if (has_right_name)
+        now->cells[NAME] = other.cells[NAME];
     now->cells[FIRST_SUBMIT_TIME] = before->cells[FIRST_SUBMIT_TIME];
     now->id = before->id;
 }
 
-/* By its one word: flags come and go while a job cleans up. */
-static int count_once(struct store *store, int64_t cluster, const struct job_record *record,
-                      const struct row *before, const struct row *now, struct err *err)
+/* What the queue shows of a run that is requeued or resized depends on when one looks: where there
+ * is accounting, ends count as it tells them, and so do those that were counted before it came. */
+static int begin_accounting(struct store *store, struct store_cluster *cluster, struct err *err)
 {
+    sqlite3_stmt *statement;
+    int r = store_write_tallies(store, err);
+
+    if (r == 0)
+        r = store_use(store, SQL_DROP_ENDED, &statement, err);
+    if (r < 0)
+        return r;
+    store_raise_mark(cluster, MARK_IS_ACCOUNTED, 1);
+    db_bind_i64(statement, 1, cluster->id);
+    return db_run(statement, err);
+}
+
+/* By its one word: flags come and go while a job cleans up. */
+static int count_once(struct store *store, const struct store_cluster *cluster,
+                      const struct job_record *record, const struct row *before,
+                      const struct row *now, struct err *err)
+{
+    enum rank counts = cluster->marks[MARK_IS_ACCOUNTED] ? ACCOUNTED_ENDED : SEEN_ENDED;
     struct str word = record->state.base == JOB_BASE_UNKNOWN ? job_state_word(record->state)
                                                              : job_state_words[record->state.base];
     int64_t state;
     int r;
 
-    if (!value_of(now, IS_COUNTED) || (before->id && value_of(before, IS_COUNTED)))
+    if (rank_of(now) < counts || rank_of(before) >= counts)
         return 0;
     r = store_text(store, word, TEXT_WORD, &state, err);
     if (r == 0)
-        store_count_end(store, cluster, state, value_of(now, PARTITION), value_of(now, ACCOUNT));
+        store_count_end(store, cluster->id, state, value_of(now, PARTITION),
+                        value_of(now, ACCOUNT));
     return r;
 }
 
@@ -125,53 +154,96 @@ static bool is_pruned(const struct store_cluster *cluster, const struct job_reco
                       const struct row *row)
 {
     return value_of(row, IS_COUNTED) &&
-           (record->submit_time <= cluster->pruned_submit ||
-            (is_known(row, END_TIME) && value_of(row, END_TIME) < cluster->pruned_end));
+           (record->submit_time <= cluster->marks[MARK_PRUNED_SUBMIT] ||
+            (is_known(row, END_TIME) &&
+             value_of(row, END_TIME) < cluster->marks[MARK_PRUNED_BEFORE]));
 }
 
-/* For store_open_seen. */
-static void note_open(struct store_cluster *cluster, const struct job_record *record)
+/* slurmdbd keeps the double quotes of a name as backticks. */
+static bool is_name_with_quotes(struct str name, struct str accounted)
 {
-    if (record->as_of > cluster->open_seen && !job_record_has_ended(record))
-        cluster->open_seen = record->as_of;
+    bool has_quotes = false;
+
+    if (name.n != accounted.n)
+        return false;
+    for (size_t i = 0; i < name.n; i++) {
+        bool is_quote = name.p[i] == '"' && accounted.p[i] == '`';
+
+        if (!is_quote && name.p[i] != accounted.p[i])
+            return false;
+        has_quotes |= is_quote;
+    }
+    return has_quotes;
 }
 
-static int put_row(struct store *store, const struct store_cluster *cluster,
-                   const struct job_record *record, struct err *err)
+/* Of two names that differ in nothing else, that with quotes is right: the record gets it, or is
+ * told to have it. */
+static int settle_name(struct store *store, const struct row *before, struct job_record *record,
+                       bool *ret_is_right, struct err *err)
+{
+    struct str name = db_fit(record->name, STORE_TEXT_MAX), known;
+    int r;
+
+    *ret_is_right = false;
+    if (!is_known(before, NAME) || (str_find(name, '"') == name.n && str_find(name, '`') == name.n))
+        return 0;
+    r = store_read_text(store, value_of(before, NAME), &known, err);
+    if (r < 0)
+        return r;
+    *ret_is_right = is_name_with_quotes(name, known);
+    if (is_name_with_quotes(known, name))
+        record->name = known;
+    return 0;
+}
+
+static int put_row(struct store *store, struct store_cluster *cluster, struct job_record *record,
+                   struct err *err)
 {
     struct row before = { 0 }, now = { 0 };
+    bool has_right_name;
     int knows_id = job_row_find(store, cluster->id, record, &before, err);
-    int r = knows_id < 0 ? knows_id : job_row_of_record(store, record, &now, err);
+    int r = knows_id < 0 ? knows_id : settle_name(store, &before, record, &has_right_name, err);
 
-    if (r < 0 || (!before.id && is_pruned(cluster, record, &now)))
+    if (r == 0)
+        r = job_row_of_record(store, record, &now, err);
+    if (r < 0)
         return r;
+    if (rank_of(&now) == SEEN_ENDED && cluster->marks[MARK_IS_ACCOUNTED])
+        now.cells[IS_COUNTED] = number(RUN_UNCOUNTED);
+    if (!before.id && is_pruned(cluster, record, &now)) {
+        store_raise_mark(cluster, MARK_PRUNED_END, value_of(&now, END_TIME));
+        return 0;
+    }
     if (before.id)
-        merge(store, record, &before, &now);
+        merge(store, record, has_right_name, &before, &now);
     else
         now.rest = pack_rest(store, record);
     if (knows_id)
-        r = job_link_runs(store, cluster->id, record, &before, &now, err);
+        r = job_link_runs(store, cluster, record, &before, &now, err);
     if (r == 0)
         r = before.id ? job_row_change(store, &before, &now, err)
                       : job_row_add(store, cluster->id, record, &now, err);
     if (r == 0)
         r = job_life_note(store, record, &before, &now, err);
-    return r < 0 ? r : count_once(store, cluster->id, record, &before, &now, err);
+    return r < 0 ? r : count_once(store, cluster, record, &before, &now, err);
 }
 
 int store_put_job(struct store *store, struct str cluster, const struct job_record *record,
                   struct err *err)
 {
+    struct job_record own = *record;
     struct store_cluster *of;
     int r;
 
     if (!record->id || record->submit_time <= 0)
         return 0;
     r = store_cluster(store, cluster, &of, err);
+    if (r == 0 && record->origin == RECORD_ACCOUNTED && !of->marks[MARK_IS_ACCOUNTED])
+        r = begin_accounting(store, of, err);
     if (r == 0)
-        r = put_row(store, of, record, err);
-    if (r == 0)
-        note_open(of, record);
+        r = put_row(store, of, &own, err);
+    if (r == 0 && !job_record_has_ended(record))
+        store_raise_mark(of, MARK_OPEN_SEEN, record->as_of);
     arena_clear(&store->scratch);
     return r;
 }

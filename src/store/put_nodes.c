@@ -6,7 +6,7 @@
 
 enum node_kind { NODE_TEXT, NODE_U32, NODE_U64, NODE_TIME, NODE_LOAD };
 
-/* In the order of SQL_CLUSTER_NODES and SQL_PUT_NODE; the name is the first. */
+/* In the order of SQL_CLUSTER_NODES, SQL_CHANGE_NODE and SQL_ADD_NODE; the name is the first. */
 static const struct {
     enum node_kind kind;
     size_t offset;
@@ -123,11 +123,11 @@ static int compare(struct store *store, int64_t cluster, struct changes *changes
     return r;
 }
 
-static int write_node(struct store *store, int64_t cluster, int64_t seen_time,
-                      const struct node_record *record, struct err *err)
+static int write_node(struct store *store, enum store_statement which, int64_t cluster,
+                      int64_t seen_time, const struct node_record *record, struct err *err)
 {
     sqlite3_stmt *statement;
-    int r = store_use(store, SQL_PUT_NODE, &statement, err);
+    int r = store_use(store, which, &statement, err);
 
     if (r < 0)
         return r;
@@ -137,6 +137,16 @@ static int write_node(struct store *store, int64_t cluster, int64_t seen_time,
     db_bind_i64(statement, CLUSTER_AT, cluster);
     db_bind_i64(statement, SEEN_TIME_AT, seen_time);
     return db_run(statement, err);
+}
+
+static int put_node(struct store *store, int64_t cluster, int64_t seen_time,
+                    const struct node_record *record, struct err *err)
+{
+    int r = write_node(store, SQL_CHANGE_NODE, cluster, seen_time, record, err);
+
+    return r < 0 || sqlite3_changes(store->db)
+               ? r
+               : write_node(store, SQL_ADD_NODE, cluster, seen_time, record, err);
 }
 
 static int drop_node(struct store *store, int64_t cluster, struct str name, struct err *err)
@@ -158,7 +168,7 @@ static int write_changes(struct store *store, int64_t cluster, int64_t seen_time
 
     for (size_t i = 0; i < changes->by_name.n && r == 0; i++)
         if (changes->by_name.entries[i].value)
-            r = write_node(store, cluster, seen_time, changes->by_name.entries[i].value, err);
+            r = put_node(store, cluster, seen_time, changes->by_name.entries[i].value, err);
     for (size_t i = 0; i < changes->n_gone && r == 0; i++)
         r = drop_node(store, cluster, changes->gone[i], err);
     return r < 0 ? r : store_write_mark(store, cluster, "nodes_seen", seen_time, err);

@@ -51,7 +51,7 @@ static int open_unlocked(struct store_reader *reader, struct err *err)
         reader->is_unlocked = true;
         return 0;
     }
-    r = db_fail(db, code, err);
+    r = db_fail_at(reader->path, db, code, err);
     sqlite3_close_v2(db);
     return r;
 }
@@ -101,6 +101,8 @@ static int open_file(struct store_reader *reader, struct err *err)
     int version, r;
     sqlite3 *db;
 
+    reader->files = (struct db_files){ 0 };
+    reader->n_opened++;
     if (access(reader->path, F_OK) != 0 && errno == ENOENT)
         return err_set(err, ENOENT,
                        "there is no store %s: name the one that the exporter writes in --store",
@@ -119,7 +121,11 @@ static int open_file(struct store_reader *reader, struct err *err)
     }
     if (r == 0)
         r = check_version(reader, version, err);
-    return r == 0 ? read_meta(reader, err) : r;
+    if (r == 0)
+        r = read_meta(reader, err);
+    if (r == 0)
+        reader->files = db_files(reader->path);
+    return r;
 }
 
 int store_reader_open(struct str url, struct store_reader **ret, struct err *err)
@@ -161,7 +167,13 @@ bool store_reader_is_simulated(const struct store_reader *reader)
     return reader->is_simulated;
 }
 
-/* Without locks, a writer that has begun in the meantime would not be noticed. */
+/* Without locks, a writer that has begun in the meantime would not be noticed; nor is one that
+ * writes into other files. */
+static bool must_open_again(const struct store_reader *reader)
+{
+    return reader->is_unlocked || !reader->db || !db_files_are(reader->path, &reader->files);
+}
+
 static int open_again(struct store_reader *reader, struct err *err)
 {
     db_close(reader->db);
@@ -185,7 +197,7 @@ int reader_begin(struct store_reader *reader, struct err *err)
     if (reader->depth == 0) {
         if (look_at_clock(reader))
             return tell_time(reader, -ETIMEDOUT, err);
-        if (reader->is_unlocked || !reader->db)
+        if (must_open_again(reader))
             r = open_again(reader, err);
         if (r == 0)
             r = db_exec(reader->db, "BEGIN", err);
@@ -253,14 +265,31 @@ int reader_name(struct store_reader *reader, enum reader_names of, int64_t id, s
     return r < 0 ? r : 0;
 }
 
-int64_t reader_run_end(struct job_state state, int64_t end_time, int64_t now)
+static int64_t earlier(int64_t a, int64_t b)
 {
-    bool is_running = (state.base == JOB_RUNNING || state.base == JOB_SUSPENDED) &&
-                      !(state.flags & JOB_COMPLETING);
+    return a < b ? a : b;
+}
 
-    if (!is_running && end_time && end_time <= now)
-        return end_time;
-    return job_holds_resources(state) ? now : end_time;
+static int64_t latest_end(const struct reader_run *run, int64_t now)
+{
+    int64_t end = run->last_seen ? earlier(run->last_seen, now) : now, limit;
+    uint64_t suspended = run->suspended_seconds == MODEL_UNKNOWN_U64 ? 0 : run->suspended_seconds;
+
+    if (!run->time_limit_minutes || run->time_limit_minutes == MODEL_UNKNOWN_U32 ||
+        __builtin_add_overflow(run->start_time + (int64_t)run->time_limit_minutes * 60, suspended,
+                               &limit))
+        return end;
+    return earlier(limit, end);
+}
+
+int64_t reader_run_end(const struct reader_run *run, int64_t now)
+{
+    bool is_running = (run->state.base == JOB_RUNNING || run->state.base == JOB_SUSPENDED) &&
+                      !(run->state.flags & JOB_COMPLETING);
+
+    if (!is_running && run->end_time && run->end_time <= now)
+        return run->end_time;
+    return job_holds_resources(run->state) ? latest_end(run, now) : run->end_time;
 }
 
 void job_filter_clear(struct job_filter *filter)

@@ -27,8 +27,9 @@ struct run_key {
     struct str cluster;
 };
 
-/* Words: any of them; without, all. More than STORE_WORDS_MAX of one kind, or of ids: -E2BIG. */
-enum { STORE_WORDS_MAX = 1000 };
+/* Words: any of them; without, all. More than STORE_WORDS_MAX of one kind, or of ids, or more nodes
+ * in all lists: -E2BIG. */
+enum { STORE_WORDS_MAX = 1000, STORE_NODES_MAX = 20000 };
 struct words {
     const struct str *word;
     size_t n;
@@ -39,6 +40,8 @@ struct words {
 struct job_filter {
     struct words clusters, users, accounts, partitions, qos, states, nodes, gpu_types, names,
         reservations;
+    struct words visible_users, visible_accounts; /* … and of any of these users, or in any of these
+                                                   * accounts: what who asks may see */
     const uint32_t *ids; /* job ids, array job ids or ids of heterogeneous jobs: with all theirs */
     size_t n_ids;
     uint32_t array_task_id, het_offset; /* of those; MODEL_UNKNOWN_U32: all */
@@ -63,6 +66,8 @@ struct job_row {
     int64_t elapsed_seconds; /* without what it was suspended; of one that runs: so far; -1: none */
     int64_t wait_seconds;    /* from eligible to start; so far; -1: unknown */
     double cpu_efficiency;   /* of one that has ended; NAN: unknown */
+    int64_t last_seen;       /* by the queue, which no longer shows it, while nobody tells of its
+                              * end; else 0 */
 };
 
 struct job_order {
@@ -90,6 +95,16 @@ int store_life(struct store_reader *reader, const struct run_key *key, struct ar
 int store_finals(struct store_reader *reader, const struct run_key *key, struct arena *arena,
                  struct final_record **ret, size_t *ret_n, struct err *err);
 
+/* What was kept of what it used; empty if there is nothing. */
+int store_summary(struct store_reader *reader, const struct run_key *key, struct arena *arena,
+                  struct str *ret, struct err *err);
+
+/* Runs of a cluster that ran, ended in that time (`to` itself excluded), and have no summary yet:
+ * at most `most`, those that ended last first. */
+int store_unsummarised(struct store_reader *reader, struct str cluster, int64_t from, int64_t to,
+                       size_t most, struct arena *arena, struct run_key **ret, size_t *ret_n,
+                       struct err *err);
+
 /* What can be grouped by. */
 enum usage_key {
     USAGE_CLUSTER,
@@ -107,7 +122,8 @@ bool usage_key_find(struct str word, enum usage_key *ret);
 /* What runs used of a time, as sreport counts it: a run that began before or ends after counts with
  * the part that lies in it. What it was suspended does not count; when it was is not known, so that
  * of a run that lies partly in the time it is a share of the same size. One that runs counts until
- * now; one of which only the start is known, until it was last heard of. */
+ * now, if the queue still shows it and its time is not over: the end of others was missed. One of
+ * which only the start is known counts until it was last heard of. */
 struct usage_row {
     struct str keys[USAGE_KEYS]; /* of those that are grouped by, in their order */
     uint64_t jobs;               /* that ran in it */
@@ -127,7 +143,9 @@ struct usage_question {
     struct usage_row *total; /* of all together, each run once, whatever the keys; or NULL */
 };
 
-/* Rows in the order of their keys; the array lives in the arena. */
+/* Rows in the order of their keys; the array lives in the arena. The order, for qsort_r(3); ctx is
+ * a size_t, how many keys there are. */
+int usage_row_compare(const void *a, const void *b, void *ctx);
 int store_usage(struct store_reader *reader, const struct usage_question *question,
                 struct arena *arena, struct usage_row **ret, size_t *ret_n, struct err *err);
 
@@ -144,9 +162,27 @@ struct cluster_row {
     uint64_t runs, nodes;
     int64_t first_submit_time, last_seen_time; /* of any run; 0: none */
     int64_t accounted_since, accounted_until;  /* what slurmdbd was asked for; 0: nothing yet */
+    int64_t pruned_end; /* of what ended until then, something has been deleted; 0: nothing has */
 };
 int store_clusters(struct store_reader *reader, struct arena *arena, struct cluster_row **ret,
                    size_t *ret_n, struct err *err);
+
+/* Clusters as a page of the present needs them, without what it takes long to count. */
+struct look_row {
+    struct str cluster;
+    int64_t jobs_seen; /* when the queue was last looked at; 0: never */
+};
+int store_looks(struct store_reader *reader, struct arena *arena, struct look_row **ret,
+                size_t *ret_n, struct err *err);
+
+/* What was last kept by store_put_section, and as of when; 0: nothing. If that is `known_time`, the
+ * document is not read. It lives in the arena. */
+int store_section(struct store_reader *reader, struct str cluster, const char *kind,
+                  int64_t known_time, struct arena *arena, int64_t *ret_time, struct str *ret,
+                  struct err *err);
+
+/* A number that is another one after somebody has written, or in another file. */
+int store_reader_version(struct store_reader *reader, int64_t *ret, struct err *err);
 
 struct node_row {
     struct str cluster;

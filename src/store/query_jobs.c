@@ -71,7 +71,7 @@ static const struct {
 };
 
 /* What follows them, and is no plain member. */
-enum { AT_STATE = COUNT(columns), AT_ORIGIN, AT_REST };
+enum { AT_STATE = COUNT(columns), AT_ORIGIN, AT_REST, AT_LAST_SEEN };
 
 static void put_row_sql(struct buf *sql)
 {
@@ -80,7 +80,7 @@ static void put_row_sql(struct buf *sql)
         buf_text(sql, columns[i].sql);
         buf_text(sql, ", ");
     }
-    buf_text(sql, TEXT_OF("state") ", origin, rest FROM job WHERE id = ?1");
+    buf_text(sql, TEXT_OF("state") ", origin, rest, last_seen FROM job WHERE id = ?1");
 }
 
 static void read_column(sqlite3_stmt *statement, size_t i, struct job_row *row)
@@ -118,10 +118,18 @@ static uint64_t known(uint64_t value)
     return value == MODEL_UNKNOWN_U64 ? 0 : value;
 }
 
-static void compute_times(struct job_row *row, int64_t now)
+static void compute_times(struct job_row *row, int64_t last_seen, int64_t now)
 {
     const struct job_record *record = &row->record;
-    int64_t end = reader_run_end(record->state, record->end_time, now);
+    const struct reader_run run = {
+        .state = record->state,
+        .start_time = record->start_time,
+        .end_time = record->end_time,
+        .last_seen = last_seen,
+        .time_limit_minutes = record->time_limit_minutes,
+        .suspended_seconds = record->suspended_seconds,
+    };
+    int64_t end = reader_run_end(&run, now);
     int64_t start =
         reader_never_ran(record->start_time, end, record->nodes.n) ? 0 : record->start_time;
     bool is_waiting = record->state.base == JOB_PENDING;
@@ -166,6 +174,7 @@ struct asking {
 static int read_row(struct asking *asking, int64_t id, struct job_row *ret)
 {
     sqlite3_stmt *statement = asking->row;
+    int64_t last_seen;
     int r;
 
     memset(ret, 0, sizeof(*ret));
@@ -186,7 +195,9 @@ static int read_row(struct asking *asking, int64_t id, struct job_row *ret)
     ret->record.origin = db_i64(statement, AT_ORIGIN, RECORD_SEEN) == RECORD_ACCOUNTED
                              ? RECORD_ACCOUNTED
                              : RECORD_SEEN;
-    compute_times(ret, asking->now);
+    last_seen = db_i64(statement, AT_LAST_SEEN, 0);
+    compute_times(ret, last_seen, asking->now);
+    ret->last_seen = job_record_has_ended(&ret->record) ? 0 : last_seen;
     compute_efficiency(ret);
     if (!asking->order->wants_extra)
         return 0;

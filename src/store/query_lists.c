@@ -50,9 +50,11 @@ static const char cluster_sql[] =
     " max(ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'open_seen'), 0),"
     "  ifnull((SELECT as_of FROM job INDEXED BY job_run WHERE cluster = c.id"
     "   ORDER BY submit_time DESC LIMIT 1), 0),"
+    "  ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'jobs_seen'), 0),"
     "  ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'nodes_seen'), 0)),"
     " (SELECT value FROM mark WHERE cluster = c.id AND name = 'accounted_since'),"
-    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'accounted_until')"
+    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'accounted_until'),"
+    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'pruned_end')"
     " FROM cluster AS c ORDER BY name";
 
 /* Counting a cluster's runs means to read an index to its end, counting all does not: the last
@@ -101,6 +103,7 @@ static int read_clusters(struct store_reader *reader, struct arena *arena, int64
             .last_seen_time = db_i64(statement, 4, 0),
             .accounted_since = db_i64(statement, 5, 0),
             .accounted_until = db_i64(statement, 6, 0),
+            .pruned_end = db_i64(statement, 7, 0),
         };
     }
     sqlite3_finalize(statement);

@@ -31,7 +31,7 @@ bool usage_key_find(struct str word, enum usage_key *ret)
 #define RUN_COLUMNS                                                                                \
     "cluster, account, user, partition, qos, gpu_types, state, id, start_time, end_time,"          \
     " suspended_seconds, eligible_time, cpus, gpus, billing, node_count, memory_bytes,"            \
-    " cpu_seconds, is_counted, node_list"
+    " cpu_seconds, is_counted, node_list, time_limit_minutes, last_seen"
 enum {
     AT_ID = USAGE_KEYS,
     AT_START_TIME,
@@ -46,6 +46,8 @@ enum {
     AT_CPU_SECONDS,
     AT_IS_COUNTED,
     AT_NODE_LIST,
+    AT_TIME_LIMIT,
+    AT_LAST_SEEN,
 };
 
 /* A text of the store that runs have in common, by its id. */
@@ -136,7 +138,7 @@ static int find_last_moment(struct adding *adding, int64_t id, int64_t *ret)
 static int find_end(struct adding *adding, int64_t start, int64_t *ret)
 {
     sqlite3_stmt *run = adding->runs;
-    int64_t end_time = db_i64(run, AT_END_TIME, 0), now = adding->question->now;
+    int64_t end_time = db_i64(run, AT_END_TIME, 0);
     const struct common *state;
     int r = 0;
 
@@ -147,7 +149,16 @@ static int find_end(struct adding *adding, int64_t start, int64_t *ret)
     r = find_common(adding, sqlite3_column_int64(run, USAGE_STATE), &state);
     if (r < 0)
         return r;
-    *ret = reader_run_end(state->state, end_time, now);
+    *ret = reader_run_end(
+        &(struct reader_run){
+            .state = state->state,
+            .start_time = start,
+            .end_time = end_time,
+            .last_seen = db_i64(run, AT_LAST_SEEN, 0),
+            .time_limit_minutes = db_u32(run, AT_TIME_LIMIT),
+            .suspended_seconds = db_u64(run, AT_SUSPENDED),
+        },
+        adding->question->now);
     if (*ret)
         return 0;
     r = find_last_moment(adding, sqlite3_column_int64(run, AT_ID), ret);
@@ -375,7 +386,7 @@ static int compare_texts(struct str a, struct str b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
+int usage_row_compare(const void *a, const void *b, void *ctx)
 {
     const struct usage_row *row_a = a, *row_b = b;
     int order = 0;
@@ -396,7 +407,7 @@ static int give_rows(struct adding *adding, struct arena *arena, struct usage_ro
         r = name_row(adding, &adding->groups.entries[i], arena, &rows[i]);
     if (r < 0)
         return r;
-    qsort_r(rows, n, sizeof(*rows), compare_rows, &n_keys);
+    qsort_r(rows, n, sizeof(*rows), usage_row_compare, &n_keys);
     *ret = rows;
     *ret_n = n;
     return 0;

@@ -9,7 +9,9 @@
 struct store_reader {
     sqlite3 *db;
     char *path;
+    struct db_files files;
     int64_t deadline_ns; /* 0: none */
+    uint32_t n_opened;   /* how often */
     bool is_simulated;
     bool
         is_unlocked; /* opened without locks: nobody wrote it, and there was no right to make any */
@@ -33,9 +35,19 @@ int reader_id(struct store_reader *reader, enum reader_names of, struct str name
 int reader_name(struct store_reader *reader, enum reader_names of, int64_t id, struct arena *arena,
                 struct str *ret, struct err *err);
 
-/* Until when a run that has started held its resources: its end, or now if it still does; 0 if that
- * is not known. Slurm tells of one that runs when it would end at the latest. */
-int64_t reader_run_end(struct job_state state, int64_t end_time, int64_t now);
+/* What tells until when a run that has started held its resources. Unknown times are 0. */
+struct reader_run {
+    struct job_state state;
+    int64_t start_time;
+    int64_t end_time;  /* of one that runs, Slurm tells when it would end at the latest */
+    int64_t last_seen; /* by the queue, which no longer shows it */
+    uint32_t time_limit_minutes;
+    uint64_t suspended_seconds;
+};
+
+/* Its end; if it still runs, now. Where an end was missed, nobody tells of it any more: it ran no
+ * longer than it was seen, nor than it was allowed to. 0 if nothing is known. */
+int64_t reader_run_end(const struct reader_run *run, int64_t now);
 
 /* To a job that is cancelled while it waits, Slurm gives its end as its start. */
 static inline bool reader_never_ran(int64_t start, int64_t end, bool has_nodes)

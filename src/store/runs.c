@@ -89,8 +89,8 @@ static int link_later_runs(struct store *store, int64_t cluster, uint32_t job_id
 }
 
 /* A run that was requeued has ended, which nobody but slurmdbd tells, if there is one. */
-static int end_requeued(struct store *store, int64_t cluster, const struct other_run *run,
-                        int64_t end_time, struct err *err)
+static int end_requeued(struct store *store, const struct store_cluster *cluster,
+                        const struct other_run *run, int64_t end_time, struct err *err)
 {
     sqlite3_stmt *statement;
     int64_t state;
@@ -103,16 +103,19 @@ static int end_requeued(struct store *store, int64_t cluster, const struct other
     db_bind_i64(statement, 1, run->id);
     db_bind_i64(statement, 2, state);
     db_bind_i64(statement, 3, end_time);
+    db_bind_i64(statement, 4, RECORD_SEEN);
+    db_bind_i64(statement, 5, cluster->marks[MARK_IS_ACCOUNTED] ? RUN_UNCOUNTED : RUN_COUNTED);
     r = db_run(statement, err);
     if (r == 0)
         r = job_life_add(store, run->id, end_time, state, 0, err);
-    if (r == 0)
-        store_count_end(store, cluster, state, run->partition, run->account);
+    if (r == 0 && !cluster->marks[MARK_IS_ACCOUNTED])
+        store_count_end(store, cluster->id, state, run->partition, run->account);
     return r;
 }
 
-int job_link_runs(struct store *store, int64_t cluster, const struct job_record *record,
-                  const struct row *before, struct row *now, struct err *err)
+int job_link_runs(struct store *store, const struct store_cluster *cluster,
+                  const struct job_record *record, const struct row *before, struct row *now,
+                  struct err *err)
 {
     struct other_run earlier,
         run = { .submit_time = record->submit_time,
@@ -124,13 +127,13 @@ int job_link_runs(struct store *store, int64_t cluster, const struct job_record 
 
     if (before->id && !is_changed(now, before, RESTARTS))
         return 0;
-    r = find_other_run(store, SQL_RUN_BEFORE, cluster, record->id, record->submit_time, &earlier,
-                       err);
+    r = find_other_run(store, SQL_RUN_BEFORE, cluster->id, record->id, record->submit_time,
+                       &earlier, err);
     if (r > 0 && is_same_job(&earlier, &run)) {
         run.first_submit_time = earlier.first_submit_time;
         if (!earlier.is_counted && run.restarts > 0)
             r = end_requeued(store, cluster, &earlier, record->submit_time, err);
     }
     now->cells[FIRST_SUBMIT_TIME] = number(run.first_submit_time);
-    return r < 0 ? r : link_later_runs(store, cluster, record->id, run, err);
+    return r < 0 ? r : link_later_runs(store, cluster->id, record->id, run, err);
 }

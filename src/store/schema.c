@@ -9,6 +9,27 @@
 const int64_t schema_stay_seconds[SCHEMA_STAYS_BOUND] = { 3600,   21600,   86400,
                                                           345600, 1382400, 5529600 };
 
+/* What the view of runs shows, with names in place of ids. */
+#define JOBS_VIEW                                                                                  \
+    " (SELECT name FROM cluster WHERE id = job.cluster) AS cluster,"                               \
+    " job_id, submit_time, first_submit_time, restarts, array_job_id, array_task_id, het_job_id,"  \
+    " het_offset, tasks, user_id,"                                                                 \
+    " (SELECT value FROM text WHERE id = job.user) AS user,"                                       \
+    " (SELECT value FROM text WHERE id = job.account) AS account,"                                 \
+    " (SELECT value FROM text WHERE id = job.partition) AS partition,"                             \
+    " (SELECT value FROM text WHERE id = job.qos) AS qos,"                                         \
+    " (SELECT value FROM text WHERE id = job.name) AS name,"                                       \
+    " (SELECT value FROM text WHERE id = job.reservation) AS reservation,"                         \
+    " (SELECT value FROM text WHERE id = job.state) AS state,"                                     \
+    " (SELECT value FROM text WHERE id = job.reason) AS reason,"                                   \
+    " (SELECT value FROM text WHERE id = job.node_list) AS node_list,"                             \
+    " exit_code, exit_signal, priority, eligible_time, start_time, end_time, suspended_seconds,"   \
+    " time_limit_minutes, cpus, node_count, memory_bytes, gpus,"                                   \
+    " (SELECT value FROM text WHERE id = job.gpu_types) AS gpu_types,"                             \
+    " billing, cpu_seconds, user_seconds, system_seconds, memory_peak_bytes, read_bytes,"          \
+    " write_bytes, energy_joules, as_of"                                                           \
+    " FROM job;"
+
 /* Texts stand once, in `text`, and elsewhere by their id; NULL is unknown, but 0 in life and ended,
  * where it is part of a key. One that has not been used as a word (kinds & 1) is only the name of
  * `named` runs or a list of nodes, and goes with the last run that has it; kinds & 2: its members
@@ -16,9 +37,10 @@ const int64_t schema_stay_seconds[SCHEMA_STAYS_BOUND] = { 3600,   21600,   86400
  * final.document.
  *
  * job_run is also the order of pages: newest submit time first. A run with is_counted = 0 has not
- * ended as far as is known. Ids of states grow from waiting to ended: (time, state) is the order of
- * a life, even within a second. Each further index costs more than all else that is written of a
- * job, as what is near in time lies far apart in it.
+ * ended as far as is known; one with 2 has, and is counted when accounting tells so. Ids of states
+ * grow from waiting to ended: (time, state) is the order of a life, even within a second. Each
+ * further index of all runs costs more than all else that is written of a job, as what is near in
+ * time lies far apart in it.
  *
  * A row of node is written when something of it has changed, at seen_time; the mark "nodes_seen"
  * tells when all nodes of that cluster were last seen, "open_seen" when anything was heard of a run
@@ -86,25 +108,7 @@ static const char first_schema[] =
     "CREATE TABLE mark(cluster INTEGER, name TEXT, value INTEGER NOT NULL,"
     " PRIMARY KEY(cluster, name)) WITHOUT ROWID;"
 
-    "CREATE VIEW jobs AS SELECT"
-    " (SELECT name FROM cluster WHERE id = job.cluster) AS cluster,"
-    " job_id, submit_time, first_submit_time, restarts, array_job_id, array_task_id, het_job_id,"
-    " het_offset, tasks, user_id,"
-    " (SELECT value FROM text WHERE id = job.user) AS user,"
-    " (SELECT value FROM text WHERE id = job.account) AS account,"
-    " (SELECT value FROM text WHERE id = job.partition) AS partition,"
-    " (SELECT value FROM text WHERE id = job.qos) AS qos,"
-    " (SELECT value FROM text WHERE id = job.name) AS name,"
-    " (SELECT value FROM text WHERE id = job.reservation) AS reservation,"
-    " (SELECT value FROM text WHERE id = job.state) AS state,"
-    " (SELECT value FROM text WHERE id = job.reason) AS reason,"
-    " (SELECT value FROM text WHERE id = job.node_list) AS node_list,"
-    " exit_code, exit_signal, priority, eligible_time, start_time, end_time, suspended_seconds,"
-    " time_limit_minutes, cpus, node_count, memory_bytes, gpus,"
-    " (SELECT value FROM text WHERE id = job.gpu_types) AS gpu_types,"
-    " billing, cpu_seconds, user_seconds, system_seconds, memory_peak_bytes, read_bytes,"
-    " write_bytes, energy_joules, as_of"
-    " FROM job;";
+    "CREATE VIEW jobs AS SELECT" JOBS_VIEW;
 
 static int add_state_words(sqlite3 *db, struct err *err)
 {
@@ -121,8 +125,30 @@ static int add_state_words(sqlite3 *db, struct err *err)
     return r;
 }
 
+/* job.last_seen: when the queue last showed a run that it no longer does, and whose end nobody has
+ * told. Where accounting has been asked, what is counted so far stays. */
+static const char second_schema[] =
+    "ALTER TABLE job ADD COLUMN last_seen INTEGER;"
+    "INSERT INTO mark SELECT cluster, 'pruned_before', value FROM mark WHERE name = 'pruned_end';"
+    "INSERT INTO mark SELECT cluster, 'is_accounted', 1 FROM mark WHERE name = 'accounted_until';"
+    "CREATE INDEX job_uncounted ON job(cluster) WHERE is_counted = 2;"
+    "DROP VIEW jobs;"
+    "CREATE VIEW jobs AS SELECT id," JOBS_VIEW;
+
+/* What a run used, as JSON packed as final.document is. */
+static const char third_schema[] =
+    "CREATE TABLE summary(job INTEGER PRIMARY KEY, document BLOB NOT NULL);";
+
+/* The newest section of each kind but jobs, as JSON in the format of zlib (RFC 1950). */
+static const char fourth_schema[] =
+    "CREATE TABLE section(cluster INTEGER, kind TEXT, time INTEGER NOT NULL,"
+    " document BLOB NOT NULL, PRIMARY KEY(cluster, kind));";
+
 const struct migration schema_migrations[] = {
     { 1, "Make the tables", first_schema, add_state_words },
+    { 2, "Add the id to the view of jobs, and when a run was last seen", second_schema, NULL },
+    { 3, "Keep what each job used", third_schema, NULL },
+    { 4, "Keep what each cluster last told of itself", fourth_schema, NULL },
 };
 const size_t n_schema_migrations = COUNT(schema_migrations);
 

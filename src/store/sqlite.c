@@ -3,7 +3,9 @@
 
 #include "model/job.h"
 
+#include <limits.h>
 #include <math.h>
+#include <sys/stat.h>
 
 struct str db_fit(struct str text, size_t most)
 {
@@ -83,27 +85,76 @@ static size_t meaning_of(int code)
     return COUNT(meanings) - 1;
 }
 
-int db_fail(sqlite3 *db, int code, struct err *err)
+int db_fail_at(const char *path, sqlite3 *db, int code, struct err *err)
 {
     size_t meaning = meaning_of(code);
     int error = error_of(db, code, meaning);
-    const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
 
     if (error == ENOSPC)
         meaning = meaning_of(SQLITE_FULL);
-    return err_set(
-        err, error, "the store %s: %s (SQLite: %s)", path ? path : "", meanings[meaning].advice,
-        db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    return err_set(err, error, "the store %s: %s (SQLite: %s)", path, meanings[meaning].advice,
+                   db && sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db)
+                                                              : sqlite3_errstr(code));
+}
+
+int db_fail(sqlite3 *db, int code, struct err *err)
+{
+    const char *path = sqlite3_db_filename(db, "main");
+
+    return db_fail_at(path && *path ? path : "in memory", db, code, err);
+}
+
+struct db_files db_files(const char *path)
+{
+    static const char *const suffixes[DB_FILES] = { "", "-wal", "-shm" };
+    struct db_files files = { 0 };
+
+    for (size_t i = 0; i < DB_FILES; i++) {
+        char name[PATH_MAX + 8];
+        struct stat file;
+
+        snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+        if (stat(name, &file) < 0)
+            continue;
+        files.devices[i] = file.st_dev;
+        files.inodes[i] = file.st_ino;
+    }
+    return files;
+}
+
+bool db_files_are(const char *path, const struct db_files *files)
+{
+    struct db_files now = db_files(path);
+
+    return memcmp(&now, files, sizeof(now)) == 0;
+}
+
+/* SQLite would wait for a pipe to be written. What else is wrong, it tells. */
+static int check_file(const char *path, struct err *err)
+{
+    struct stat file;
+
+    if (stat(path, &file) < 0 || S_ISREG(file.st_mode))
+        return 0;
+    if (S_ISDIR(file.st_mode))
+        return err_set(err, EBADMSG,
+                       "the store %s is a directory: name a file in it in --store, such as "
+                       "%s/sonde.db",
+                       path, path);
+    return err_set(err, EBADMSG, "the store %s is not a file: name another in --store", path);
 }
 
 int db_open(const char *path, bool is_writer, sqlite3 **ret, struct err *err)
 {
     int flags = (is_writer ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
     sqlite3 *db = NULL;
-    int r, code = sqlite3_open_v2(path, &db, flags, NULL);
+    int code, r = check_file(path, err);
 
+    if (r < 0)
+        return r;
+    code = sqlite3_open_v2(path, &db, flags, NULL);
     if (code != SQLITE_OK) {
-        r = db_fail(db, code, err);
+        r = db_fail_at(path, db, code, err);
         db_close(db);
         return r;
     }
@@ -261,4 +312,25 @@ double db_double(sqlite3_stmt *statement, int at)
 {
     return sqlite3_column_type(statement, at) == SQLITE_NULL ? NAN
                                                              : sqlite3_column_double(statement, at);
+}
+
+int db_use_log(sqlite3 *db, const char *what, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int stays = 1, r = db_prepare(db, "PRAGMA journal_mode = WAL", &statement, err);
+    bool is_wal;
+
+    if (r < 0)
+        return r;
+    r = db_step(statement, err);
+    is_wal = r > 0 && str_eq(db_text(statement, 0), STR("wal"));
+    sqlite3_finalize(statement);
+    if (r < 0)
+        return r;
+    if (!is_wal)
+        return err_set(err, EIO,
+                       "%s %s: no write-ahead log can be kept there; put it on a local file system",
+                       what, sqlite3_db_filename(db, "main"));
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &stays);
+    return 0;
 }

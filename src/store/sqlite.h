@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Texts are cut to this many bytes, in whole characters; node lists to the second. */
 enum { STORE_TEXT_MAX = 4096, STORE_LIST_MAX = 1 << 16 };
@@ -23,8 +24,23 @@ enum { STORE_BUSY_MS = 2000 };
 int db_open(const char *path, bool is_writer, sqlite3 **ret, struct err *err);
 sqlite3 *db_close(sqlite3 *db); /* returns NULL; its statements must be finalized */
 
+/* What a database is made of: its file, its log and what all who have it open share. While one of
+ * them is another than was opened, others do not see what is written, nor does who opens it next.
+ */
+enum { DB_FILES = 3 };
+struct db_files {
+    dev_t devices[DB_FILES]; /* of one that is not there: 0, as the next */
+    ino_t inodes[DB_FILES];
+};
+struct db_files db_files(const char *path);
+bool db_files_are(const char *path, const struct db_files *files);
+
 /* What the last call on db said, as -errno; `code` is what it returned. */
 int db_fail(sqlite3 *db, int code, struct err *err);
+int db_fail_at(const char *path, sqlite3 *db, int code, struct err *err); /* of one not yet open */
+
+/* A write-ahead log. Readers without the right to write need its files to be there: they stay. */
+int db_use_log(sqlite3 *db, const char *what, struct err *err); /* "the store", for a sentence */
 
 int db_exec(sqlite3 *db, const char *sql, struct err *err);
 int db_get_i64(sqlite3 *db, const char *sql, int64_t *ret, struct err *err); /* one number */

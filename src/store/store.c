@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A store as a whole: opening, migrating, transactions, and the small things that are kept in it.
  * https://www.sqlite.org/wal.html */
+#include "base/quote.h"
 #include "store/schema.h"
 #include "store/writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 /* Those without a text are made from the columns of a job. */
 static const char *const statements[SQL_STATEMENTS] = {
     [SQL_FIND_TEXT] = "SELECT id, kinds FROM text WHERE value = ?1",
+    [SQL_READ_TEXT] = "SELECT value FROM text WHERE id = ?1",
     [SQL_ADD_TEXT] = "INSERT INTO text(value, kinds) VALUES(?1, ?2)",
     [SQL_SET_TEXT_KINDS] = "UPDATE text SET kinds = ?2 WHERE id = ?1",
     [SQL_COUNT_NAMED] = "UPDATE text SET named = named + ?5 WHERE id = ?1",
@@ -30,8 +31,8 @@ static const char *const statements[SQL_STATEMENTS] = {
                       " WHERE job_id = ?1 AND submit_time > ?2 AND cluster = ?3"
                       " ORDER BY submit_time LIMIT 1",
     [SQL_SET_FIRST_SUBMIT] = "UPDATE job SET first_submit_time = ?2 WHERE id = ?1",
-    [SQL_END_REQUEUED] = "UPDATE job SET state = ?2, reason = NULL, end_time = ?3, is_counted = 1"
-                         " WHERE id = ?1",
+    [SQL_END_REQUEUED] = "UPDATE job SET state = ?2, reason = NULL, end_time = ?3, origin = ?4,"
+                         " is_counted = ?5 WHERE id = ?1",
     [SQL_ADD_MOMENT] = "INSERT OR IGNORE INTO life(job, time, state, reason)"
                        " VALUES(?1, ?2, ?3, ?4)",
     [SQL_DROP_MOMENT] = "DELETE FROM life WHERE job = ?1 AND time = ?2 AND state = ?3"
@@ -41,31 +42,49 @@ static const char *const statements[SQL_STATEMENTS] = {
                         " VALUES(?1, ?2, ?3, ?4, ?5)"
                         " ON CONFLICT(cluster, state, partition, account)"
                         " DO UPDATE SET count = count + excluded.count",
+    [SQL_DROP_ENDED] = "DELETE FROM ended WHERE cluster = ?1",
     [SQL_PUT_FINAL] = "INSERT INTO final(cluster, job_id, node, begin_time, end_time, document)"
                       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
                       " ON CONFLICT(cluster, job_id, node, begin_time)"
                       " DO UPDATE SET end_time = excluded.end_time, document = excluded.document"
                       " WHERE excluded.end_time >= final.end_time",
+    [SQL_PUT_SUMMARY] = "INSERT OR REPLACE INTO summary(job, document) VALUES(?1, ?2)",
+    [SQL_PUT_SECTION] = "INSERT OR REPLACE INTO section(cluster, kind, time, document)"
+                        " VALUES(?1, ?2, ?3, ?4)",
+    [SQL_TOUCH_SECTION] = "UPDATE section SET time = ?3 WHERE cluster = ?1 AND kind = ?2",
     [SQL_CLUSTER_NODES] = "SELECT name, state, partitions, features, gres, gres_used, reservation,"
                           " reason, reason_user, version, reason_time, cpus, cpus_alloc, cpus_idle,"
                           " cpus_other, cpu_load, memory_bytes, memory_alloc_bytes,"
                           " memory_free_bytes FROM node WHERE cluster = ?1",
-    [SQL_PUT_NODE] = "INSERT OR REPLACE INTO node(name, state, partitions, features, gres,"
+    [SQL_CHANGE_NODE] = "UPDATE node SET state = ?2, partitions = ?3, features = ?4, gres = ?5,"
+                        " gres_used = ?6, reservation = ?7, reason = ?8, reason_user = ?9,"
+                        " version = ?10, reason_time = ?11, cpus = ?12, cpus_alloc = ?13,"
+                        " cpus_idle = ?14, cpus_other = ?15, cpu_load = ?16, memory_bytes = ?17,"
+                        " memory_alloc_bytes = ?18, memory_free_bytes = ?19, seen_time = ?21"
+                        " WHERE cluster = ?20 AND name = ?1",
+    [SQL_ADD_NODE] = "INSERT INTO node(name, state, partitions, features, gres,"
                      " gres_used, reservation, reason, reason_user, version, reason_time, cpus,"
                      " cpus_alloc, cpus_idle, cpus_other, cpu_load, memory_bytes,"
                      " memory_alloc_bytes, memory_free_bytes, cluster, seen_time)"
                      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
                      " ?16, ?17, ?18, ?19, ?20, ?21)",
     [SQL_DROP_NODE] = "DELETE FROM node WHERE cluster = ?1 AND name = ?2",
-    [SQL_OPEN_RUNS] = "SELECT id, job_id FROM job INDEXED BY job_by_stay"
-                      " WHERE " SCHEMA_STAY " = 7 AND cluster = ?1",
-    [SQL_OPEN_RUN] = "SELECT as_of FROM job WHERE id = ?1 AND as_of < ?2 AND is_counted = 0",
-    [SQL_RUNS_BY_END] = "SELECT id, name, node_list, submit_time FROM job"
+    [SQL_OPEN_RUNS] = "SELECT id, job_id, submit_time FROM job INDEXED BY job_by_stay"
+                      " WHERE " SCHEMA_STAY " = 7 AND cluster = ?1 UNION ALL"
+                      " SELECT id, job_id, submit_time FROM job INDEXED BY job_uncounted"
+                      " WHERE is_counted = 2 AND cluster = ?1",
+    [SQL_OPEN_RUN] = "SELECT as_of FROM job WHERE id = ?1 AND as_of < ?2 AND is_counted <> 1",
+    [SQL_SET_LAST_SEEN] = "UPDATE job SET last_seen = max(as_of, ?4) WHERE job_id = ?1"
+                          " AND submit_time = ?2 AND cluster = ?3 AND is_counted = 0"
+                          " AND last_seen IS NULL",
+    [SQL_RUNS_BY_END] = "SELECT id, name, node_list, submit_time, end_time FROM job"
                         " WHERE end_time < ?2 AND cluster = ?1 ORDER BY end_time LIMIT ?3",
-    [SQL_RUNS_BY_SUBMIT] = "SELECT id, name, node_list, submit_time FROM job"
-                           " WHERE is_counted = 1 AND cluster = ?1 ORDER BY submit_time LIMIT ?3",
+    [SQL_RUNS_BY_SUBMIT] = "SELECT id, name, node_list, submit_time, ifnull(end_time, as_of)"
+                           " FROM job"
+                           " WHERE is_counted <> 0 AND cluster = ?1 ORDER BY submit_time LIMIT ?3",
     [SQL_DROP_JOB] = "DELETE FROM job WHERE id = ?1",
     [SQL_DROP_LIFE] = "DELETE FROM life WHERE job = ?1",
+    [SQL_DROP_SUMMARY] = "DELETE FROM summary WHERE job = ?1",
     [SQL_DROP_FINALS] = "DELETE FROM final WHERE (cluster, job_id, node, begin_time) IN"
                         " (SELECT cluster, job_id, node, begin_time FROM final"
                         " WHERE cluster = ?1 AND end_time < ?2 LIMIT ?3)",
@@ -83,11 +102,14 @@ int store_path(struct str url, char ret[STORE_PATH_MAX], struct err *err)
     size_t colon = str_find(url, ':'), slash = str_find(url, '/');
     struct str path = str_starts(url, scheme) ? str_skip(url, scheme.n) : url;
 
+    if (str_eq(path, STR(":memory:")))
+        return err_set(err, EINVAL,
+                       "--store: what is in memory only is not kept: name a file, sqlite:PATH");
+    /* What follows the scheme may hold a password. */
     if (path.n == url.n && colon < slash)
         return err_set(err, EINVAL,
-                       "--store=%.*s: a store is a SQLite file, sqlite:PATH; \"%.*s\" is not known "
-                       "here",
-                       STR_ARG(str_head(url, 200)), STR_ARG(str_head(url, colon)));
+                       "--store: \"%s\" is not known here: a store is a SQLite file, sqlite:PATH",
+                       quote(str_head(url, colon)).text);
     if (!path.n || memchr(path.p, '\0', path.n))
         return err_set(err, EINVAL, "--store needs the path of a file: sqlite:PATH");
     if (path.n >= STORE_PATH_MAX)
@@ -100,7 +122,7 @@ int store_path(struct str url, char ret[STORE_PATH_MAX], struct err *err)
 
 /* Never opened by ourselves when it is there: closing it would drop the locks that other
  * connections of this process hold (https://www.sqlite.org/howtocorrupt.html, 2.2). */
-static int make_file(const char *path, struct stat *ret, struct err *err)
+static int make_file(const char *path, struct err *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 
@@ -109,33 +131,15 @@ static int make_file(const char *path, struct stat *ret, struct err *err)
                        err_words(errno));
     if (fd >= 0)
         close(fd);
-    if (stat(path, ret) < 0)
-        return err_set(err, errno, "cannot look at the store %s: %s", path, err_words(errno));
-    if (!S_ISREG(ret->st_mode))
-        return err_set(err, EBADMSG, "the store %s is not a file: name another in --store", path);
     return 0;
 }
 
-/* Readers without the right to write need the log's files to be there: they stay. */
 static int set_log(sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *statement;
-    int stays = 1, r = db_prepare(db, "PRAGMA journal_mode = WAL", &statement, err);
-    bool is_wal;
+    int r = db_use_log(db, "the store", err);
 
     if (r < 0)
         return r;
-    r = db_step(statement, err);
-    is_wal = r > 0 && str_eq(db_text(statement, 0), STR("wal"));
-    sqlite3_finalize(statement);
-    if (r < 0)
-        return r;
-    if (!is_wal)
-        return err_set(err, EIO,
-                       "the store %s: no write-ahead log can be kept there; put it on a local "
-                       "file system",
-                       sqlite3_db_filename(db, "main"));
-    sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &stays);
     return db_exec(db,
                    "PRAGMA synchronous = FULL; PRAGMA cache_size = -49152;"
                    "PRAGMA wal_autocheckpoint = 16384; PRAGMA journal_size_limit = 67108864",
@@ -202,11 +206,10 @@ static int open_db(sqlite3 *db, bool is_simulated, struct err *err)
 int store_open(struct str url, bool is_simulated, struct store **ret, struct err *err)
 {
     struct store *store = heap_alloc(sizeof(*store));
-    struct stat file = { 0 };
     int r = store_path(url, store->path, err);
 
     if (r == 0)
-        r = make_file(store->path, &file, err);
+        r = make_file(store->path, err);
     if (r == 0)
         r = db_open(store->path, true, &store->db, err);
     if (r == 0)
@@ -216,8 +219,7 @@ int store_open(struct str url, bool is_simulated, struct store **ret, struct err
         free(store);
         return r;
     }
-    store->device = file.st_dev;
-    store->inode = file.st_ino;
+    store->files = db_files(store->path);
     store->runs = -1;
     store->packer = packer_new();
     map_init(&store->clusters, &store->cluster_arena);
@@ -255,17 +257,15 @@ struct store *store_close(struct store *store)
 
 bool store_is_there(const struct store *store)
 {
-    struct stat file;
-
-    return stat(store->path, &file) == 0 && file.st_dev == store->device &&
-           file.st_ino == store->inode;
+    return db_files_are(store->path, &store->files);
 }
 
 static int check_there(const struct store *store, struct err *err)
 {
     if (store_is_there(store))
         return 0;
-    return err_set(err, ENOENT, "the store %s has been removed or replaced: it must be opened anew",
+    return err_set(err, ENOENT,
+                   "the store %s or its log has been removed or replaced: it must be opened anew",
                    store->path);
 }
 
@@ -359,20 +359,6 @@ int store_begin(struct store *store, struct err *err)
     return r < 0 ? r : check_changes(store, err);
 }
 
-static int write_open_seen(struct store *store, struct err *err)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < store->clusters.n && r == 0; i++) {
-        struct store_cluster *cluster = store->clusters.entries[i].value;
-
-        if (cluster->open_seen > cluster->open_seen_before)
-            r = store_write_mark(store, cluster->id, "open_seen", cluster->open_seen, err);
-        cluster->open_seen_before = cluster->open_seen;
-    }
-    return r;
-}
-
 int store_commit(struct store *store, struct err *err)
 {
     int r = check_there(store, err);
@@ -380,7 +366,7 @@ int store_commit(struct store *store, struct err *err)
     if (r == 0)
         r = store_write_tallies(store, err);
     if (r == 0)
-        r = write_open_seen(store, err);
+        r = store_write_marks(store, err);
     return r < 0 ? r : db_exec(store->db, "COMMIT", err);
 }
 
@@ -389,124 +375,6 @@ void store_rollback(struct store *store)
     if (!sqlite3_get_autocommit(store->db)) /* else SQLite has done so by itself */
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     forget(store);
-}
-
-int store_find_cluster(struct store *store, struct str name, int64_t *ret, struct err *err)
-{
-    sqlite3_stmt *statement;
-    int r = store_use(store, SQL_FIND_CLUSTER, &statement, err);
-
-    if (r < 0)
-        return r;
-    db_bind_text(statement, 1, name);
-    r = db_step(statement, err);
-    *ret = r > 0 ? db_i64(statement, 0, 0) : 0;
-    sqlite3_reset(statement);
-    return r < 0 ? r : 0;
-}
-
-static int add_cluster(struct store *store, struct str name, int64_t *ret, struct err *err)
-{
-    sqlite3_stmt *statement;
-    int r = store_use(store, SQL_ADD_CLUSTER, &statement, err);
-
-    if (r < 0)
-        return r;
-    db_bind_text(statement, 1, name);
-    r = db_run(statement, err);
-    *ret = sqlite3_last_insert_rowid(store->db);
-    return r;
-}
-
-int store_cluster(struct store *store, struct str name, struct store_cluster **ret, struct err *err)
-{
-    struct store_cluster cluster = { 0 };
-    void **place;
-    int r;
-
-    name = db_fit(name, STORE_TEXT_MAX);
-    if (!name.n)
-        return err_set(err, EINVAL, "a cluster without a name cannot be kept in a store");
-    place = map_get(&store->clusters, name);
-    if (place) {
-        *ret = *place;
-        return 0;
-    }
-    r = store_find_cluster(store, name, &cluster.id, err);
-    if (r == 0 && !cluster.id)
-        r = add_cluster(store, name, &cluster.id, err);
-    if (r == 0)
-        r = store_read_mark(store, cluster.id, "pruned_end", 0, &cluster.pruned_end, err);
-    if (r == 0)
-        r = store_read_mark(store, cluster.id, "pruned_submit", 0, &cluster.pruned_submit, err);
-    if (r == 0)
-        r = store_read_mark(store, cluster.id, "open_seen", 0, &cluster.open_seen, err);
-    if (r < 0)
-        return r;
-    cluster.open_seen_before = cluster.open_seen;
-    *ret = ARENA_NEW(&store->cluster_arena, struct store_cluster);
-    **ret = cluster;
-    *map_put(&store->clusters, name) = *ret;
-    return 0;
-}
-
-int store_read_mark(struct store *store, int64_t cluster, const char *name, int64_t otherwise,
-                    int64_t *ret, struct err *err)
-{
-    sqlite3_stmt *statement;
-    int r = store_use(store, SQL_GET_MARK, &statement, err);
-
-    if (r < 0)
-        return r;
-    db_bind_i64(statement, 1, cluster);
-    db_bind_text(statement, 2, str_of(name));
-    r = db_step(statement, err);
-    if (r >= 0)
-        *ret = r > 0 ? db_i64(statement, 0, otherwise) : otherwise;
-    sqlite3_reset(statement);
-    return r < 0 ? r : 0;
-}
-
-int store_write_mark(struct store *store, int64_t cluster, const char *name, int64_t value,
-                     struct err *err)
-{
-    sqlite3_stmt *statement;
-    int r = store_use(store, SQL_SET_MARK, &statement, err);
-
-    if (r < 0)
-        return r;
-    db_bind_i64(statement, 1, cluster);
-    db_bind_text(statement, 2, str_of(name));
-    db_bind_i64(statement, 3, value);
-    return db_run(statement, err);
-}
-
-int store_get_mark(struct store *store, struct str cluster, const char *name, int64_t otherwise,
-                   int64_t *ret, struct err *err)
-{
-    int64_t id;
-    int r = store_find_cluster(store, cluster, &id, err);
-
-    return r < 0 ? r : store_read_mark(store, id, name, otherwise, ret, err);
-}
-
-int store_set_mark(struct store *store, struct str cluster, const char *name, int64_t value,
-                   struct err *err)
-{
-    struct store_cluster *of;
-    int r = store_cluster(store, cluster, &of, err);
-
-    return r < 0 ? r : store_write_mark(store, of->id, name, value, err);
-}
-
-int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struct err *err)
-{
-    struct store_cluster *of;
-    int r = store_cluster(store, cluster, &of, err);
-
-    if (r == 0)
-        *ret = of->open_seen;
-    return r;
 }
 
 int store_tidy(struct store *store, struct err *err)

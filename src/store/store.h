@@ -40,16 +40,27 @@ void store_rollback(struct store *store);
 /* Merges it with what is known of that run: nothing known is replaced by something unknown; states,
  * reasons and ends of an older look change nothing. Its life grows by what is new: waiting since
  * its submit time, running since its start, ended at its end, anything else when it was seen. When
- * it ends, it is counted. Saying the same again changes nothing, nor does a record without an id or
- * a submit time, or an end of a run that store_prune has deleted. */
+ * it ends, it is counted; where accounting has told of any run, when that tells of the end. Saying
+ * the same again changes nothing, nor does a record without an id or a submit time, or an end of a
+ * run that store_prune has deleted. */
 int store_put_job(struct store *store, struct str cluster, const struct job_record *record,
                   struct err *err);
 int store_put_final(struct store *store, struct str cluster, const struct final_record *record,
                     struct err *err);
 
+/* In the place of an earlier one; of a run that is not kept, nothing is. */
+int store_put_summary(struct store *store, struct str cluster, const struct summary_record *record,
+                      struct err *err);
+
 /* All nodes of a cluster at once: those that are not among them are gone. */
 int store_put_nodes(struct store *store, struct str cluster, int64_t seen_time,
                     const struct node_record *records, size_t n, struct err *err);
+
+/* What a cluster told of one kind of thing, in the place of what it told before: a document of
+ * source/record.h. Without one, that it has told the same again. A longer one: -EFBIG. */
+enum { STORE_SECTION_MAX = 256 << 20 };
+int store_put_section(struct store *store, struct str cluster, const char *kind, int64_t time,
+                      struct str document, struct err *err);
 
 /* Numbers that outlive a process, by cluster and name. *ret is `otherwise` if there is none. */
 int store_get_mark(struct store *store, struct str cluster, const char *name, int64_t otherwise,
@@ -63,15 +74,32 @@ int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struc
 
 struct open_filter {
     int64_t as_of;                                   /* last heard of before this */
+    uint32_t after;                                  /* only ids above it */
     bool (*skips)(const void *ctx, uint32_t job_id); /* may be NULL: those it is true for are not
                                                         meant */
     const void *ctx;
 };
 
-/* Runs that have not ended as far as is known and of which nothing was heard for a while: Slurm may
- * have forgotten them. At most `most`, the oldest first. */
+/* Runs that have not ended as far as is known, or as far as accounting has told where there is any,
+ * and of which nothing was heard for a while: Slurm may have forgotten them. At most `most` ids,
+ * the lowest first, each once. */
 int store_open_runs(struct store *store, struct str cluster, const struct open_filter *filter,
                     uint32_t *ids, size_t most, size_t *ret_n, struct err *err);
+
+struct run_name {
+    uint32_t job_id;
+    int64_t submit_time;
+};
+
+/* All of these; to be freed. */
+int store_list_open(struct store *store, struct str cluster, struct run_name **ret, size_t *ret_n,
+                    struct err *err);
+
+/* All of the queue was looked at. Of `gone` it shows no more, while it did in the look before:
+ * those of them that have not ended as far as is known were last seen then, until it shows them
+ * again. */
+int store_put_look(struct store *store, struct str cluster, int64_t as_of,
+                   const struct run_name *gone, size_t n, struct err *err);
 
 struct store_retention {
     int64_t oldest_end; /* runs that ended before this are deleted; 0: none for that */

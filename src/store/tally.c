@@ -2,7 +2,7 @@
 /* What many jobs of a transaction count up together: it is written once, at its end. */
 #include "store/writer.h"
 
-enum { TALLY_IDS = 4 };
+enum { TALLY_IDS = 4, ENDED_PARTITION = 2 };
 
 struct tally {
     int64_t which; /* enum store_statement */
@@ -35,6 +35,18 @@ void store_count_named(struct store *store, int64_t name, int64_t more)
         count(store, (struct tally){ SQL_COUNT_NAMED, { name } }, more);
 }
 
+/* A job that could have started in any of several partitions, and never did, names them all: as
+ * many labels as there are sets of partitions would follow. */
+static int fold_partitions(struct store *store, int64_t *partition, struct err *err)
+{
+    struct str text;
+    int r = store_read_text(store, *partition, &text, err);
+
+    if (r < 0 || str_find(text, ',') == text.n)
+        return r;
+    return store_text(store, STR("several"), TEXT_WORD, partition, err);
+}
+
 static int write_tally(struct store *store, const struct map_entry *entry, struct err *err)
 {
     struct tally tally;
@@ -44,7 +56,10 @@ static int write_tally(struct store *store, const struct map_entry *entry, struc
     memcpy(&tally, entry->key.p, sizeof(tally));
     if (!entry->value)
         return 0;
-    r = store_use(store, (enum store_statement)tally.which, &statement, err);
+    r = tally.which == SQL_COUNT_ENDED ? fold_partitions(store, &tally.ids[ENDED_PARTITION], err)
+                                       : 0;
+    if (r == 0)
+        r = store_use(store, (enum store_statement)tally.which, &statement, err);
     if (r < 0)
         return r;
     for (int i = 0; i < TALLY_IDS; i++)

@@ -142,6 +142,20 @@ int store_text(struct store *store, struct str text, enum text_use use, int64_t 
     return r;
 }
 
+int store_read_text(struct store *store, int64_t id, struct str *ret, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int r = store_use(store, SQL_READ_TEXT, &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_i64(statement, 1, id);
+    r = db_step(statement, err);
+    *ret = r > 0 ? arena_str(&store->scratch, db_text(statement, 0)) : STR("");
+    sqlite3_reset(statement);
+    return r < 0 ? r : 0;
+}
+
 /* 1 if no run has it and it is no word; its text is in the scratch arena. */
 static int is_unused(struct store *store, int64_t id, struct str *ret_text, bool *ret_is_list,
                      struct err *err)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LONGEST_TEXT = 1 << 17, MOST_NODES = 20000 };
+enum { LONGEST_TEXT = 1 << 17 };
 
 struct bound {
     bool is_text;
@@ -164,16 +164,16 @@ static int expand_nodes(struct where *where, struct words *ret)
 
     for (size_t i = 0; i < nodes->n; i++) {
         struct hostlist list;
-        int r = hostlist_expand(nodes->word[i], arena, MOST_NODES, &list, where->err);
+        int r = hostlist_expand(nodes->word[i], arena, STORE_NODES_MAX, &list, where->err);
 
         for (size_t k = 0; k < list.n && r == 0; k++) {
             hosts = heap_grow(hosts, n, &room, sizeof(*hosts));
             hosts[n++] = list.hosts[k];
         }
-        if (r < 0 || n > MOST_NODES) {
+        if (r < 0 || n > STORE_NODES_MAX) {
             free(hosts);
             return r < 0 ? err_prefix(where->err, "nodes")
-                         : err_set(where->err, E2BIG, "name at most %d nodes", MOST_NODES);
+                         : err_set(where->err, E2BIG, "name at most %d nodes", STORE_NODES_MAX);
         }
     }
     arena_adopt(arena, hosts);
@@ -195,6 +195,38 @@ static int put_nodes(struct where *where)
     if (r == 0 && !where->is_empty)
         buf_byte(&where->text, ')');
     return r;
+}
+
+static int put_visible(struct where *where)
+{
+    const struct {
+        const struct words *words;
+        const char *before;
+    } rows[] = {
+        { &where->filter->visible_users, "user IN " },
+        { &where->filter->visible_accounts, "account IN " },
+    };
+    bool is_asked = rows[0].words->n || rows[1].words->n, is_first = true;
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        int64_t *ids;
+        size_t n;
+        int r = where_ids(where, READER_TEXTS, rows[i].words, &ids, &n);
+
+        if (r < 0)
+            return r;
+        if (!n)
+            continue;
+        buf_text(&where->text, is_first ? " AND (" : " OR ");
+        buf_text(&where->text, rows[i].before);
+        put_numbers(where, ids, n);
+        is_first = false;
+    }
+    if (!is_first)
+        buf_byte(&where->text, ')');
+    else if (is_asked)
+        where->is_empty = true;
+    return 0;
 }
 
 static void put_ids(struct where *where)
@@ -293,6 +325,8 @@ static int put_filter(struct where *where)
             r = put_names(where, rows[i].of, rows[i].words, rows[i].before);
     if (r == 0)
         r = put_nodes(where);
+    if (r == 0)
+        r = put_visible(where);
     if (r < 0)
         return r;
     if (!where->skips_ids)
@@ -309,10 +343,11 @@ static int put_filter(struct where *where)
 
 static int check_words(const struct job_filter *filter, struct err *err)
 {
-    const struct words *words[] = { &filter->clusters,    &filter->users,     &filter->accounts,
-                                    &filter->partitions,  &filter->qos,       &filter->states,
-                                    &filter->nodes,       &filter->gpu_types, &filter->names,
-                                    &filter->reservations };
+    const struct words *words[] = {
+        &filter->clusters, &filter->users,        &filter->accounts,      &filter->partitions,
+        &filter->qos,      &filter->states,       &filter->nodes,         &filter->gpu_types,
+        &filter->names,    &filter->reservations, &filter->visible_users, &filter->visible_accounts
+    };
     size_t most = filter->n_ids;
 
     for (size_t i = 0; i < COUNT(words); i++)

@@ -10,10 +10,9 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
-#include <sys/types.h>
-
 enum store_statement {
     SQL_FIND_TEXT,
+    SQL_READ_TEXT,
     SQL_ADD_TEXT,
     SQL_SET_TEXT_KINDS,
     SQL_COUNT_NAMED,
@@ -36,16 +35,23 @@ enum store_statement {
     SQL_DROP_MOMENT,
     SQL_COUNT_MOMENTS,
     SQL_COUNT_ENDED,
+    SQL_DROP_ENDED,
     SQL_PUT_FINAL,
+    SQL_PUT_SUMMARY,
+    SQL_PUT_SECTION,
+    SQL_TOUCH_SECTION,
     SQL_CLUSTER_NODES,
-    SQL_PUT_NODE,
+    SQL_CHANGE_NODE,
+    SQL_ADD_NODE,
     SQL_DROP_NODE,
     SQL_OPEN_RUNS,
     SQL_OPEN_RUN,
+    SQL_SET_LAST_SEEN,
     SQL_RUNS_BY_END,
     SQL_RUNS_BY_SUBMIT,
     SQL_DROP_JOB,
     SQL_DROP_LIFE,
+    SQL_DROP_SUMMARY,
     SQL_DROP_FINALS,
     SQL_UNUSED_TEXT,
     SQL_DROP_TEXT,
@@ -54,19 +60,34 @@ enum store_statement {
     SQL_STATEMENTS,
 };
 
+/* Marks of a cluster that never fall; 0: not set yet. They are written at the end of the
+ * transaction. */
+enum cluster_mark {
+    MARK_PRUNED_BEFORE, /* runs that ended before it are deleted and do not come back, */
+    MARK_PRUNED_SUBMIT, /* nor do those that were submitted until then and have ended */
+    MARK_PRUNED_END,    /* of what ended until then, something is not kept for one of these */
+    MARK_OPEN_SEEN,     /* the newest that was heard of a run that had not ended */
+    MARK_JOBS_SEEN,     /* when the queue was last looked at */
+    MARK_IS_ACCOUNTED,  /* 1: accounting has told something */
+    CLUSTER_MARKS,
+};
+
 struct store_cluster {
     int64_t id;
-    /* Runs of before these are deleted and do not come back; 0: none was. */
-    int64_t pruned_end, pruned_submit;
-    int64_t open_seen;        /* the newest that was heard of a run that had not ended */
-    int64_t open_seen_before; /* what the mark says */
+    int64_t marks[CLUSTER_MARKS], written[CLUSTER_MARKS];
 };
+
+static inline void store_raise_mark(struct store_cluster *cluster, enum cluster_mark which,
+                                    int64_t value)
+{
+    if (value > cluster->marks[which])
+        cluster->marks[which] = value;
+}
 
 struct store {
     sqlite3 *db;
     char path[STORE_PATH_MAX];
-    dev_t device;
-    ino_t inode;
+    struct db_files files;
     sqlite3_stmt *statements[SQL_STATEMENTS];
     struct packer *packer;
 
@@ -105,6 +126,7 @@ int store_find_cluster(struct store *store, struct str name, int64_t *ret, struc
 int store_cluster(struct store *store, struct str name, struct store_cluster **ret,
                   struct err *err);
 
+int store_write_marks(struct store *store, struct err *err);
 int store_read_mark(struct store *store, int64_t cluster, const char *name, int64_t otherwise,
                     int64_t *ret, struct err *err);
 int store_write_mark(struct store *store, int64_t cluster, const char *name, int64_t value,
@@ -117,6 +139,9 @@ enum text_use { TEXT_NAME = 0, TEXT_WORD = 1, TEXT_LIST = 2 };
  * too, as far as it can be expanded. */
 int store_text(struct store *store, struct str text, enum text_use use, int64_t *ret,
                struct err *err);
+
+/* The text of an id, in the scratch arena; empty if there is none. */
+int store_read_text(struct store *store, int64_t id, struct str *ret, struct err *err);
 
 /* If no run has that text and it is no word, it goes, with its members. */
 int store_drop_text(struct store *store, int64_t id, struct err *err);

@@ -2,7 +2,9 @@
 #include "web/api.h"
 
 #include "web/api_call.h"
+#include "web/api_host.h"
 #include "web/api_readers.h"
+#include "web/openapi.h"
 
 #include <stdatomic.h>
 
@@ -15,15 +17,26 @@ enum {
     PAGE_BYTES = 256 << 10,
 };
 
+/* A resource of an API: what its route is given. */
+struct asked {
+    struct api *api;
+    const struct api_resource *resource;
+};
+
 struct api {
     struct api_config config;
+    struct asked asked[API_RESOURCES];
     struct api_readers *readers;
-    atomic_bool is_anonymous_allowed;
+    struct buf page, description; /* made once */
+    atomic_bool is_anonymous_allowed, is_host_checked;
+    atomic_bool is_away_told; /* that the store cannot be read is in the log */
     atomic_size_t sending_bytes;
 };
 
 const struct api_resource *const api_resources[API_RESOURCES] = {
-    &api_jobs, &api_job, &api_clusters, &api_nodes, &api_usage, &api_constants,
+    &api_overview, &api_queue,      &api_jobs,         &api_job,    &api_array,
+    &api_nodes,    &api_partitions, &api_reservations, &api_user,   &api_account,
+    &api_usage,    &api_constants,  &api_clusters,     &api_search, &api_health,
 };
 
 static const struct outcome {
@@ -45,9 +58,23 @@ static const struct outcome store_failed = {
     0, 503, "10", "the store cannot be read at the moment: sonde's log says why; try again"
 };
 
+static const struct outcome board_failed = {
+    0, 503, "10", "nothing is known of the clusters at the moment: sonde's log says why; try again"
+};
+
 static const struct outcome sending_too_much = {
     0, 503, "1", "too many large answers are being sent at the moment: try again"
 };
+
+bool api_wants(const struct api_call *call, const struct board_cluster *cluster)
+{
+    const struct words *clusters = &call->request.filter.clusters;
+
+    for (size_t i = 0; i < clusters->n; i++)
+        if (str_eq(clusters->word[i], cluster->name))
+            return true;
+    return clusters->n == 0;
+}
 
 int api_refuse(struct api_call *call, unsigned status, const char *format, ...)
 {
@@ -159,10 +186,11 @@ static void add_link(const struct api_call *call)
     buf_free(&link);
 }
 
+/* Those that follow each other by key. */
 static bool has_pages(const struct api_resource *resource)
 {
     for (size_t i = 0; i < resource->n_params; i++)
-        if (resource->params[i].type == API_PARAM_LIMIT)
+        if (resource->params[i].type == API_PARAM_RUN || resource->params[i].type == API_PARAM_NODE)
             return true;
     return false;
 }
@@ -178,12 +206,20 @@ static void put_next(struct api_call *call)
     }
 }
 
+static bool is_simulated(const struct api_call *call)
+{
+    for (size_t i = 0; call->board && i < call->board->n_clusters; i++)
+        if (call->board->cluster[i].is_simulated)
+            return true;
+    return call->reader && store_reader_is_simulated(call->reader);
+}
+
 static int answer(const struct api_resource *resource, struct api_call *call)
 {
     int code;
 
     buf_byte(&call->out, '{');
-    if (call->reader && store_reader_is_simulated(call->reader)) {
+    if (is_simulated(call)) {
         api_json_name(&call->out, "simulated");
         buf_text(&call->out, "true");
     }
@@ -194,20 +230,56 @@ static int answer(const struct api_resource *resource, struct api_call *call)
     return code == 0 && call->out.over ? -EFBIG : code;
 }
 
+static int take_board(struct api *api, struct api_call *call, unsigned needs, int64_t deadline_ns,
+                      struct board **ret)
+{
+    const struct board_source *boards = &api->config.boards;
+
+    *ret = NULL;
+    if (!(needs & (API_BOARD | API_MAY_BOARD)))
+        return 0;
+    if (boards->take)
+        *ret = boards->take(boards->ctx, deadline_ns, &call->err);
+    if (*ret || !(needs & API_BOARD))
+        return 0;
+    if (!boards->take)
+        return api_refuse(call, 404, "nothing is told here of what the clusters do at the moment");
+    LOG(api->config.log, LOG_WARN, "nothing is known of the clusters",
+        LOG_STR("error", call->err.text));
+    http_add_header(call->x, "Retry-After", board_failed.retry_after);
+    return api_refuse(call, board_failed.status, "%s", board_failed.sentence);
+}
+
+static int take_reader(struct api *api, struct api_call *call, unsigned needs, int64_t deadline_ns,
+                       struct api_reader **ret)
+{
+    int code;
+
+    *ret = NULL;
+    if (!(needs & (API_STORE | API_MAY_STORE)))
+        return 0;
+    code = api_readers_take(api->readers, deadline_ns, ret, &call->err);
+    return needs & API_STORE ? code : 0;
+}
+
 static int ask(struct api *api, const struct api_resource *resource, struct api_call *call)
 {
     int64_t deadline_ns = http_started(call->x) + api->config.timeout_ns;
     struct api_reader *reader = NULL;
+    struct board *board;
     int code;
 
     if (clock_mono(api->config.clock) >= deadline_ns)
         return -ETIMEDOUT; /* it waited all that time for a worker */
-    code = api_readers_take(api->readers, deadline_ns, &reader, &call->err);
-    if (code < 0 && !resource->works_without_store)
-        return code;
+    code = take_board(api, call, resource->needs, deadline_ns, &board);
+    if (code == 0)
+        code = take_reader(api, call, resource->needs, deadline_ns, &reader);
+    call->board = board;
     call->reader = reader ? reader->store : NULL;
-    code = answer(resource, call);
+    if (code == 0)
+        code = answer(resource, call);
     api_readers_give(api->readers, reader, code >= 0);
+    board_unref(board);
     return code;
 }
 
@@ -226,23 +298,44 @@ static int take_argument(void *ctx, struct str name, struct str value)
                             &reading->seen, name, value, &call->arena, &call->err);
 }
 
-static void work(struct api *api, struct http_exchange *x, const struct api_resource *resource)
+/* What the star of a path stands for. */
+static struct str find_rest(const char *pattern, struct str path)
 {
+    struct str after = str_of(pattern), before = str_cut(&after, '*');
+    struct str rest = str_skip(path, before.n);
+
+    return str_head(rest, rest.n > after.n ? rest.n - after.n : 0);
+}
+
+static int answer_call(struct api *api, const struct api_resource *resource, struct api_call *call)
+{
+    struct reading reading = { resource, call, 0 };
+
+    if (viewer_of(&api->config.viewer, call->x, &call->arena, &call->viewer, &call->err) < 0)
+        return 403;
+    if (http_queries(call->x, take_argument, &reading) < 0)
+        return 400;
+    api_filter_limit(&call->request.filter, &call->viewer);
+    return ask(api, resource, call);
+}
+
+static void work(void *ctx, struct http_exchange *x)
+{
+    struct asked *asked = ctx;
+    struct api *api = asked->api;
     struct api_call call = {
         .config = &api->config,
         .x = x,
-        .rest = str_skip(http_path(x), strlen(resource->path) - 1),
+        .rest = find_rest(asked->resource->path, http_path(x)),
         .now = clock_wall(api->config.clock) / NS_PER_SEC,
     };
-    struct reading reading = { resource, &call, 0 };
     int code;
 
     buf_init(&call.out, API_ANSWER_BYTES);
     buf_init(&call.after, LINK_BYTES);
     api_request_clear(&call.request);
-    if (http_queries(x, take_argument, &reading) < 0)
-        reply_error(x, 400, call.err.text);
-    else if ((code = ask(api, resource, &call)) < 0)
+    code = answer_call(api, asked->resource, &call);
+    if (code < 0)
         reply_failure(api, x, code, &call.err);
     else if (code > 0)
         reply_error(x, (unsigned)code, call.err.text);
@@ -253,63 +346,78 @@ static void work(struct api *api, struct http_exchange *x, const struct api_reso
     arena_clear(&call.arena);
 }
 
-/* A function for each resource: a route has no place for more than the API. */
-#define WORK_ON(resource)                                                                          \
-    static void work_on_##resource(void *ctx, struct http_exchange *x)                             \
-    {                                                                                              \
-        work(ctx, x, &api_##resource);                                                             \
-    }
-WORK_ON(jobs)
-WORK_ON(job)
-WORK_ON(clusters)
-WORK_ON(nodes)
-WORK_ON(usage)
-WORK_ON(constants)
-
-static void (*const workers[API_RESOURCES])(void *ctx, struct http_exchange *x) = {
-    work_on_jobs, work_on_job, work_on_clusters, work_on_nodes, work_on_usage, work_on_constants,
-};
-
-static bool is_welcome(struct api *api, struct http_exchange *x)
+/* Has proved a name, or needs none. */
+static bool is_known(struct api *api, struct http_exchange *x, struct err *err)
 {
-    return http_user(x).n || atomic_load(&api->is_anonymous_allowed);
-}
+    struct arena arena = { 0 };
+    struct viewer viewer;
+    int code;
 
-static void refuse_anonymous(struct http_exchange *x)
-{
-    reply_error(x, 403,
+    if (api->config.viewer.auth == VIEWER_NONE && !http_user(x).n &&
+        !atomic_load(&api->is_anonymous_allowed)) {
+        err_set(err, EACCES,
                 "this is not for everybody: sonde web wants users in --web.config.file, or "
                 "--web.allow-anonymous");
+        return false;
+    }
+    code = viewer_of(&api->config.viewer, x, &arena, &viewer, err);
+    arena_clear(&arena);
+    return code == 0;
+}
+
+/* True, or it is refused. */
+static bool is_welcome(struct api *api, struct http_exchange *x)
+{
+    struct err err;
+
+    if (!is_known(api, x, &err)) {
+        reply_error(x, 403, err.text);
+        return false;
+    }
+    if (atomic_load(&api->is_host_checked) &&
+        !api_host_is_ours(http_header(x, "Host"), api->config.hosts, api->config.n_hosts)) {
+        reply_error(x, 421,
+                    "sonde web is not known by this name: call it localhost, or say the name with "
+                    "--web.host");
+        return false;
+    }
+    return true;
 }
 
 static enum http_verdict begin(void *ctx, struct http_exchange *x)
 {
-    if (is_welcome(ctx, x))
-        return HTTP_WORK;
-    refuse_anonymous(x);
-    return HTTP_DONE;
+    struct asked *asked = ctx;
+
+    return is_welcome(asked->api, x) ? HTTP_WORK : HTTP_DONE;
 }
 
 static enum http_verdict serve_nothing(void *ctx, struct http_exchange *x)
 {
     (void)ctx;
-    reply_error(x, 404, "there is nothing at this path: / lists what there is");
+    reply_error(x, 404, "there is nothing at this path: /api lists what there is");
+    return HTTP_DONE;
+}
+
+static enum http_verdict serve_text(struct api *api, struct http_exchange *x, const char *type,
+                                    const struct buf *text)
+{
+    if (is_welcome(api, x))
+        http_reply(x, 200, type, buf_str(text));
     return HTTP_DONE;
 }
 
 static enum http_verdict serve_page(void *ctx, struct http_exchange *x)
 {
-    struct buf page;
+    struct api *api = ctx;
 
-    if (!is_welcome(ctx, x)) {
-        refuse_anonymous(x);
-        return HTTP_DONE;
-    }
-    buf_init(&page, PAGE_BYTES);
-    api_page(&page);
-    http_reply(x, 200, "text/html; charset=utf-8", buf_str(&page));
-    buf_free(&page);
-    return HTTP_DONE;
+    return serve_text(api, x, "text/html; charset=utf-8", &api->page);
+}
+
+static enum http_verdict serve_description(void *ctx, struct http_exchange *x)
+{
+    struct api *api = ctx;
+
+    return serve_text(api, x, JSON_TYPE, &api->description);
 }
 
 struct api *api_new(const struct api_config *config)
@@ -318,6 +426,10 @@ struct api *api_new(const struct api_config *config)
 
     api->config = *config;
     api->readers = api_readers_new(config->store);
+    buf_init(&api->page, PAGE_BYTES);
+    api_page(&api->page);
+    buf_init(&api->description, PAGE_BYTES);
+    openapi_put(&api->description);
     return api;
 }
 
@@ -325,29 +437,58 @@ struct api *api_free(struct api *api)
 {
     if (api) {
         api_readers_free(api->readers);
+        buf_free(&api->page);
+        buf_free(&api->description);
         free(api);
     }
     return NULL;
 }
 
-void api_set_anonymous(struct api *api, bool is_allowed)
+void api_set_access(struct api *api, bool is_anonymous_allowed, bool is_host_checked)
 {
-    atomic_store(&api->is_anonymous_allowed, is_allowed);
+    atomic_store(&api->is_host_checked, is_host_checked);
+    atomic_store(&api->is_anonymous_allowed, is_anonymous_allowed);
+}
+
+int api_check_store(struct api *api, struct err *err)
+{
+    struct api_reader *reader = NULL;
+    int code = api_readers_take(
+        api->readers, clock_mono(api->config.clock) + api->config.timeout_ns, &reader, err);
+
+    api_readers_give(api->readers, reader, true);
+    if (code == 0) {
+        atomic_store(&api->is_away_told, false);
+        return 0;
+    }
+    if (!atomic_exchange(&api->is_away_told, true))
+        LOG(api->config.log, LOG_WARN, "the store cannot be read: answers are 503 until it can",
+            LOG_STR("error", err->text));
+    return err_set(err, -code, "%s", store_failed.sentence);
 }
 
 void api_routes(struct api *api, struct http_route to[API_ROUTES])
 {
-    for (size_t i = 0; i < API_RESOURCES; i++)
+    static const struct {
+        const char *path;
+        enum http_verdict (*handle)(void *ctx, struct http_exchange *x);
+    } others[] = {
+        { "/api", serve_page },
+        { "/api/v1/openapi.json", serve_description },
+        { "/api/*", serve_nothing },
+    };
+    _Static_assert(API_ROUTES == API_RESOURCES + COUNT(others), "the header says how many");
+
+    for (size_t i = 0; i < API_RESOURCES; i++) {
+        api->asked[i] = (struct asked){ api, api_resources[i] };
         to[i] = (struct http_route){ .method = "GET",
                                      .path = api_resources[i]->path,
                                      .handle = begin,
-                                     .work = workers[i],
-                                     .ctx = api };
-    to[API_RESOURCES] = (struct http_route){
-        .method = "GET", .path = "/api/*", .handle = serve_nothing, .ctx = api
-    };
-    to[API_RESOURCES + 1] =
-        (struct http_route){ .method = "GET", .path = "/", .handle = serve_page, .ctx = api };
+                                     .work = work,
+                                     .ctx = &api->asked[i] };
+    }
+    for (size_t i = 0; i < COUNT(others); i++)
+        to[API_RESOURCES + i] = (struct http_route){
+            .method = "GET", .path = others[i].path, .handle = others[i].handle, .ctx = api
+        };
 }
-
-_Static_assert(API_ROUTES == API_RESOURCES + 2, "the header says how many routes there are");

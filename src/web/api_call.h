@@ -8,20 +8,31 @@
 #include "web/api_param.h"
 #include "web/api_run.h"
 
+#include <math.h>
+
 enum { API_ANSWER_BYTES = 16 << 20 };
 
 /* One question, on a worker. */
 struct api_call {
     const struct api_config *config;
     struct http_exchange *x;
-    struct store_reader *reader; /* NULL: only where the resource can do without */
+    struct viewer viewer;
+    struct store_reader *reader; /* NULL: only where the resource can do without, as the next */
+    const struct board *board;
     struct arena arena;
     struct api_request request;
-    struct str rest;  /* of the path: what the star of the route stands for */
+    struct str rest;  /* of the path: what the star of the route stands for, decoded */
     int64_t now;      /* UTC seconds */
     struct buf out;   /* the members of the object that is the answer */
     struct buf after; /* the key of the last row, if there is more; else empty */
     struct err err;
+};
+
+enum api_need {
+    API_STORE = 1 << 0,
+    API_MAY_STORE = 1 << 1, /* the reader is NULL if it cannot be read */
+    API_BOARD = 1 << 2,
+    API_MAY_BOARD = 1 << 3, /* likewise */
 };
 
 struct api_resource {
@@ -31,7 +42,8 @@ struct api_resource {
     const char *example; /* the query of one, or NULL: the resource needs a key, or nothing */
     const struct api_param *params;
     size_t n_params;
-    bool works_without_store;
+    unsigned needs;
+    const struct api_shape *shape; /* of the answer */
 
     /* Writes to call->out. Negative: the store failed, or -EFBIG. Positive: the HTTP status of a
      * refusal, whose sentence is in call->err. */
@@ -39,24 +51,34 @@ struct api_resource {
 };
 
 extern const struct api_resource api_jobs, api_job, api_clusters, api_nodes, api_usage,
-    api_constants;
+    api_constants, api_overview, api_queue, api_partitions, api_reservations, api_user, api_account,
+    api_array, api_search, api_health;
 
-enum { API_RESOURCES = 6 };
+enum { API_RESOURCES = 15 };
 extern const struct api_resource *const api_resources[API_RESOURCES];
 
-/* Fields of answers, for the test that looks for each of them in docs/api.md. */
-extern const struct api_field api_run_fields[], api_cluster_fields[], api_node_fields[],
-    api_usage_fields[], api_constant_fields[];
-extern const size_t n_api_run_fields, n_api_cluster_fields, n_api_node_fields, n_api_usage_fields,
-    n_api_constant_fields;
+/* What several answers have. */
+extern const struct api_shape api_usage_shape, api_amount_shape, api_held_shape;
+#define API_SHAPE(fields, members)                                                                 \
+    {                                                                                              \
+        fields, COUNT(fields), members, COUNT(members)                                             \
+    }
+#define API_FIELDS(fields)                                                                         \
+    {                                                                                              \
+        fields, COUNT(fields), NULL, 0                                                             \
+    }
+#define API_MEMBERS(members)                                                                       \
+    {                                                                                              \
+        NULL, 0, members, COUNT(members)                                                           \
+    }
 
 #define API_PARAM(name, type, member, help)                                                        \
     {                                                                                              \
         name, type, offsetof(struct api_request, member), help                                     \
     }
 
-/* Which runs: the same for /jobs and /usage. */
-#define API_FILTER_PARAMS                                                                          \
+/* Which runs: the same for /jobs, /usage and /queue. */
+#define API_QUEUE_PARAMS                                                                           \
     API_PARAM("cluster", API_PARAM_WORDS, filter.clusters, "Of any of these clusters."),           \
         API_PARAM("user", API_PARAM_WORDS, filter.users, "Of any of these users."),                \
         API_PARAM("account", API_PARAM_WORDS, filter.accounts, "Of any of these accounts."),       \
@@ -73,18 +95,31 @@ extern const size_t n_api_run_fields, n_api_cluster_fields, n_api_node_fields, n
         API_PARAM("job", API_PARAM_JOBS, filter,                                                   \
                   "With any of these ids, all tasks of an array and all components of a "          \
                   "heterogeneous job included; or one task, or one component."),                   \
-        API_PARAM("efficiency_below", API_PARAM_RATIO, filter.efficiency_below,                    \
-                  "That used less of the CPU time they held, from 0 to 1."),                       \
-        API_PARAM("efficiency_above", API_PARAM_RATIO, filter.efficiency_above,                    \
-                  "That used more of it."),                                                        \
         API_PARAM("min_gpus", API_PARAM_COUNT, filter.min_gpus, "With at least so many GPUs."),    \
         API_PARAM("min_cpus", API_PARAM_COUNT, filter.min_cpus, "With at least so many CPUs."),    \
         API_PARAM("min_seconds", API_PARAM_SECONDS, filter.min_seconds,                            \
                   "That ran for at least so many seconds.")
 
+/* … and of those that have ended. */
+#define API_FILTER_PARAMS                                                                          \
+    API_QUEUE_PARAMS,                                                                              \
+        API_PARAM("efficiency_below", API_PARAM_RATIO, filter.efficiency_below,                    \
+                  "That used less of the CPU time they held, from 0 to 1."),                       \
+        API_PARAM("efficiency_above", API_PARAM_RATIO, filter.efficiency_above,                    \
+                  "That used more of it.")
+
 /* Sets the sentence and returns the status. */
 int api_refuse(struct api_call *call, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Whether this cluster of the board is asked for by ?cluster=. */
+bool api_wants(const struct api_call *call, const struct board_cluster *cluster);
+
+/* "jobs": the rows of a page that pass the filter and may be seen, with what follows. */
+int api_put_jobs(struct api_call *call, const struct job_filter *filter);
+
+/* Members of an object: what runs held of the time that the filter has. */
+int api_put_usage(struct api_call *call, const struct job_filter *filter);
 
 /* A page that lists all of it. */
 void api_page(struct buf *out);

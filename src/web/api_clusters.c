@@ -7,7 +7,7 @@
         name, type, offsetof(struct cluster_row, member)                                           \
     }
 
-const struct api_field api_cluster_fields[] = {
+static const struct api_field cluster_fields[] = {
     CLUSTER("name", API_TEXT, name),
     CLUSTER("runs", API_U64, runs),
     CLUSTER("nodes", API_U64, nodes),
@@ -16,7 +16,12 @@ const struct api_field api_cluster_fields[] = {
     CLUSTER("accounted_since", API_TIME, accounted_since),
     CLUSTER("accounted_until", API_TIME, accounted_until),
 };
-const size_t n_api_cluster_fields = COUNT(api_cluster_fields);
+
+static const struct api_shape cluster_shape = API_FIELDS(cluster_fields);
+static const struct api_member members[] = {
+    { "clusters", API_MEMBER_LIST, false, "By name.", &cluster_shape },
+};
+static const struct api_shape shape = API_MEMBERS(members);
 
 static int answer_clusters(struct api_call *call)
 {
@@ -26,15 +31,8 @@ static int answer_clusters(struct api_call *call)
 
     if (code < 0)
         return code;
-    api_json_name(&call->out, "clusters");
-    buf_byte(&call->out, '[');
-    for (size_t i = 0; i < n; i++) {
-        api_json_next(&call->out);
-        buf_byte(&call->out, '{');
-        api_json_fields(&call->out, api_cluster_fields, n_api_cluster_fields, &rows[i]);
-        buf_byte(&call->out, '}');
-    }
-    buf_byte(&call->out, ']');
+    api_json_list(&call->out, "clusters", cluster_fields, COUNT(cluster_fields), rows, n,
+                  sizeof(*rows));
     return 0;
 }
 
@@ -43,5 +41,7 @@ const struct api_resource api_clusters = {
     .shown = "/api/v1/clusters",
     .summary = "The clusters, and what is kept of each.",
     .example = "",
+    .needs = API_STORE,
+    .shape = &shape,
     .answer = answer_clusters,
 };

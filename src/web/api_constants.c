@@ -3,8 +3,6 @@
 #include "source/allocation_file.h"
 #include "web/api_call.h"
 
-#include <math.h>
-
 static const struct api_param params[] = {
     API_PARAM("cluster", API_PARAM_WORDS, filter.clusters, "On any of these clusters."),
     API_PARAM("account", API_PARAM_WORDS, filter.accounts, "To any of these accounts."),
@@ -15,7 +13,7 @@ static const struct api_param params[] = {
         name, type, offsetof(struct allocation_entry, member)                                      \
     }
 
-const struct api_field api_constant_fields[] = {
+static const struct api_field entry_fields[] = {
     ENTRY("cluster", API_TEXT, cluster),
     ENTRY("account", API_TEXT, account),
     ENTRY("from", API_TIME, from),
@@ -25,7 +23,15 @@ const struct api_field api_constant_fields[] = {
     ENTRY("storage_bytes", API_NUMBER, storage_bytes),
     ENTRY("students", API_NUMBER, students),
 };
-const size_t n_api_constant_fields = COUNT(api_constant_fields);
+
+static const struct api_member entry_members[] = {
+    { "includes", API_MEMBER_TEXTS, true, "Other accounts whose use counts here too.", NULL },
+};
+static const struct api_shape entry_shape = API_SHAPE(entry_fields, entry_members);
+static const struct api_member members[] = {
+    { "constants", API_MEMBER_LIST, false, "As the file has them.", &entry_shape },
+};
+static const struct api_shape shape = API_MEMBERS(members);
 
 static bool is_one_of(struct str word, const struct words *words)
 {
@@ -39,7 +45,7 @@ static void put_entry(struct buf *out, const struct allocation_entry *entry)
 {
     api_json_next(out);
     buf_byte(out, '{');
-    api_json_fields(out, api_constant_fields, n_api_constant_fields, entry);
+    api_json_fields(out, entry_fields, COUNT(entry_fields), entry);
     if (entry->n_includes) {
         api_json_name(out, "includes");
         buf_byte(out, '[');
@@ -71,7 +77,8 @@ static int answer_constants(struct api_call *call)
     buf_byte(&call->out, '[');
     for (size_t i = 0; i < list.n; i++)
         if (is_one_of(list.entry[i].cluster, &filter->clusters) &&
-            is_one_of(list.entry[i].account, &filter->accounts))
+            is_one_of(list.entry[i].account, &filter->accounts) &&
+            viewer_may_see_account(&call->viewer, list.entry[i].account))
             put_entry(&call->out, &list.entry[i]);
     buf_byte(&call->out, ']');
     return 0;
@@ -84,6 +91,7 @@ const struct api_resource api_constants = {
     .example = "",
     .params = params,
     .n_params = COUNT(params),
-    .works_without_store = true,
+    .needs = API_MAY_STORE,
+    .shape = &shape,
     .answer = answer_constants,
 };

@@ -11,7 +11,7 @@ enum { MOST_RUNS = 100 };
         name, type, offsetof(struct job_row, member)                                               \
     }
 
-const struct api_field api_run_fields[] = {
+static const struct api_field run_fields[] = {
     RUN("key", API_RUN_KEY, key),
     RUN("submit_time", API_TIME, record.submit_time),
     RUN("restarts", API_U32, record.restarts),
@@ -20,12 +20,20 @@ const struct api_field api_run_fields[] = {
     RUN("end_time", API_TIME, record.end_time),
     RUN("elapsed_seconds", API_SPAN, elapsed_seconds),
 };
-const size_t n_api_run_fields = COUNT(api_run_fields);
+
+static const struct api_shape run_shape = API_FIELDS(run_fields);
+static const struct api_member members[] = {
+    { "job", API_MEMBER_OBJECT, false, "Every field.", &api_whole_shape },
+    { "life", API_MEMBER_LIST, false, "What it was when.", &api_moment_shape },
+    { "runs", API_MEMBER_LIST, false, "All runs of the same job, the newest first.", &run_shape },
+    { "agents", API_MEMBER_LIST, false, "What agents counted, node by node.", &api_final_shape },
+};
+static const struct api_shape shape = API_MEMBERS(members);
 
 struct search {
     struct api_call *call;
     struct run_key key;
-    bool is_found;
+    bool is_found, is_hidden;
     int64_t first_submit_time;
     size_t n_runs;
 };
@@ -40,6 +48,10 @@ static int put_whole(void *ctx, const struct job_row *row)
     if (row->key.job_id != search->key.job_id || !str_eq(row->key.cluster, search->key.cluster))
         return 0;
     search->is_found = true;
+    if (!viewer_may_see(&search->call->viewer, row->record.user, row->record.account)) {
+        search->is_hidden = true;
+        return -ECANCELED;
+    }
     search->first_submit_time = row->first_submit_time;
     api_json_name(out, "job");
     buf_byte(out, '{');
@@ -56,10 +68,7 @@ static int put_run(void *ctx, const struct job_row *row)
 
     if (row->record.id != search->key.job_id || row->first_submit_time != search->first_submit_time)
         return 0;
-    api_json_next(out);
-    buf_byte(out, '{');
-    api_json_fields(out, api_run_fields, n_api_run_fields, row);
-    buf_byte(out, '}');
+    api_json_put(out, NULL, run_fields, COUNT(run_fields), row);
     return ++search->n_runs == MOST_RUNS ? -ECANCELED : 0;
 }
 
@@ -103,6 +112,10 @@ static int answer_job(struct api_call *call)
     code = for_runs(&search, &whole, put_whole);
     if (code == 0 && !search.is_found)
         return api_refuse(call, 404, "there is no such run: it was deleted, or is another store's");
+    if (code == 0 && search.is_hidden)
+        return api_refuse(call, 403,
+                          "this is another's job: you can see your own, and those of accounts that "
+                          "you coordinate");
     if (code == 0)
         code = api_put_life(&call->out, call->reader, &search.key, &call->arena, &call->err);
     if (code == 0)
@@ -117,5 +130,7 @@ const struct api_resource api_job = {
     .shown = "/api/v1/jobs/KEY",
     .summary = "One run whole: every field, its life, the runs of the same job, what agents "
                "counted.",
+    .needs = API_STORE,
+    .shape = &shape,
     .answer = answer_job,
 };

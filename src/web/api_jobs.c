@@ -32,33 +32,41 @@ static int put_row(void *ctx, const struct job_row *row)
     page->n++;
     buf_reset(&page->last);
     api_key_put_run(&page->last, &row->key);
-    api_json_next(&call->out);
-    buf_byte(&call->out, '{');
-    api_json_fields(&call->out, api_job_fields, n_api_job_fields, row);
-    buf_byte(&call->out, '}');
+    api_json_put(&call->out, NULL, api_job_fields, n_api_job_fields, row);
     return call->out.over ? -EFBIG : 0;
 }
 
-static int answer_jobs(struct api_call *call)
+int api_put_jobs(struct api_call *call, const struct job_filter *filter)
 {
     const struct api_request *request = &call->request;
     const struct job_order order = { .after = request->after, .limit = request->limit + 1 };
     struct page page = { .call = call };
     int code;
 
-    if (request->filter.from && request->filter.to && request->filter.from >= request->filter.to)
-        return api_refuse(call, 400, "from must lie before to");
-    if (request->filter.by_end && !request->filter.from && !request->filter.to)
-        return api_refuse(call, 400, "ended=true needs a time: add from, to, or both");
     buf_init(&page.last, API_KEY_MAX);
-    api_json_name(&call->out, "jobs");
-    buf_byte(&call->out, '[');
-    code =
-        store_jobs(call->reader, &request->filter, &order, call->now, put_row, &page, &call->err);
+    api_json_begin(&call->out, "jobs", '[');
+    code = store_jobs(call->reader, filter, &order, call->now, put_row, &page, &call->err);
     buf_byte(&call->out, ']');
     buf_free(&page.last);
     return code == -ECANCELED ? 0 : code;
 }
+
+static int answer_jobs(struct api_call *call)
+{
+    const struct job_filter *filter = &call->request.filter;
+
+    if (filter->from && filter->to && filter->from >= filter->to)
+        return api_refuse(call, 400, "from must lie before to");
+    if (filter->by_end && !filter->from && !filter->to)
+        return api_refuse(call, 400, "ended=true needs a time: add from, to, or both");
+    return api_put_jobs(call, filter);
+}
+
+static const struct api_member members[] = {
+    { "jobs", API_MEMBER_LIST, false, "The newest submit time first.", &api_row_shape },
+    { "next", API_MEMBER_KEY, false, "The key of what follows.", NULL },
+};
+static const struct api_shape shape = API_MEMBERS(members);
 
 const struct api_resource api_jobs = {
     .path = "/api/v1/jobs",
@@ -67,5 +75,7 @@ const struct api_resource api_jobs = {
     .example = "?state=FAILED,TIMEOUT&min_gpus=1&limit=10",
     .params = params,
     .n_params = COUNT(params),
+    .needs = API_STORE,
+    .shape = &shape,
     .answer = answer_jobs,
 };

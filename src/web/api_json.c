@@ -31,14 +31,23 @@ void api_json_undo(struct buf *out, size_t n)
     buf_end(out);
 }
 
-static void put_text(struct buf *out, const char *name, const void *value)
+void api_json_count(struct buf *out, const char *name, uint64_t count)
 {
-    const struct str *text = value;
+    api_json_name(out, name);
+    buf_u64(out, count);
+}
 
-    if (!text->n)
+void api_json_text(struct buf *out, const char *name, struct str text)
+{
+    if (!text.n)
         return;
     api_json_name(out, name);
-    buf_json(out, *text);
+    buf_json(out, text);
+}
+
+static void put_text(struct buf *out, const char *name, const void *value)
+{
+    api_json_text(out, name, *(const struct str *)value);
 }
 
 static void put_number_unless(struct buf *out, const char *name, uint64_t number, uint64_t unknown)
@@ -142,10 +151,20 @@ static void put_gpu_types(struct buf *out, const char *name, const void *value)
 
 static void put_run_key(struct buf *out, const char *name, const void *value)
 {
+    const struct run_key *key = value;
+
+    if (!key->submit_time || !key->cluster.n)
+        return;
     api_json_name(out, name);
     buf_byte(out, '"');
     api_key_put_run(out, value);
     buf_byte(out, '"');
+}
+
+static void put_flag(struct buf *out, const char *name, const void *value)
+{
+    api_json_name(out, name);
+    buf_text(out, *(const bool *)value ? "true" : "false");
 }
 
 /* 0 is the first component: a job that has none has no offset either. */
@@ -162,13 +181,39 @@ static void (*const put[])(struct buf *out, const char *name, const void *value)
     [API_U64] = put_u64,         [API_TIME] = put_time,       [API_SPAN] = put_span,
     [API_MINUTES] = put_minutes, [API_NUMBER] = put_double,   [API_STATE] = put_state,
     [API_ORIGIN] = put_origin,   [API_RUN_KEY] = put_run_key, [API_GPU_TYPES] = put_gpu_types,
-    [API_HET] = put_het_offset,
+    [API_HET] = put_het_offset,  [API_FLAG] = put_flag,
 };
 
 void api_json_fields(struct buf *out, const struct api_field *fields, size_t n, const void *from)
 {
     for (size_t i = 0; i < n; i++)
         put[fields[i].type](out, fields[i].name, (const char *)from + fields[i].offset);
+}
+
+void api_json_begin(struct buf *out, const char *name, char bracket)
+{
+    if (name)
+        api_json_name(out, name);
+    else
+        api_json_next(out);
+    buf_byte(out, bracket);
+}
+
+void api_json_put(struct buf *out, const char *name, const struct api_field *fields, size_t n,
+                  const void *from)
+{
+    api_json_begin(out, name, '{');
+    api_json_fields(out, fields, n, from);
+    buf_byte(out, '}');
+}
+
+void api_json_list(struct buf *out, const char *name, const struct api_field *fields,
+                   size_t n_fields, const void *from, size_t n, size_t size)
+{
+    api_json_begin(out, name, '[');
+    for (size_t i = 0; i < n && !out->over; i++)
+        api_json_put(out, NULL, fields, n_fields, (const char *)from + i * size);
+    buf_byte(out, ']');
 }
 
 /* Infinity and NaN, which the scanner takes, are no JSON. */

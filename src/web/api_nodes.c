@@ -19,7 +19,7 @@ static const struct api_param params[] = {
         name, type, offsetof(struct node_row, member)                                              \
     }
 
-const struct api_field api_node_fields[] = {
+static const struct api_field node_fields[] = {
     NODE("cluster", API_TEXT, cluster),
     NODE("name", API_TEXT, record.name),
     NODE("seen_time", API_TIME, seen_time),
@@ -42,7 +42,13 @@ const struct api_field api_node_fields[] = {
     NODE("memory_alloc_bytes", API_U64, record.memory_alloc_bytes),
     NODE("memory_free_bytes", API_U64, record.memory_free_bytes),
 };
-const size_t n_api_node_fields = COUNT(api_node_fields);
+
+static const struct api_shape node_shape = API_FIELDS(node_fields);
+static const struct api_member members[] = {
+    { "nodes", API_MEMBER_LIST, false, "By cluster and name.", &node_shape },
+    { "next", API_MEMBER_KEY, false, "The key of what follows.", NULL },
+};
+static const struct api_shape shape = API_MEMBERS(members);
 
 static int answer_nodes(struct api_call *call)
 {
@@ -62,15 +68,11 @@ static int answer_nodes(struct api_call *call)
 
     if (code < 0)
         return code;
-    api_json_name(&call->out, "nodes");
-    buf_byte(&call->out, '[');
-    for (size_t i = 0; i < n && i < request->limit; i++) {
-        api_json_next(&call->out);
-        buf_byte(&call->out, '{');
-        api_json_fields(&call->out, api_node_fields, n_api_node_fields, &rows[i]);
-        buf_byte(&call->out, '}');
-    }
-    buf_byte(&call->out, ']');
+    for (size_t i = 0; i < n; i++)
+        if (!viewer_may_see_user(&call->viewer, rows[i].record.reason_user))
+            rows[i].record.reason_user = (struct str){ 0 };
+    api_json_list(&call->out, "nodes", node_fields, COUNT(node_fields), rows,
+                  n < request->limit ? n : request->limit, sizeof(*rows));
     if (n > request->limit) {
         const struct node_row *last = &rows[request->limit - 1];
 
@@ -86,5 +88,7 @@ const struct api_resource api_nodes = {
     .example = "?state=drain,down",
     .params = params,
     .n_params = COUNT(params),
+    .needs = API_STORE,
+    .shape = &shape,
     .answer = answer_nodes,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The page that a person sees who opens the address of sonde web in a browser. */
+/* The page that a person sees who opens /api in a browser. */
 #include "http/landing.h"
 #include "web/api_call.h"
 
@@ -48,14 +48,16 @@ static void put_resource(struct buf *out, const struct api_resource *resource)
 
 void api_page(struct buf *out)
 {
-    landing_heading(out, "sonde web", "an API over the jobs that are kept");
+    landing_heading(out, "sonde web", "what its pages show, as JSON");
     buf_text(out,
              "<p>Answers are JSON: times in UTC seconds, durations in seconds, sizes in bytes; "
              "what is unknown is left out. In a query, a TIME is <code>2026-10-01</code> (a day "
              "in UTC), <code>2026-10-01T12:30:00Z</code> or UTC seconds.</p>\n");
     for (size_t i = 0; i < API_RESOURCES; i++)
         put_resource(out, api_resources[i]);
-    buf_text(out, "<p>Health: ");
+    buf_text(out, "<p>All of it for programs: ");
+    put_link(out, "/api/v1/openapi.json", "");
+    buf_text(out, " · Health: ");
     put_link(out, "/-/healthy", "");
     buf_text(out, " · ");
     put_link(out, "/-/ready", "");

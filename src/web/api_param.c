@@ -22,8 +22,16 @@ struct taking {
 
 void api_request_clear(struct api_request *request)
 {
-    *request = (struct api_request){ .limit = API_USUAL_ROWS };
+    *request = (struct api_request){ .limit = API_USUAL_ROWS, .sort = { QUEUE_BY_SUBMIT, true } };
     job_filter_clear(&request->filter);
+}
+
+void api_filter_limit(struct job_filter *filter, const struct viewer *viewer)
+{
+    if (viewer->is_staff)
+        return;
+    filter->visible_users = (struct words){ &viewer->user, 1 };
+    filter->visible_accounts = viewer->accounts;
 }
 
 /* With room for a power of two of them, and twice as many when that is full. */
@@ -124,7 +132,7 @@ static int take_job_state(struct taking *taking, struct str part)
 {
     struct job_state state = JOB_STATE_NONE;
 
-    if (job_state_add(&state, part))
+    if (job_state_add(&state, part) || str_eq(part, STR("UNKNOWN")))
         return add_word(taking, part);
     return refuse_word(taking, part, job_state_words, n_job_state_words);
 }
@@ -306,6 +314,43 @@ static int take_limit(struct taking *taking, struct str value)
     return 0;
 }
 
+static int take_offset(struct taking *taking, struct str value)
+{
+    size_t *offset = taking->place;
+    uint64_t number;
+
+    if (!num_get_u64(value, &number) || number > UINT32_MAX)
+        return refuse_value(taking, value, "a whole number from 0");
+    *offset = number;
+    return 0;
+}
+
+static int take_phrase(struct taking *taking, struct str value)
+{
+    if (value.n > API_PHRASE_MAX)
+        return err_set(taking->err, EINVAL, "%s is longer than %d bytes: write less",
+                       taking->param->name, API_PHRASE_MAX);
+    *(struct str *)taking->place = value;
+    return 0;
+}
+
+/* "cpus", or "-cpus" for the most first. */
+static int take_sort(struct taking *taking, struct str value)
+{
+    struct api_sort *sort = taking->place;
+    bool is_descending = str_starts(value, STR("-"));
+    struct str words[QUEUE_SORTS], word = str_skip(value, is_descending);
+
+    for (size_t i = 0; i < QUEUE_SORTS; i++) {
+        words[i] = str_of(queue_sort_words[i]);
+        if (!str_eq(words[i], word))
+            continue;
+        *sort = (struct api_sort){ (enum queue_sort)i, is_descending };
+        return 0;
+    }
+    return refuse_word(taking, word, words, QUEUE_SORTS);
+}
+
 static int take_run(struct taking *taking, struct str value)
 {
     if (api_key_read_run(value, taking->arena, taking->place))
@@ -320,27 +365,42 @@ static int take_node(struct taking *taking, struct str value)
     return refuse_value(taking, value, "a key: give the \"next\" of the page before");
 }
 
+#define TEXTS_SCHEMA "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+#define TEXT_SCHEMA  "{\"type\":\"string\"}"
+#define COUNT_SCHEMA "{\"type\":\"integer\",\"minimum\":0}"
+
 static const struct type {
     int (*take)(struct taking *taking, struct str value);
     bool is_repeatable;
-    const char *value;
+    const char *value, *schema;
 } types[] = {
-    [API_PARAM_WORDS] = { take_words, true, "NAME,…" },
-    [API_PARAM_TEXTS] = { take_text, true, "TEXT" },
-    [API_PARAM_HOSTS] = { take_hosts, true, "NODE[1-4],…" },
-    [API_PARAM_JOB_STATES] = { take_job_states, true, "COMPLETED,FAILED,…" },
-    [API_PARAM_NODE_STATES] = { take_node_states, true, "idle,drain,…" },
-    [API_PARAM_JOBS] = { take_jobs, true, "123,… or 123_7 or 123%2B1" },
-    [API_PARAM_GROUPS] = { take_groups, true, "KEY,…" },
-    [API_PARAM_TIME] = { take_time, false, "TIME" },
-    [API_PARAM_FLAG] = { take_flag, false, "true" },
-    [API_PARAM_COUNT] = { take_count, false, "N" },
-    [API_PARAM_SECONDS] = { take_seconds, false, "SECONDS" },
-    [API_PARAM_RATIO] = { take_ratio, false, "RATIO" },
-    [API_PARAM_LIMIT] = { take_limit, false, "N" },
-    [API_PARAM_RUN] = { take_run, false, "KEY" },
-    [API_PARAM_NODE] = { take_node, false, "KEY" },
+    [API_PARAM_WORDS] = { take_words, true, "NAME,…", TEXTS_SCHEMA },
+    [API_PARAM_TEXTS] = { take_text, true, "TEXT", TEXTS_SCHEMA },
+    [API_PARAM_HOSTS] = { take_hosts, true, "NODE[1-4],…", TEXTS_SCHEMA },
+    [API_PARAM_JOB_STATES] = { take_job_states, true, "COMPLETED,FAILED,…", TEXTS_SCHEMA },
+    [API_PARAM_NODE_STATES] = { take_node_states, true, "idle,drain,…", TEXTS_SCHEMA },
+    [API_PARAM_JOBS] = { take_jobs, true, "123,… or 123_7 or 123%2B1", TEXTS_SCHEMA },
+    [API_PARAM_GROUPS] = { take_groups, true, "KEY,…", TEXTS_SCHEMA },
+    [API_PARAM_TIME] = { take_time, false, "TIME", TEXT_SCHEMA },
+    [API_PARAM_FLAG] = { take_flag, false, "true", "{\"type\":\"boolean\"}" },
+    [API_PARAM_COUNT] = { take_count, false, "N", COUNT_SCHEMA },
+    [API_PARAM_SECONDS] = { take_seconds, false, "SECONDS", COUNT_SCHEMA },
+    [API_PARAM_RATIO] = { take_ratio, false, "RATIO",
+                          "{\"type\":\"number\",\"minimum\":0,\"maximum\":1}" },
+    [API_PARAM_LIMIT] = { take_limit, false, "N",
+                          "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}" },
+    [API_PARAM_OFFSET] = { take_offset, false, "N",
+                           "{\"type\":\"integer\",\"minimum\":0,\"default\":0}" },
+    [API_PARAM_RUN] = { take_run, false, "KEY", TEXT_SCHEMA },
+    [API_PARAM_NODE] = { take_node, false, "KEY", TEXT_SCHEMA },
+    [API_PARAM_SORT] = { take_sort, false, "cpus or -cpus", TEXT_SCHEMA },
+    [API_PARAM_PHRASE] = { take_phrase, false, "TEXT", "{\"type\":\"string\",\"maxLength\":200}" },
 };
+
+const char *api_param_schema(const struct api_param *param)
+{
+    return types[param->type].schema;
+}
 
 const char *api_param_value(const struct api_param *param)
 {

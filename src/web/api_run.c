@@ -82,6 +82,20 @@ const struct api_field api_final_fields[] = {
 };
 const size_t n_api_final_fields = COUNT(api_final_fields);
 
+static const struct api_member whole_members[] = {
+    { "extra", API_MEMBER_BY_NAME, true,
+      "Every other field of Slurm's, under the name that sacct(1) gives it.", NULL },
+};
+static const struct api_member final_members[] = {
+    { "counted", API_MEMBER_ANY, true, "What the agent counted: docs/store.md.", NULL },
+};
+const struct api_shape api_row_shape = { api_job_fields, COUNT(api_job_fields), NULL, 0 };
+const struct api_shape api_whole_shape = { api_job_fields, COUNT(api_job_fields), whole_members,
+                                           COUNT(whole_members) };
+const struct api_shape api_moment_shape = { api_moment_fields, COUNT(api_moment_fields), NULL, 0 };
+const struct api_shape api_final_shape = { api_final_fields, COUNT(api_final_fields), final_members,
+                                           COUNT(final_members) };
+
 static void put_extra(struct buf *out, const struct job_record *record)
 {
     if (!record->n_extra)

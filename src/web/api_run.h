@@ -8,6 +8,7 @@
 
 extern const struct api_field api_job_fields[], api_moment_fields[], api_final_fields[];
 extern const size_t n_api_job_fields, n_api_moment_fields, n_api_final_fields;
+extern const struct api_shape api_row_shape, api_whole_shape, api_moment_shape, api_final_shape;
 
 /* Members of an object: every field, and what else Slurm says ("extra") if the row has it. */
 void api_put_run(struct buf *out, const struct job_row *row);

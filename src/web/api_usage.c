@@ -2,8 +2,6 @@
 /* What runs held of a time, as sreport counts it, by whatever is asked for. */
 #include "web/api_call.h"
 
-#include <math.h>
-
 enum { MOST_GROUPS = 10000 };
 
 static const int64_t usual_seconds = 30 * 86400;
@@ -30,7 +28,7 @@ struct told {
         name, type, offsetof(struct told, member)                                                  \
     }
 
-const struct api_field api_usage_fields[] = {
+static const struct api_field usage_fields[] = {
     TOLD("jobs", API_U64, row.jobs),
     TOLD("started", API_U64, row.started),
     TOLD("ended", API_U64, row.ended),
@@ -42,10 +40,29 @@ const struct api_field api_usage_fields[] = {
     TOLD("mean_wait_seconds", API_NUMBER, mean_wait_seconds),
     TOLD("cpu_efficiency", API_NUMBER, cpu_efficiency),
 };
-const size_t n_api_usage_fields = COUNT(api_usage_fields);
+const struct api_shape api_usage_shape = API_FIELDS(usage_fields);
 
-static void put_row(struct buf *out, const struct usage_question *question,
-                    const struct usage_row *row)
+/* The words of usage_key. */
+static const struct api_member key_members[] = {
+    { "cluster", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "account", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "user", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "partition", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "qos", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "gpu_type", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+    { "state", API_MEMBER_TEXT, true, "If grouped by it.", NULL },
+};
+_Static_assert(COUNT(key_members) == USAGE_KEYS, "each has a member");
+static const struct api_shape row_shape = API_SHAPE(usage_fields, key_members);
+static const struct api_member members[] = {
+    { "from", API_MEMBER_TIME, false, "Begin of the time.", NULL },
+    { "to", API_MEMBER_TIME, false, "End of the time, itself excluded.", NULL },
+    { "rows", API_MEMBER_LIST, false, "One for each group.", &row_shape },
+    { "total", API_MEMBER_OBJECT, false, "Of all together, each run once.", &api_usage_shape },
+};
+static const struct api_shape shape = API_MEMBERS(members);
+
+static void put_amounts(struct buf *out, const struct usage_row *row)
 {
     const struct told told = {
         .row = *row,
@@ -54,6 +71,12 @@ static void put_row(struct buf *out, const struct usage_question *question,
             row->of_cpu_seconds > 0 ? row->used_cpu_seconds / row->of_cpu_seconds : NAN,
     };
 
+    api_json_fields(out, usage_fields, COUNT(usage_fields), &told);
+}
+
+static void put_row(struct buf *out, const struct usage_question *question,
+                    const struct usage_row *row)
+{
     buf_byte(out, '{');
     for (size_t i = 0; i < question->n_keys; i++) {
         struct str word = usage_key_words[question->keys[i]];
@@ -65,7 +88,7 @@ static void put_row(struct buf *out, const struct usage_question *question,
         buf_byte(out, ':');
         buf_json(out, row->keys[i]);
     }
-    api_json_fields(out, api_usage_fields, n_api_usage_fields, &told);
+    put_amounts(out, row);
     buf_byte(out, '}');
 }
 
@@ -85,6 +108,20 @@ static int put_rows(struct api_call *call, const struct usage_question *question
     }
     buf_byte(&call->out, ']');
     return 0;
+}
+
+int api_put_usage(struct api_call *call, const struct job_filter *filter)
+{
+    struct usage_row total = { 0 }, *rows;
+    const struct usage_question question = {
+        .filter = *filter, .now = call->now, .most = 1, .total = &total
+    };
+    size_t n;
+    int code = store_usage(call->reader, &question, &call->arena, &rows, &n, &call->err);
+
+    if (code == 0)
+        put_amounts(&call->out, &total);
+    return code;
 }
 
 static int answer_usage(struct api_call *call)
@@ -128,5 +165,7 @@ const struct api_resource api_usage = {
     .example = "?group_by=account,gpu_type",
     .params = params,
     .n_params = COUNT(params),
+    .needs = API_STORE,
+    .shape = &shape,
     .answer = answer_usage,
 };

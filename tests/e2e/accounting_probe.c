@@ -119,7 +119,6 @@ static int complete(char **argv)
     struct log *log = log_new(STDERR_FILENO, LOG_INFO, &clock_real);
     const struct recorded_cluster cluster = { .name = STR("sandbox") };
     struct history_config config = {
-        .name = "sandbox",
         .source = settings_of(argv),
         .interval_ns = 3600 * NS_PER_SEC,
         .timeout_ns = DEADLINE_SECONDS * NS_PER_SEC,

@@ -97,7 +97,9 @@ class Door:
         return lines
 
     def check_health(self, case):
-        case.assertLess(self.longest_scrape, SCRAPE_TIMEOUT + 0.2)  # many threads of this test measure it
+        # Many threads of this test measure it, on a machine that is busy with others; one that waited for Slurm would
+        # have taken until its timeout.
+        case.assertLess(self.longest_scrape, (SCRAPE_TIMEOUT + TIMEOUT) / 2)
         case.assertEqual(self.lasting_zombies, set())
         case.assertLessEqual(self.most_children, 2 if self.name == "auto" else 1)
 

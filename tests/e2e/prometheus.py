@@ -13,21 +13,32 @@ from sonde import DEADLINE, http_get, wait_until
 class Prometheus:
     """Started on a free port with that configuration, and ended by end()."""
 
-    def __init__(self, root, config):
+    def __init__(self, root, config, samples=None):
+        """Samples that it has from the beginning: OpenMetrics with times, of any time."""
         self.directory = tempfile.TemporaryDirectory()
+        if samples is not None:
+            self._import(root, samples)
         pathlib.Path(self.directory.name, "prometheus.yml").write_text(config)
         self.errors = tempfile.TemporaryFile("a+b")
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.process = subprocess.Popen(
             [pathlib.Path(root, "usr/bin/prometheus"), f"--web.listen-address=127.0.0.1:{port}",
-             f"--config.file={self.directory.name}/prometheus.yml", f"--storage.tsdb.path={self.directory.name}/data"],
+             f"--config.file={self.directory.name}/prometheus.yml", f"--storage.tsdb.path={self.directory.name}/data",
+             "--storage.tsdb.retention.time=100y"],
             stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors)
         try:
             wait_until(self._is_ready, "Prometheus is ready")
         except BaseException:
             self.end()
             raise
+
+    def _import(self, root, samples):
+        path = pathlib.Path(self.directory.name, "samples")
+        path.write_text(samples)
+        subprocess.run([pathlib.Path(root, "usr/bin/promtool"), "tsdb", "create-blocks-from", "openmetrics", path,
+                        f"{self.directory.name}/data"], stdout=subprocess.DEVNULL, check=True)
+        path.unlink()
 
     def _is_ready(self):
         assert self.process.poll() is None, f"Prometheus has ended: {self.log()}"

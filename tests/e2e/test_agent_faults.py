@@ -67,9 +67,9 @@ class Jobs(FaultTest):
                  b"back\\slash": "back\\slash", b"": "", b"}{,=": "}{,=", "kühe".encode(): "kühe",
                  b"\xff\xfe": "\ufffd\ufffd"}
         for name in names:
-            job.start("name", name)
-        threads = self.wait_job(agent, JOB, "jobs_thread_count", lambda samples: len(samples) >= len(names))
-        told = {labels[0][1] for labels in threads["jobs_thread_count"]}
+            job.start("name", name).wait_said("is called so")
+        self.wait_ticks(agent, 2)
+        told = {labels[0][1] for labels in agent.job(JOB)["jobs_thread_count"]}
         self.assertEqual(told, set(names.values()))
 
     def test_names_past_the_ceiling_are_added_up(self):

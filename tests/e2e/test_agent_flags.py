@@ -76,6 +76,18 @@ class Flags(AgentTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn("is taken", done.stderr)
 
+    def test_a_token_that_is_none_or_no_secret_is_told(self):
+        flags = ("--ingest.url=http://127.0.0.1:1", f"--ingest.spool-dir={self.directory}/spool", "--ingest.token-file")
+        for words, text in (("No such file", None), ("holds no token", "")):
+            token = self.directory / "token" if text is None else self.write("token", text)
+            done = self.run_agent("--web.listen-address=127.0.0.1:0", *flags, str(token))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+        token = self.write("token", "s3cret\n")
+        for mode, is_told in ((0o600, False), (0o644, True)):
+            token.chmod(mode)
+            self.assertEqual("everybody may read or change" in self.agent(*flags, str(token)).log(), is_told)
+
     def test_mistakes_are_told(self):
         self.write("users", "no such user\n")
         for flags, sentence in ((["-t", "soon"], '-t: "soon" is not a duration'),

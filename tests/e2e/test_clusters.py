@@ -134,16 +134,28 @@ class Mistakes(Clusters):
         self.refused("cluster.name has letters", self.file("a", "cluster.name: 'a\"b'\n"))
         self.refused("say in cluster.name", self.file(".a", "demo: true\n"))
 
+    def test_what_holds_for_all_clusters_is_refused_in_the_file_of_one(self):
+        for key, value in (("slurm.poll-limit", "30s"), ("store", "sqlite:/x"), ("store.interval", "1m"), ("web.listen-address", ":1")):
+            self.refused(rf"a\.yml:1: {key} does not belong here: it holds for all clusters, as a flag", self.file("a", f"{key}: '{value}'\n"))
+
+    def test_what_is_for_a_store_is_refused_without_one(self):
+        for key, value in (("store.retention", "90d"), ("store.max-size", "1G"), ("store.interval", "30s"), ("store.history", "false"),
+                           ("store.history-from", "2026-01-01"), ("ingest.token-file", "/x"), ("allocations.file", "/x")):
+            self.refused(f"--{key} is for a store, and there is none: say where with --store", "--demo", f"--{key}={value}")
+            self.refused(f"--{key} is for a store", "--demo", "--store=", f"--{key}={value}")
+        self.refused(r"a\.yml: store.retention and store.max-size are for a store", self.file("a", "demo: true\nstore.retention: 3y\n"))
+
     def test_two_of_one_name_are_none(self):
         self.refused('another cluster "a"', self.file("a", "demo: true\n"), self.file("b", "demo: true\ncluster.name: a\n"))
 
     def test_what_is_for_one_cluster_is_refused_for_several(self):
         flag = self.file("a", "demo: true\n")
-        self.refused("put --source", flag, "--source=cli")
-        self.refused("put --source.*--store.retention", flag, "--store.retention=90d")
-        self.refused("put --source.*--store.max-size", flag, "--store.max-size=1GB")
+        store = f"--store=sqlite:{self.directory}/store.db"
+        for key, value in (("source", "cli"), ("store.retention", "90d"), ("store.max-size", "1G"), ("slurm.conf", "/etc/slurm.conf"),
+                           ("slurm.timeout", "10s"), ("slurm.prefix", "ssh a"), ("cluster.name", "a"), ("jobs.users", "ann")):
+            self.refused(f"--{key} is of one cluster: .*file of each, as the key {key}", flag, store, f"--{key}={value}")
         self.refused("run another", flag, "--trace.enabled")
-        self.refused("run another", flag, "--prometheus.url=http://localhost:9090")
+        self.refused("run sonde lustre for each", flag, "--prometheus.url=http://localhost:9090")
 
     def test_simulated_and_real_ones_are_not_kept_together(self):
         self.refused("simulated and real", self.file("a", "demo: true\n"), self.file("b", "source: cli\n"),

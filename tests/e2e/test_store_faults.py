@@ -191,6 +191,25 @@ class Damage(Faults):
         self.check_whole(10)
 
 
+class Token(Faults):
+    def test_a_file_that_will_not_do_is_told_at_the_start_and_read_when_it_does(self):
+        post = {"data": b'{"records": []}', "headers": {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}}
+        for words, mode, text in (("No such file", None, None), ("holds no token", 0o600, ""), ("everybody may read", 0o644, TOKEN)):
+            self.token.unlink(missing_ok=True)
+            if mode:
+                self.token.write_text(text)
+                self.token.chmod(mode)
+            with self.exporter() as exporter:
+                wait_until(lambda: words in exporter.log(), f"the log tells: {words}")
+                self.assertRegex(exporter.log(), "level=warn .*--ingest.token-file will not do")
+                self.token.write_text(TOKEN)
+                self.token.chmod(0o600)
+                wait_until(lambda: exporter.get("/ingest", **post).status == 200, "it is read again")
+        with self.exporter() as exporter:
+            self.is_up(exporter)
+            self.assertNotIn("will not do", exporter.log())
+
+
 class Killed(Faults):
     def test_killed_again_and_again_it_loses_nothing_that_was_acknowledged(self):
         acknowledged = set()
@@ -257,7 +276,7 @@ class Questions(Faults):
             for _ in range(2):
                 for path in ("jobs?from=2020-01-01", "jobs?state=FAILED,RUNNING", "jobs?job=1", "usage?from=2020-01-01"):
                     self.assertEqual(web.get(f"/api/v1/{path}").status, 503, path)
-                self.assertEqual(web.get("/").status, 200)
+                self.assertEqual(web.get("/api").status, 200)
 
     def test_usage_is_added_up_in_whatever_memory_there_is(self):
         with self.exporter():

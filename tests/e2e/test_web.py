@@ -200,15 +200,22 @@ class Failing(WithStore):
 
     def test_it_starts_without_a_store_and_finds_it_later(self):
         web = self.web()
+        wait_until(lambda: f"there is no store at {self.path}" in web.log(), "that there is none is in the log")
+        ready = web.get("/-/ready")
+        self.assertEqual((ready.status, web.get("/-/healthy").status), (503, 200))
+        self.assertRegex(ready.text, "the store cannot be read at the moment")
+        self.assertNotIn(str(self.directory), ready.text)
         answer = web.ask("/api/v1/jobs", status=503)
         self.assertRegex(answer["error"], "the store cannot be read")
         self.assertNotIn(str(self.directory), answer["error"])
         self.assertIn(str(self.path), web.log())
         self.probe().runs("one", 3, 1)
         self.assertEqual(len(web.jobs()), 3)
+        self.assertEqual(web.get("/-/ready").status, 200)
         for suffix in ("", "-wal", "-shm"):
             pathlib.Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         web.ask("/api/v1/jobs", status=503)
+        self.assertEqual(web.get("/-/ready").status, 503)
         self.probe().runs("two", 4, 1)
         self.assertEqual({job["cluster"] for job in web.jobs()}, {"two"})
 
@@ -244,6 +251,17 @@ class Access(WithStore):
             with Web(f"--store=sqlite:{self.path}", listen=local) as web:
                 host = "127.0.0.2" if local.startswith("127.0.0.2") else "[::1]" if local.startswith("[") else "127.0.0.1"
                 self.assertEqual(http_get(f"http://{host}:{web.port}/api/v1/clusters").status, 200)
+
+    def test_on_loopback_it_is_called_by_its_own_names_and_elsewhere_by_any(self):
+        self.probe().runs("one", 3, 1)
+
+        def statuses(web):
+            return [web.get("/api/v1/jobs", headers={"Host": host}).status
+                    for host in ("localhost", f"127.0.0.1:{web.port}", "portal.site", "evil.example")]
+
+        self.assertEqual(statuses(self.web()), [200, 200, 421, 421])
+        self.assertEqual(statuses(self.web("--web.host=portal.site")), [200, 200, 200, 421])
+        self.assertEqual(statuses(self.web("--web.allow-anonymous", listen="0.0.0.0:0")), [200] * 4)
 
     def test_with_users_their_password_is_asked_for_and_without_them_later_nobody_is_answered(self):
         self.probe().runs("one", 3, 1)
@@ -283,7 +301,7 @@ class Flags(WithStore):
             web.process.send_signal(signal.SIGHUP)
             wait_until(lambda: web.log().count("configuration reloaded") == 2, "SIGHUP reads it again")
             self.assertEqual(web.get("/-/ready").status, 200)
-            self.assertIn("/api/v1/usage?group_by=account,gpu_type", web.get("/").text)
+            self.assertIn("/api/v1/usage?group_by=account,gpu_type", web.get("/api").text)
 
 
 if __name__ == "__main__":

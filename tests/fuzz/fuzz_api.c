@@ -85,6 +85,7 @@ static void check_query(const struct api_resource *resource, struct str text, st
     FUZZ_CHECK(request.limit >= 1 && request.limit <= API_MOST_ROWS);
     FUZZ_CHECK(request.n_keys <= USAGE_KEYS && request.filter.n_ids <= API_MOST_WORDS);
     FUZZ_CHECK(request.filter.nodes.n <= API_MOST_WORDS && request.filter.min_seconds >= 0);
+    FUZZ_CHECK(request.sort.by < QUEUE_SORTS && request.phrase.n <= API_PHRASE_MAX);
     for (size_t i = 0; i < request.filter.n_ids; i++)
         FUZZ_CHECK(request.filter.ids[i] > 0);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a Prometheus answers. In whatever pieces it comes it says the same, what is counted is what
- * the sink was told, and all words are fit for a log. */
+/* What a Prometheus answers, to an instant query and to that of a range. In whatever pieces it
+ * comes it says the same, what is counted is what the sink was told, and all words are fit for a
+ * log. */
 #include "base/buf.h"
 #include "source/prometheus_answer.h"
 
 #include "fuzz.h"
 
 #include <math.h>
+
+enum { MOST_POINTS = 4 };
 
 /* What one reading gave. */
 struct reading {
@@ -17,27 +20,52 @@ struct reading {
     struct err err;
 };
 
-static void take(void *ctx, const struct prometheus_sample *sample)
+static void take_labels(struct reading *reading, const struct str label[PROMETHEUS_LABELS])
 {
-    struct reading *reading = ctx;
-
     reading->n_samples++;
     for (size_t i = 0; i < PROMETHEUS_LABELS; i++) {
-        FUZZ_CHECK(sample->label[i].p && (i < 2 || !sample->label[i].n));
-        buf_json(&reading->samples, sample->label[i]);
-        for (struct str rest = sample->label[i]; rest.n; rest = str_skip(rest, str_utf8_len(rest)))
+        FUZZ_CHECK(label[i].p && (i < 2 || !label[i].n));
+        buf_json(&reading->samples, label[i]);
+        for (struct str rest = label[i]; rest.n; rest = str_skip(rest, str_utf8_len(rest)))
             FUZZ_CHECK(str_utf8_len(rest));
     }
-    buf_double(&reading->samples, isnan(sample->value) ? NAN : sample->value);
+}
+
+static void take_number(struct reading *reading, double value)
+{
+    buf_double(&reading->samples, isnan(value) ? NAN : value);
     buf_byte(&reading->samples, '\n');
 }
 
-static void read_answer(struct str text, uint64_t seed, struct reading *ret)
+static void take(void *ctx, const struct prometheus_sample *sample)
+{
+    take_labels(ctx, sample->label);
+    take_number(ctx, sample->value);
+}
+
+static void take_series(void *ctx, const struct prometheus_series *series)
+{
+    take_labels(ctx, series->label);
+    FUZZ_CHECK(series->n_points && series->n_points <= MOST_POINTS);
+    for (size_t i = 0; i < series->n_points; i++) {
+        FUZZ_CHECK(isfinite(series->point[i].time));
+        take_number(ctx, series->point[i].time);
+        take_number(ctx, series->point[i].value);
+    }
+}
+
+static void read_answer(struct str text, bool is_range, uint64_t seed, struct reading *ret)
 {
     const struct prometheus_query query = { .labels = { "jobid", "target" },
                                             .sink = take,
                                             .ctx = ret };
-    struct prometheus_answer *answer = prometheus_answer_new(&query);
+    const struct prometheus_range range = { .end = (MOST_POINTS - 1) * 15,
+                                            .step_seconds = 15,
+                                            .labels = { "jobid", "target" },
+                                            .sink = take_series,
+                                            .ctx = ret };
+    struct prometheus_answer *answer =
+        is_range ? prometheus_answer_of_range(&range) : prometheus_answer_of_query(&query);
 
     *ret = (struct reading){ 0 };
     buf_init(&ret->samples, 64 << 20);
@@ -85,16 +113,24 @@ static void check_equal(const struct reading *a, const struct reading *b)
     FUZZ_CHECK(strcmp(a->said.warning, b->said.warning) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(struct str text, bool is_range, uint64_t seed)
 {
-    struct str text = { (const char *)data, size };
     struct reading whole, pieces;
 
-    read_answer(text, 0, &whole);
-    read_answer(text, fuzz_seed(data, size) | 1, &pieces);
+    read_answer(text, is_range, 0, &whole);
+    read_answer(text, is_range, seed, &pieces);
     check_reading(&whole);
     check_equal(&whole, &pieces);
     buf_free(&whole.samples);
     buf_free(&pieces.samples);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str text = { (const char *)data, size };
+    uint64_t seed = fuzz_seed(data, size) | 1;
+
+    check(text, false, seed);
+    check(text, true, seed);
     return 0;
 }

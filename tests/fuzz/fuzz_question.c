@@ -2,7 +2,8 @@
 /* What people write on the command line of `sonde jobs`, and what jobs are named: a moment that is
  * read can be shown and read again, a job that is read is one, and no text breaks a table. */
 #include "base/moment.h"
-#include "cmd/question.h"
+#include "model/job.h"
+#include "model/job_name.h"
 #include "report/table.h"
 
 #include "fuzz.h"
@@ -27,10 +28,10 @@ static void check_moment(struct str text)
 
 static void check_job(struct str text)
 {
-    struct question_job job;
+    struct job_name job;
     struct err err = { 0 };
 
-    if (question_job_read(text, &job, &err) < 0)
+    if (job_name_read(text, &job, &err) < 0)
         return;
     FUZZ_CHECK(job.id > 0 && job.id != MODEL_UNKNOWN_U32);
     FUZZ_CHECK(job.task == MODEL_UNKNOWN_U32 || job.offset == MODEL_UNKNOWN_U32);

@@ -39,6 +39,7 @@ ASKED = {
     "usage.csv": "usage --from=2026-10-01 --to=2026-11-01 --by=cluster,account,user --format=csv --unit=seconds",
     "usage.json": "usage --from=2026-10-01 --to=2026-11-01 --by=gpu_type --format=json --unit=seconds",
     "usage_share.txt": "usage --from=2026-10-01T02:00 --to=2026-10-02T02:00 --by=cluster,account --allocations.file={0}/promised.yml",
+    "usage_share_users.txt": "usage --from=2026-10-01 --to=2026-10-05 --by=account,user --cluster=cedar --allocations.file={0}/promised.yml",
     "usage_share.json": "usage --from=2026-10-01 --to=2026-10-02 --allocations.file={0}/promised.yml --format=json",
 }
 
@@ -61,7 +62,7 @@ class Questions(unittest.TestCase):
     def refuse(self, status, sentence, *arguments, **options):
         done = self.run_sonde(*arguments, **options)
         self.assertIn(sentence, done.stderr.decode())
-        self.assertEqual(done.returncode, status)
+        self.assertEqual((done.returncode, done.stdout), (status, b""))
         self.assertEqual(done.stderr.count(b"\n"), 1)
 
     def ids(self, *arguments):
@@ -142,6 +143,10 @@ class Questions(unittest.TestCase):
         self.refuse(2, '"yester" is no time', "jobs", "--from=yester")
         self.refuse(2, "--from must lie before --to", "jobs", "--from=2026-10-02", "--to=2026-10-01")
         self.refuse(2, 'no state "GONE"', "jobs", "--state=GONE")
+        self.refuse(2, "--node: ", "jobs", "--node=n[1-")
+        self.refuse(2, "--node: ", "usage", "--node=n[1-")
+        self.refuse(2, "--node: name at most 20000 nodes", "jobs", "--node=n[1-20000],m1")
+        self.refuse(2, "name at most 1000 of one kind", "jobs", "--user=" + "anna," * 1001)
         self.refuse(2, '"12x" is no job', "jobs", "12x")
         self.refuse(2, "is no job", "jobs", "100", ":5")
         self.refuse(2, 'there is no "colour"', "jobs", "--columns=id,colour")
@@ -151,7 +156,7 @@ class Questions(unittest.TestCase):
         self.refuse(2, 'there is no "colour"', "usage", "--by=account,colour")
         self.refuse(2, "add account to --by", "usage", "--by=user", f"--allocations.file={HERE}/promised.yml")
         self.refuse(2, "takes flags only", "usage", "100")
-        self.refuse(1, "missing.yml", "usage", "--allocations.file=/missing.yml")
+        self.refuse(2, "missing.yml", "usage", "--allocations.file=/missing.yml")
         with open("/dev/full", "w") as full:
             done = subprocess.run([SONDE, "jobs", "-a", "--from=2026-10-01"], stdout=full, stderr=subprocess.PIPE, env=self.env)
         self.assertEqual((done.returncode, done.stderr), (1, b"sonde jobs: cannot write: No space left on device\n"))

@@ -22,7 +22,7 @@ struct recorder {
     size_t fails_after; /* batches that are taken before */
     size_t n_batches, n_largest, n_jobs, n_marked;
     uint32_t ids[4000];
-    uint32_t open[8];
+    uint32_t open[1200];
     size_t n_open;
     int64_t open_as_of;
 };
@@ -69,18 +69,21 @@ int recorder_get_marks(struct recorder *r, size_t cluster, const char *const *na
     return 0;
 }
 
-int recorder_open_runs(struct recorder *r, size_t cluster, int64_t as_of, uint32_t *ids,
-                       size_t most, size_t *ret_n, int64_t deadline_ns,
+int recorder_open_runs(struct recorder *r, size_t cluster, int64_t as_of, uint32_t after,
+                       uint32_t *ids, size_t most, size_t *ret_n, int64_t deadline_ns,
                        const atomic_bool *cancelled, struct err *err)
 {
+    size_t n = 0;
+
     (void)cluster;
     (void)deadline_ns;
     (void)cancelled;
     (void)err;
     pthread_mutex_lock(&r->lock);
-    assert_true(r->n_open <= most);
-    memcpy(ids, r->open, r->n_open * sizeof(*ids));
-    *ret_n = r->n_open;
+    for (size_t i = 0; i < r->n_open && n < most; i++)
+        if (r->open[i] > after)
+            ids[n++] = r->open[i];
+    *ret_n = n;
     r->open_as_of = as_of;
     pthread_mutex_unlock(&r->lock);
     return 0;
@@ -128,7 +131,6 @@ static struct world *world_new(void)
     w->config = (struct history_config){
         .recorder = &w->recorder,
         .cluster = 3,
-        .name = "sandbox",
         .source = { .bin_path = str_of(w->bin), .max_output = 64 << 20 },
         .interval_ns = 60 * NS_PER_SEC,
         .timeout_ns = 60 * NS_PER_SEC,
@@ -170,6 +172,13 @@ static struct history_stats stats_of(struct world *w)
 static bool is_complete(struct world *w)
 {
     return stats_of(w).is_complete;
+}
+
+/* It has asked that often and has done all that follows from it: it waits. */
+static void await_questions(struct world *w, uint64_t questions)
+{
+    wait_until_true(stats_of(w).questions == questions);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
 }
 
 static struct buf text_of(int fd)
@@ -242,7 +251,7 @@ static void a_new_store_gets_what_is_new_and_then_all_from_before(void **state)
     assert_int_equal(w->recorder.marks[1], NOW);
     assert_true(has_id(w, 5435002));
     assert_true(has_id(w, 5435008));
-    assert_true(stats_of(w).is_up && !stats_of(w).is_missing);
+    assert_true(stats_of(w).is_up);
     assert_int_equal(stats_of(w).failures, 0);
     assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
     assert_int_equal(called(w, "--starttime 2002-01-01T00:00:00"), 2);
@@ -308,19 +317,19 @@ static void the_mark_moves_with_the_last_of_a_window_only(void **state)
     w->recorder.code = -ENOSPC;
     w->recorder.fails_after = 1;
     start(w);
-    wait_until_true(stats_of(w).failures == 1);
+    await_questions(w, 1);
+    assert_int_equal(stats_of(w).failures, 1);
     assert_int_equal(w->recorder.n_batches, 1);
     assert_int_equal(w->recorder.n_marked, 0);
     assert_int_equal(w->recorder.marks[1], 0);
     assert_int_equal(logged(w, "cannot be written into the store"), 1);
-    assert_false(stats_of(w).is_missing);
 
     pthread_mutex_lock(&w->recorder.lock);
     w->recorder.code = 0;
     pthread_mutex_unlock(&w->recorder.lock);
-    assert_true(manual_clock_await_waiters(&w->clock, 1));
     manual_clock_advance(&w->clock, 10 * NS_PER_SEC);
     wait_until_true(is_complete(w));
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
     assert_int_equal(w->recorder.n_batches, 4);
     assert_int_equal(w->recorder.n_marked, 1);
     assert_int_equal(w->recorder.n_largest, 2000);
@@ -333,6 +342,7 @@ static void the_mark_moves_with_the_last_of_a_window_only(void **state)
 static void a_refusal_of_so_wide_a_time_asks_for_less(void **state)
 {
     struct world *w = world_new();
+    uint64_t failures;
 
     (void)state;
     setenv("FAKE_SACCT_REFUSAL",
@@ -342,8 +352,14 @@ static void a_refusal_of_so_wide_a_time_asks_for_less(void **state)
     w->config.first_time = NOW - 2 * DAY;
     start(w);
     wait_until_true(is_complete(w));
-    assert_int_equal(stats_of(w).failures, 0);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_true(stats_of(w).is_up);
+    failures = stats_of(w).failures;
+    assert_true(failures > 0);
+    /* What is answered takes two calls. */
+    assert_int_equal(called(w, "--starttime"), 2 * stats_of(w).questions - failures);
     assert_int_equal(w->recorder.marks[0], NOW - 2 * DAY);
+    assert_int_equal(logged(w, "less is asked for"), 1);
     assert_true(has_id(w, 5435002));
     /* Once it is known what is too wide, it is tried rarely: 48 hours are 32 windows. */
     assert_true(stats_of(w).questions < 50);
@@ -361,37 +377,41 @@ static void a_failure_is_told_once_and_tried_again_ever_more_rarely(void **state
            1);
     start(w);
     for (size_t i = 0; i < COUNT(waits); i++) {
-        wait_until_true(stats_of(w).failures == i + 1);
-        assert_true(manual_clock_await_waiters(&w->clock, 1));
+        await_questions(w, i + 1);
         manual_clock_advance(&w->clock, (waits[i] - 1) * NS_PER_SEC);
         assert_true(manual_clock_await_waiters(&w->clock, 1));
         assert_int_equal(stats_of(w).failures, i + 1);
         manual_clock_advance(&w->clock, NS_PER_SEC);
     }
-    wait_until_true(stats_of(w).failures == COUNT(waits) + 1);
+    await_questions(w, COUNT(waits) + 1);
+    assert_int_equal(stats_of(w).failures, COUNT(waits) + 1);
     assert_false(stats_of(w).is_up);
-    assert_false(stats_of(w).is_missing);
     assert_int_equal(logged(w, "slurmdbd cannot be asked"), 1);
     assert_int_equal(logged(w, "is slurmdbd running?"), 1);
     world_free(w);
 }
 
-static void where_there_is_no_accounting_it_gives_up_and_looks_again_after_an_hour(void **state)
+static void
+accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour(void **state)
 {
     struct world *w = world_new();
+    int64_t waits[] = { 60, 120, 240, 480, 960, 1920, 3600, 3600 };
 
     (void)state;
     w->config.source.bin_path = STR("/no/such/place");
     w->config.first_time = NOW - DAY;
     start(w);
-    wait_until_true(stats_of(w).is_missing);
-    assert_true(manual_clock_await_waiters(&w->clock, 1));
-    manual_clock_advance(&w->clock, 3599 * NS_PER_SEC);
-    assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(stats_of(w).failures, 1);
-    manual_clock_advance(&w->clock, NS_PER_SEC);
-    wait_until_true(stats_of(w).failures == 2);
+    for (size_t i = 0; i < COUNT(waits); i++) {
+        await_questions(w, i + 1);
+        manual_clock_advance(&w->clock, (waits[i] - 1) * NS_PER_SEC);
+        assert_true(manual_clock_await_waiters(&w->clock, 1));
+        assert_int_equal(stats_of(w).questions, i + 1);
+        manual_clock_advance(&w->clock, NS_PER_SEC);
+    }
+    await_questions(w, COUNT(waits) + 1);
+    assert_int_equal(stats_of(w).failures, COUNT(waits) + 1);
     assert_int_equal(logged(w, "jobs are known as far as they are seen"), 1);
+    assert_int_equal(logged(w, "cluster=sandbox"), 1);
     world_free(w);
 }
 
@@ -407,12 +427,13 @@ static void accounting_that_is_switched_on_is_found(void **state)
     setenv("FAKE_SACCT_REFUSAL", refusal, 1);
     w->config.first_time = NOW - DAY;
     start(w);
-    wait_until_true(stats_of(w).is_missing);
+    await_questions(w, 1);
+    assert_false(stats_of(w).is_up);
     unlink(off);
-    assert_true(manual_clock_await_waiters(&w->clock, 1));
-    manual_clock_advance(&w->clock, HOUR * NS_PER_SEC);
+    manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
     wait_until_true(is_complete(w));
-    assert_true(stats_of(w).is_up && !stats_of(w).is_missing);
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_true(stats_of(w).is_up);
     world_free(w);
 }
 
@@ -449,6 +470,41 @@ static void runs_of_which_nothing_was_heard_are_asked_for_by_their_ids(void **st
     assert_int_equal(called(w, "--jobs 5435008,77"), 1);
     assert_int_equal(w->recorder.open_as_of, NOW - 600);
     assert_int_equal(w->recorder.ids[w->recorder.n_jobs - 1], 5435008);
+    world_free(w);
+}
+
+static void runs_that_slurmdbd_does_not_know_leave_others_their_turn(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - HOUR;
+    w->recorder.n_open = 1100;
+    for (uint32_t i = 0; i < 1100; i++)
+        w->recorder.open[i] = i + 1;
+    start(w);
+    for (uint64_t round = 1; round <= 4; round++) {
+        await_questions(w, 2 * round);
+        manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
+    }
+    await_questions(w, 10);
+    assert_int_equal(called(w, "--jobs 1,2,"), 2);
+    assert_int_equal(called(w, "--jobs 501,502,"), 2);
+    assert_int_equal(called(w, "--jobs 1001,1002,"), 1);
+    world_free(w);
+}
+
+static void a_store_that_fails_is_no_question_that_failed(void **state)
+{
+    struct world *w = world_new();
+
+    (void)state;
+    w->config.first_time = NOW - HOUR;
+    w->recorder.code = -ENOSPC;
+    start(w);
+    await_questions(w, 1);
+    assert_int_equal(stats_of(w).failures, 0);
+    assert_false(stats_of(w).is_up);
     world_free(w);
 }
 
@@ -528,10 +584,13 @@ int main(void)
         cmocka_unit_test(the_mark_moves_with_the_last_of_a_window_only),
         cmocka_unit_test(a_refusal_of_so_wide_a_time_asks_for_less),
         cmocka_unit_test(a_failure_is_told_once_and_tried_again_ever_more_rarely),
-        cmocka_unit_test(where_there_is_no_accounting_it_gives_up_and_looks_again_after_an_hour),
+        cmocka_unit_test(
+            accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour),
         cmocka_unit_test(accounting_that_is_switched_on_is_found),
         cmocka_unit_test(nothing_is_asked_until_the_cluster_has_a_name),
         cmocka_unit_test(runs_of_which_nothing_was_heard_are_asked_for_by_their_ids),
+        cmocka_unit_test(runs_that_slurmdbd_does_not_know_leave_others_their_turn),
+        cmocka_unit_test(a_store_that_fails_is_no_question_that_failed),
         cmocka_unit_test(what_was_asked_for_goes_back_with_the_clock),
         cmocka_unit_test(jobs_that_are_not_ours_are_not_kept),
         cmocka_unit_test(a_store_that_is_replaced_is_filled_anew),

@@ -1,248 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The API over the real server and a real store. */
-#include "test.h"
+#include "api_fixture.h"
 
-#include "http_client.h"
-
-#include "base/json.h"
-#include "store/store.h"
-#include "web/api_call.h"
 #include "web/api_key.h"
 #include "web/api_time.h"
 
 #include <crypt.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
-#include <sys/stat.h>
-
-enum { BASE = 1790000000, NOW = BASE + 100000 };
-
-static char directory[] = "/tmp/sonde-api-XXXXXX";
-static char store_file[100], url[120], allocations[100];
-static struct store *store;
-static struct api *api;
-static struct http_route routes[API_ROUTES + 1];
-static struct http_server *server;
-static struct log *log_file;
-static struct client client;
-static struct err err;
-
-static int64_t wall_of_test(const struct clock *clock)
-{
-    (void)clock;
-    return NOW * NS_PER_SEC;
-}
-
-static int64_t mono_of_test(const struct clock *clock)
-{
-    (void)clock;
-    return clock_mono(&clock_real);
-}
-
-static const struct clock still_clock = { wall_of_test, mono_of_test, NULL };
-
-static void must(int code)
-{
-    if (code < 0)
-        fail_msg("%s", err.text);
-}
-
-static void open_store(bool is_simulated)
-{
-    must(store_open(str_of(url), is_simulated, &store, &err));
-}
-
-static struct job_record run(uint32_t id, int64_t submit_time)
-{
-    struct job_record record;
-
-    job_record_clear(&record);
-    record.id = id;
-    record.submit_time = submit_time;
-    record.origin = RECORD_ACCOUNTED;
-    record.as_of = NOW - 10;
-    record.tasks = 1;
-    record.state = (struct job_state){ JOB_COMPLETED, 0 };
-    record.user = STR("alice");
-    record.account = STR("physics");
-    record.partition = STR("gpu");
-    record.name = STR("sim");
-    record.nodes = STR("n[1-2]");
-    record.tres = STR("cpu=4,mem=8G,node=2,billing=6,gres/gpu=2,gres/gpu:a100=2");
-    record.cpus = 4;
-    record.eligible_time = submit_time;
-    record.start_time = submit_time + 60;
-    record.end_time = submit_time + 160;
-    record.time_limit_minutes = 10;
-    record.exit_code = 0;
-    record.exit_signal = 0;
-    record.cpu_seconds = 200;
-    return record;
-}
-
-static void put(const char *cluster, const struct job_record *records, size_t n)
-{
-    must(store_begin(store, &err));
-    for (size_t i = 0; i < n; i++)
-        must(store_put_job(store, str_of(cluster), &records[i], &err));
-    must(store_commit(store, &err));
-}
-
-static void put_one(const char *cluster, struct job_record record)
-{
-    put(cluster, &record, 1);
-}
-
-static void start_with(int64_t timeout_ns, const char *web_config)
-{
-    static const struct str listen = STR_INIT("127.0.0.1:0");
-    const struct api_config config = {
-        .store = url,
-        .allocations_file = allocations,
-        .timeout_ns = timeout_ns,
-        .clock = &still_clock,
-        .log = log_file,
-    };
-    const struct http_config http = {
-        .routes = routes,
-        .listen = &listen,
-        .n_listen = 1,
-        .web_config = web_config,
-        .max_connections = 100,
-        .workers = 3,
-        .queue = 20,
-        .request_ns = 30 * NS_PER_SEC,
-        .response_ns = 30 * NS_PER_SEC,
-        .max_header = 16384,
-        .clock = &clock_real,
-        .log = log_file,
-    };
-
-    api = api_new(&config);
-    api_set_anonymous(api, true);
-    memset(routes, 0, sizeof(routes));
-    api_routes(api, routes);
-    must(http_start(&http, &server, &err));
-    client_open(&client, http_address(server, 0));
-}
-
-static void start(void)
-{
-    start_with(20 * NS_PER_SEC, NULL);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
-    assert_non_null(mkdtemp(directory));
-    snprintf(store_file, sizeof(store_file), "%s/sonde.db", directory);
-    snprintf(url, sizeof(url), "sqlite:%s", store_file);
-    snprintf(allocations, sizeof(allocations), "%s/allocations.yml", directory);
-    log_file = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG, &clock_real);
-    return 0;
-}
-
-static void remove_store(void)
-{
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char path[120];
-
-    store = store_close(store);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        snprintf(path, sizeof(path), "%s%s", store_file, ends[i]);
-        unlink(path);
-    }
-}
-
-static int tear_down(void **state)
-{
-    char path[120];
-
-    (void)state;
-    if (server)
-        client_close(&client);
-    server = http_stop(server);
-    api = api_free(api);
-    remove_store();
-    log_file = log_free(log_file);
-    unlink(allocations);
-    snprintf(path, sizeof(path), "%s/web.yml", directory);
-    unlink(path);
-    return rmdir(directory);
-}
-
-/* A whole document, as another reader would want it. */
-static bool is_json(struct str text)
-{
-    struct json *json = json_new();
-    enum json_event event;
-
-    json_feed(json, text);
-    while ((event = json_next(json)) > JSON_END)
-        ;
-    if (event == JSON_MORE) {
-        json_finish(json);
-        while ((event = json_next(json)) > JSON_END)
-            ;
-    }
-    json_free(json);
-    return event == JSON_END;
-}
-
-/* The body; it ends with a newline, which is left out. */
-static struct str get(const char *path, unsigned status)
-{
-    struct reply reply = client_get(&client, path);
-
-    if (reply.status != status)
-        fail_msg("%s: %u and not %u: %.*s", path, reply.status, status, STR_ARG(reply.body));
-    assert_str(reply_header(&reply, "Content-Type"), "application/json");
-    assert_str(reply_header(&reply, "Cache-Control"), "no-store");
-    assert_str(reply_header(&reply, "X-Content-Type-Options"), "nosniff");
-    if (!is_json(reply.body))
-        fail_msg("%s: no JSON: %.*s", path, STR_ARG(reply.body));
-    return str_head(reply.body, reply.body.n - 1);
-}
-
-static bool has(struct str text, const char *part)
-{
-    return str_find_str(text, str_of(part)) < text.n;
-}
-
-#define assert_has(text, part)                                                                     \
-    do {                                                                                           \
-        struct str text__ = (text);                                                                \
-        if (!has(text__, part))                                                                    \
-            fail_msg("\"%.*s\" does not have \"%s\"", STR_ARG(text__), part);                      \
-    } while (0)
-
-static size_t count(struct str text, const char *part)
-{
-    size_t n = 0;
-
-    for (; has(text, part); n++)
-        text = str_skip(text, str_find_str(text, str_of(part)) + strlen(part));
-    return n;
-}
-
-/* The text behind "name":" up to the next quotation mark. */
-static void copy_member(struct str body, const char *name, char *to, size_t room)
-{
-    char before[60];
-    size_t at;
-    struct str rest;
-
-    snprintf(before, sizeof(before), "\"%s\":\"", name);
-    at = str_find_str(body, str_of(before));
-    assert_true(at < body.n);
-    rest = str_skip(body, at + strlen(before));
-    rest = str_cut(&rest, '"');
-    assert_true(rest.n < room);
-    memcpy(to, rest.p, rest.n);
-    to[rest.n] = '\0';
-}
 
 static void a_run_has_all_that_is_known_of_it_and_nothing_else(void **state)
 {
@@ -618,15 +382,6 @@ static void nodes_and_clusters_are_listed(void **state)
     assert_false(has(body, "accounted"));
 }
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void constants_are_those_of_the_file_at_the_moment(void **state)
 {
     (void)state;
@@ -726,9 +481,9 @@ static void nobody_is_answered_without_a_name_unless_that_was_allowed(void **sta
     (void)state;
     open_store(false);
     start();
-    api_set_anonymous(api, false);
+    api_set_access(api, false, false);
     assert_has(get("/api/v1/jobs", 403), "this is not for everybody");
-    assert_has(get("/", 403), "this is not for everybody");
+    assert_has(get("/api", 403), "this is not for everybody");
     client_close(&client);
     http_stop(server);
     api_free(api);
@@ -738,12 +493,92 @@ static void nobody_is_answered_without_a_name_unless_that_was_allowed(void **sta
     snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n", crypt_r("secret", salt, &data));
     write_file(path, text);
     start_with(20 * NS_PER_SEC, path);
-    api_set_anonymous(api, false);
+    api_set_access(api, false, false);
     assert_int_equal(client_get(&client, "/api/v1/jobs").status, 401);
     assert_int_equal(
         client_get_with(&client, "/api/v1/jobs", "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n")
             .status,
         200);
+}
+
+static void only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked(void **state)
+{
+    static const struct {
+        const char *host;
+        unsigned status;
+    } cases[] = {
+        { "localhost", 200 },
+        { "LocalHost:8080", 200 },
+        { "127.0.0.1", 200 },
+        { "127.0.0.1:8080", 200 },
+        { "127.0.0.2:1", 200 },
+        { "[::1]:8080", 200 },
+        { "[::1]", 200 },
+        { "portal.site", 200 },
+        { "PORTAL.site:443", 200 },
+        { "", 200 },
+        { "evil.example", 421 },
+        { "evil.example:8080", 421 },
+        { "localhost.evil", 421 },
+        { "127.0.0.1.evil", 421 },
+        { "128.0.0.1", 421 },
+        { "[::1].evil", 421 },
+        { "[::2]", 421 },
+        { "xlocalhost", 421 },
+        { "portal.site.evil", 421 },
+        { "[::1", 421 },
+        { "127.0.0.1@evil:80", 421 },
+        { "127.0.0.1:8080.evil", 421 },
+    };
+
+    (void)state;
+    open_store(false);
+    start();
+    api_set_access(api, true, true);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static const char *const paths[] = { "/api", "/api/v1/jobs" };
+        char request[200];
+        struct reply reply;
+
+        for (size_t k = 0; k < COUNT(paths); k++) {
+            snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", paths[k],
+                     cases[i].host);
+            client_send_text(&client, request);
+            reply = client_read(&client, true);
+            if (reply.status != cases[i].status)
+                fail_msg("%s of \"%s\" is %u", paths[k], cases[i].host, reply.status);
+            if (reply.status == 421)
+                assert_has(reply.body, "--web.host");
+        }
+    }
+    api_set_access(api, true, false);
+    assert_int_equal(client_get(&client, "/api/v1/jobs").status, 200); /* as "x" */
+}
+
+static struct str logged(void)
+{
+    static char text[65536];
+    ssize_t n = pread(log_fd, text, sizeof(text), 0);
+
+    assert_true(n >= 0);
+    return (struct str){ text, (size_t)n };
+}
+
+static void whether_the_store_can_be_read_is_told_and_why_not_is_logged_once(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(api_check_store(api, &err), -ENOENT);
+        assert_contains(err.text, "the store cannot be read at the moment");
+        assert_null(strstr(err.text, directory));
+    }
+    assert_int_equal(count(logged(), "answers are 503 until it can"), 1);
+    open_store(false);
+    assert_int_equal(api_check_store(api, &err), 0);
+    remove_store();
+    assert_int_equal(api_check_store(api, &err), -ENOENT);
+    assert_int_equal(count(logged(), "answers are 503 until it can"), 2);
 }
 
 static void *ask_often(void *arg)
@@ -901,11 +736,12 @@ static void a_document_comes_out_as_json_or_not_at_all(void **state)
 static char *read_docs(void)
 {
     const char *data = getenv("TEST_DATA");
-    char path[4096], *text = heap_alloc(1 << 20);
+    char path[4096], *text;
     FILE *file;
 
     if (!data)
         skip();
+    text = heap_alloc(1 << 20);
     snprintf(path, sizeof(path), "%s/../../docs/api.md", data);
     file = fopen(path, "r");
     assert_non_null(file);
@@ -938,11 +774,29 @@ static void assert_told(struct str section, const char *of, const char *name)
         fail_msg("docs/api.md does not tell of %s of %s", code, of);
 }
 
-static void assert_fields_told(const char *docs, const struct api_resource *resource,
-                               const struct api_field *fields, size_t n)
+/* An example of it will do. */
+static void assert_shown(struct str section, const char *of, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        assert_told(section_of(docs, resource), resource->shown, fields[i].name);
+    char member[100];
+
+    snprintf(member, sizeof(member), "\"%s\": ", name);
+    if (!has(section, member))
+        assert_told(section, of, name);
+}
+
+static void assert_shape_told(struct str section, const char *of, const struct api_shape *shape)
+{
+    for (size_t i = 0; i < shape->n_fields; i++)
+        assert_told(section, of, shape->fields[i].name);
+    for (size_t i = 0; i < shape->n_members; i++) {
+        const struct api_member *member = &shape->members[i];
+
+        assert_shown(section, of, member->name);
+        /* Told where it is a resource's own. */
+        if (member->shape && member->shape != &api_row_shape && member->shape != &api_whole_shape &&
+            member->shape != &api_usage_shape)
+            assert_shape_told(section, of, member->shape);
+    }
 }
 
 static void the_docs_tell_every_path_parameter_and_field(void **state)
@@ -950,18 +804,16 @@ static void the_docs_tell_every_path_parameter_and_field(void **state)
     char *docs = read_docs();
 
     (void)state;
-    for (size_t i = 0; i < API_RESOURCES; i++)
-        for (size_t p = 0; p < api_resources[i]->n_params; p++)
-            assert_told(section_of(docs, api_resources[i]), api_resources[i]->shown,
-                        api_resources[i]->params[p].name);
-    assert_fields_told(docs, &api_jobs, api_job_fields, n_api_job_fields);
-    assert_fields_told(docs, &api_job, api_run_fields, n_api_run_fields);
-    assert_fields_told(docs, &api_job, api_moment_fields, n_api_moment_fields);
-    assert_fields_told(docs, &api_job, api_final_fields, n_api_final_fields);
-    assert_fields_told(docs, &api_clusters, api_cluster_fields, n_api_cluster_fields);
-    assert_fields_told(docs, &api_nodes, api_node_fields, n_api_node_fields);
-    assert_fields_told(docs, &api_usage, api_usage_fields, n_api_usage_fields);
-    assert_fields_told(docs, &api_constants, api_constant_fields, n_api_constant_fields);
+    for (size_t i = 0; i < API_RESOURCES; i++) {
+        const struct api_resource *resource = api_resources[i];
+        struct str section = section_of(docs, resource);
+
+        for (size_t p = 0; p < resource->n_params; p++)
+            assert_told(section, resource->shown, resource->params[p].name);
+        assert_shape_told(section, resource->shown, resource->shape);
+    }
+    assert_shape_told(section_of(docs, &api_jobs), api_jobs.shown, &api_row_shape);
+    assert_shape_told(section_of(docs, &api_usage), api_usage.shown, &api_usage_shape);
     for (size_t i = 0; i < USAGE_KEYS; i++) {
         char word[40];
 
@@ -971,15 +823,27 @@ static void the_docs_tell_every_path_parameter_and_field(void **state)
     free(docs);
 }
 
+static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
+{
+    struct board *board = board_new(1, NOW);
+
+    (void)ctx;
+    (void)deadline_ns;
+    (void)why;
+    board->cluster[0].name = STR("one");
+    board_sum(board);
+    return board;
+}
+
 static void the_page_lists_every_path_and_its_examples_work(void **state)
 {
     (void)state;
     open_store(false);
     write_file(allocations, "clusters: {}\n");
-    start();
+    start_api((struct api_config){ .boards = { give_board, NULL } }, NULL);
     for (size_t i = 0; i < API_RESOURCES; i++) {
         const struct api_resource *resource = api_resources[i];
-        struct reply reply = client_get(&client, "/");
+        struct reply reply = client_get(&client, "/api");
         char path[200];
 
         assert_int_equal(reply.status, 200);
@@ -1014,6 +878,8 @@ int main(void)
         WITH_STORE(an_answer_that_would_be_too_large_is_refused),
         WITH_STORE(only_reading_methods_are_answered),
         WITH_STORE(nobody_is_answered_without_a_name_unless_that_was_allowed),
+        WITH_STORE(only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked),
+        WITH_STORE(whether_the_store_can_be_read_is_told_and_why_not_is_logged_once),
         WITH_STORE(many_ask_at_once_while_jobs_are_written),
         cmocka_unit_test(keys_have_one_spelling),
         cmocka_unit_test(times_are_utc_or_say_their_zone),

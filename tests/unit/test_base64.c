@@ -89,6 +89,26 @@ static void every_byte_comes_back_from_every_place(void **state)
     buf_free(&buf);
 }
 
+static void mail_has_padded_lines_of_the_other_alphabet(void **state)
+{
+    char bytes[58];
+    struct buf buf;
+
+    (void)state;
+    memset(bytes, 0xff, sizeof(bytes));
+    buf_init(&buf, 200);
+    base64_put_lines(&buf, (struct str){ bytes, sizeof(bytes) });
+    assert_str(buf_str(&buf),
+               "////////////////////////////////////////////////////////////////////////////\r\n"
+               "/w==\r\n");
+    buf_reset(&buf);
+    base64_put_lines(&buf, STR("\xfb\xef\xbe"));
+    base64_put_lines(&buf, STR("ab"));
+    base64_put_lines(&buf, STR(""));
+    assert_str(buf_str(&buf), "++++\r\nYWI=\r\n");
+    buf_free(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +118,7 @@ int main(void)
         cmocka_unit_test(anything_else_is_refused),
         cmocka_unit_test(bytes_become_what_a_path_may_hold),
         cmocka_unit_test(every_byte_comes_back_from_every_place),
+        cmocka_unit_test(mail_has_padded_lines_of_the_other_alphabet),
     };
 
     return RUN_TESTS(tests);

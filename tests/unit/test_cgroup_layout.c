@@ -173,7 +173,7 @@ static void a_scope_that_a_user_could_have_made_is_none(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        print_message("only root can give a directory away\n");
+        print_message("# only root can give a directory away\n");
         skip();
     }
     put_mounts(v2_mount, "");

@@ -399,7 +399,7 @@ static void after_an_overflow_everything_is_looked_at_again(void **state)
     if (file)
         fclose(file);
     if (queue > EVENTS) {
-        print_message("inotify's queue is too long here to fill it\n");
+        print_message("# inotify's queue is too long here to fill it\n");
         skip();
     }
     make("slurm/uid_1/job_1");
@@ -463,7 +463,7 @@ static void a_place_where_another_user_can_make_directories_is_not_looked_into(v
 
     (void)state;
     if (geteuid() != 0) {
-        print_message("only root can give a directory away\n");
+        print_message("# only root can give a directory away\n");
         skip();
     }
     make("user.slice/user@1000.service/slurmstepd.scope/job_99");
@@ -770,7 +770,7 @@ static bool use_real_mount(bool is_v2)
 #define NEEDS_REAL(is_v2)                                                                          \
     do {                                                                                           \
         if (!use_real_mount(is_v2)) {                                                              \
-            print_message("no cgroup of %s can be made here: not mounted, or not root\n",          \
+            print_message("# no cgroup of %s can be made here: not mounted, or not root\n",        \
                           (is_v2) ? "v2" : "v1's freezer");                                        \
             skip();                                                                                \
         }                                                                                          \

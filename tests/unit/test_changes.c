@@ -160,6 +160,73 @@ static void a_run_that_stands_twice_in_a_section_is_not_found_at_every_look(void
     changes_free(changes);
 }
 
+/* As squeue --array tells it: a line for each task that waits, in any order. */
+static struct section *section_of_array(const uint32_t *tasks, size_t n)
+{
+    struct section *section = section_of(n, "a");
+
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = &section->jobs.job[i];
+
+        job->id = job->array_job_id = 77;
+        job->array_task_id = tasks[i];
+        job->user = put(section, "alice");
+        if (tasks[i] != 1)
+            job->reason = put(section, "JobArrayTaskLimit");
+    }
+    return section;
+}
+
+static void tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told(void **state)
+{
+    static const uint32_t orders[][4] = { { 3, 1, 5, 7 }, { 1, 3, 7, 5 }, { 7, 5, 3, 1 } };
+    struct changes *changes = changes_new();
+    struct changes_found found;
+
+    (void)state;
+    for (size_t look = 0; look < COUNT(orders); look++) {
+        struct section *section = section_of_array(orders[look], 4);
+        struct job job;
+
+        changes_find(changes, section, SIZE_MAX, &found);
+        assert_int_equal(found.n, look == 0);
+        assert_int_equal(found.unchanged, look > 0);
+        if (found.n) {
+            job = changes_job(section, &found.job[0]);
+            assert_int_equal(job.id, 77);
+            assert_int_equal(job.tasks, 4);
+            assert_int_equal(job.array_task_id, MODEL_UNKNOWN_U32);
+            assert_str(section_text(section, job.reason), "Priority");
+        }
+        changes_keep(changes, section, &found);
+        section_unref(section);
+    }
+    changes_free(changes);
+}
+
+static void the_last_task_that_waits_has_its_own_number(void **state)
+{
+    static const uint32_t all[] = { 1, 3, 5 }, last[] = { 5, 5 };
+    struct changes *changes = changes_new();
+    struct section *section = section_of_array(last, 2);
+    struct changes_found found;
+    struct job job;
+
+    (void)state;
+    changes_find(changes, section, SIZE_MAX, &found);
+    assert_int_equal(found.n, 1);
+    job = changes_job(section, &found.job[0]);
+    assert_int_equal(job.tasks, 1);
+    assert_int_equal(job.array_task_id, 5);
+    changes_keep(changes, section, &found);
+    section_unref(section);
+    section = section_of_array(all, 3);
+    changes_find(changes, section, SIZE_MAX, &found);
+    assert_int_equal(found.n, 1);
+    section_unref(section);
+    changes_free(changes);
+}
+
 static struct section *section_from(uint32_t first_id, size_t n)
 {
     struct section *section = section_of(n, "a");
@@ -182,6 +249,33 @@ static void what_is_seen_is_told_by_id_and_what_has_vanished_is_not(void **state
         assert_false(changes_sees(changes, first + 500));
         assert_false(first > 1 && changes_sees(changes, first - 1));
     }
+    changes_free(changes);
+}
+
+static void what_has_gone_is_told_until_that_is_kept(void **state)
+{
+    struct changes *changes = changes_new();
+    struct section *section;
+    struct changes_found found;
+
+    (void)state;
+    find(changes, section_from(1, 200), true);
+    changes_add(changes, (struct run_name){ 5000, SUBMIT }); /* of another process */
+    changes_add(changes, (struct run_name){ 150, SUBMIT });
+    section = section_from(101, 1000); /* more than there is room for */
+    changes_find(changes, section, SIZE_MAX, &found);
+    assert_int_equal(found.n_gone, 101);
+    changes_find(changes, section, 60, &found);
+    assert_int_equal(found.n_gone, 60);
+    changes_keep(changes, section, &found);
+    changes_find(changes, section, 60, &found);
+    assert_int_equal(found.n_gone, 41);
+    changes_keep(changes, section, &found);
+    changes_find(changes, section, SIZE_MAX, &found);
+    assert_int_equal(found.n_gone, 0);
+    changes_keep(changes, section, &found);
+    section_unref(section);
+    assert_int_equal(find(changes, section_from(99, 1002), true), 2); /* two are back */
     changes_free(changes);
 }
 
@@ -385,7 +479,10 @@ int main(void)
         cmocka_unit_test(a_job_without_a_submit_time_is_skipped_and_counted),
         cmocka_unit_test(a_requeued_job_is_another_run),
         cmocka_unit_test(a_run_that_stands_twice_in_a_section_is_not_found_at_every_look),
+        cmocka_unit_test(tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told),
+        cmocka_unit_test(the_last_task_that_waits_has_its_own_number),
         cmocka_unit_test(what_is_seen_is_told_by_id_and_what_has_vanished_is_not),
+        cmocka_unit_test(what_has_gone_is_told_until_that_is_kept),
         cmocka_unit_test(a_change_of_any_field_is_noticed),
         cmocka_unit_test(what_slurm_only_expects_is_neither_a_change_nor_recorded),
         cmocka_unit_test(a_job_that_runs_has_a_start_and_one_that_has_ended_an_end),

@@ -161,6 +161,8 @@ static const struct http_route routes[] = {
     { "POST", "/echo", 100000, HTTP_WITH_PASSWORD, echo, NULL, NULL },
     { "GET", "/request", 0, HTTP_WITH_PASSWORD, show_request, NULL, NULL },
     { "GET", "/static/*", 0, HTTP_WITH_PASSWORD, show_request, NULL, NULL },
+    { "GET", "/static/*/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL },
+    { "POST", "/static/x/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL },
     { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL },
     { "GET", "/until", 0, HTTP_WITH_PASSWORD, wait_until, NULL, NULL },
     { "GET", "/work", 0, HTTP_WITH_PASSWORD, go_to_work, work, NULL },
@@ -368,6 +370,34 @@ static void head_gets_the_header_of_get(void **state)
     assert_str(reply_header(&reply, "Content-Length"), "90000");
     reply = client_get(&client, "/hello");
     assert_str(reply.body, "hello\n");
+}
+
+/* Whatever their order: a star at the end is any rest, one before a slash a single part. */
+static void the_most_specific_route_answers(void **state)
+{
+    static const struct {
+        const char *path;
+        unsigned status;
+        bool says_hello;
+    } cases[] = {
+        { "/static/a", 200, false },        { "/static/a/hello", 200, true },
+        { "/static//hello", 200, true },    { "/static/a/b/hello", 200, false },
+        { "/static/a/hello/", 200, false }, { "/static/x/hello", 405, false },
+    };
+
+    (void)state;
+    start_ordinary();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct reply reply = client_get(&client, cases[i].path);
+
+        if (reply.status != cases[i].status)
+            fail_msg("%s is %u", cases[i].path, reply.status);
+        if (reply.status == 200)
+            assert_int_equal(str_find_str(reply.body, STR("path=")) == reply.body.n,
+                             cases[i].says_hello);
+        else
+            assert_str(reply_header(&reply, "Allow"), "POST");
+    }
 }
 
 static void an_unknown_path_is_404_and_a_wrong_method_405(void **state)
@@ -904,6 +934,7 @@ int main(void)
         test(a_body_of_any_number_of_pieces_is_sent_whole),
         test(an_empty_body_is_an_answer),
         test(head_gets_the_header_of_get),
+        test(the_most_specific_route_answers),
         test(an_unknown_path_is_404_and_a_wrong_method_405),
         test(arguments_and_headers_reach_the_handler_decoded),
         test(a_body_is_taken_up_to_its_ceiling),

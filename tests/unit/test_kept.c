@@ -7,6 +7,7 @@
 #include "record/kept.h"
 
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -485,6 +486,69 @@ static void what_began_before_the_store_reaches_back_is_unknown(void **state)
     assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)day);
 }
 
+static void what_was_deleted_is_not_known_any_more(void **state)
+{
+    struct store *store;
+
+    (void)state;
+    make_usage();
+    store = open_store();
+    put_mark(store, "pruned_end", april + 30 * day);
+    close_store(store);
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
+                     "chemistry: {gpu_years: 1, from: 2026-05-01, to: 2027-04-01}}}");
+    open_source();
+    look_well(KIND_ALLOCATIONS);
+    assert_contains(warning, "since 2026-05-01 only");
+    assert_true(isnan(find("physics")->used[ALLOCATION_GPUS]));
+    assert_true(find("chemistry")->used[ALLOCATION_GPUS] == 2. * 10);
+}
+
+static bool cancels; /* when usage is next asked for */
+
+static int cancel_at_usage(void *ctx, int action, const char *table, const char *column,
+                           const char *schema, const char *by)
+{
+    (void)ctx;
+    (void)schema;
+    (void)by;
+    if (cancels && action == SQLITE_READ && strcmp(table, "job") == 0 &&
+        strcmp(column, "cpus") == 0)
+        source_cancel(source);
+    return SQLITE_OK;
+}
+
+static int watch(sqlite3 *db, const char **message, const void *api)
+{
+    (void)message;
+    (void)api;
+    return sqlite3_set_authorizer(db, cancel_at_usage, NULL);
+}
+
+static void what_was_counted_before_a_look_broke_off_is_not_counted_again(void **state)
+{
+    struct store *store;
+
+    (void)state;
+    make_usage();
+    write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
+                     "chemistry: {gpu_years: 1, from: 2026-04-02, to: 2027-04-01}}}");
+    sqlite3_auto_extension((void (*)(void))watch);
+    open_source();
+    cancels = true;
+    assert_int_equal(look(KIND_ALLOCATIONS), -ECANCELED);
+    cancels = false;
+    sqlite3_cancel_auto_extension((void (*)(void))watch);
+    store = open_store();
+    put(store, "mila", job(4, "physics", april + 2 * day, april + 2 * day + 100));
+    put(store, "mila", job(5, "chemistry", april + 2 * day, april + 2 * day + 100));
+    close_store(store);
+    atomic_store(&source->cancelled, false);
+    look_well(KIND_ALLOCATIONS);
+    assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200));
+    assert_true(find("chemistry")->used[ALLOCATION_GPUS] == 2. * (10 + 100));
+}
+
 static void a_store_without_jobs_tells_what_was_promised_alone(void **state)
 {
     (void)state;
@@ -588,6 +652,8 @@ int main(void)
         TEST(accounts_that_are_included_count_as_well),
         TEST(only_the_allocation_of_now_is_told),
         TEST(what_began_before_the_store_reaches_back_is_unknown),
+        TEST(what_was_deleted_is_not_known_any_more),
+        TEST(what_was_counted_before_a_look_broke_off_is_not_counted_again),
         TEST(a_store_without_jobs_tells_what_was_promised_alone),
         TEST(a_change_of_the_file_holds_at_the_next_look),
         TEST(a_mistake_made_later_leaves_what_the_file_said_before),

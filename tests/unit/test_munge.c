@@ -84,7 +84,7 @@ static int stop_munged(void **state)
 #define NEEDS_MUNGED()                                                                             \
     do {                                                                                           \
         if (!munged) {                                                                             \
-            print_message("munged is not installed: apt-get install munge\n");                     \
+            print_message("# munged is not installed: apt-get install munge\n");                   \
             skip();                                                                                \
         }                                                                                          \
     } while (0)

@@ -440,6 +440,44 @@ static void the_file_of_another_command_is_read_for_what_both_have(void **state)
     assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--quux")), -EINVAL);
 }
 
+static void a_key_that_belongs_elsewhere_is_sent_there(void **state)
+{
+    static const struct option own[] = { { .name = "slurm.poll", .type = OPTION_BOOL, .offset = 0 },
+                                         { .name = NULL } };
+    const struct option_command command = {
+        .name = "sonde", .elsewhere = options, .elsewhere_is = "it is for all", .options = own
+    };
+    struct fixture *fixture = *state;
+
+    put_file(fixture, "slurm:\n  poll-limit: 3s\n");
+    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
+                     -EINVAL);
+    assert_contains(fixture->err.text, ":2: slurm.poll-limit does not belong here: it is for all");
+}
+
+static void what_was_given_is_told_whoever_gave_it_and_whatever_its_value(void **state)
+{
+    bool is_given[COUNT(options)] = { false };
+    struct option_command command = exporter;
+    struct fixture *fixture = *state;
+
+    command.is_given = is_given;
+    put_file(fixture, "web.telemetry-path: /metrics\ndemo:\n");
+    assert_int_equal(parse_as(&command, fixture, ARGS("POLL_LIMIT=10s", "LISTEN="),
+                              ARGS("--config.file", fixture->file, "--no-collector.jobs",
+                                   "--web.log-level=info")),
+                     0);
+    for (size_t i = 0; i < COUNT(options); i++) {
+        const char *name = options[i].name ? options[i].name : "";
+        bool is_expected = strcmp(name, "web.telemetry-path") == 0 ||
+                           strcmp(name, "slurm.poll-limit") == 0 ||
+                           strcmp(name, "collector.jobs") == 0 || strcmp(name, "log.level") == 0;
+
+        if (is_given[i] != is_expected)
+            fail_msg("%s is told to be %sgiven", name, is_given[i] ? "" : "not ");
+    }
+}
+
 static void a_file_of_the_wrong_shape_says_so(void **state)
 {
     assert_file_refused(*state, "- a\n", ":1: write lines of the form KEY: VALUE");
@@ -542,7 +580,8 @@ static void arguments_are_refused_where_the_command_takes_none(void **state)
 }
 
 /* Standard output while `args` are parsed, as a heap text. */
-static char *printed(struct fixture *fixture, const char *const *args, int expected)
+static char *printed_with(struct fixture *fixture, const char *const *env, const char *const *args,
+                          int expected)
 {
     FILE *file = tmpfile();
     int kept = dup(STDOUT_FILENO);
@@ -552,7 +591,7 @@ static char *printed(struct fixture *fixture, const char *const *args, int expec
     assert_non_null(file);
     fflush(stdout);
     dup2(fileno(file), STDOUT_FILENO);
-    code = parse_as(&exporter, fixture, ARGS("LOGLEVEL=wrong"), args);
+    code = parse_as(&exporter, fixture, env, args);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
@@ -561,6 +600,11 @@ static char *printed(struct fixture *fixture, const char *const *args, int expec
     fclose(file);
     assert_int_equal(code, expected);
     return text;
+}
+
+static char *printed(struct fixture *fixture, const char *const *args, int expected)
+{
+    return printed_with(fixture, ARGS("LOGLEVEL=wrong"), args, expected);
 }
 
 static void help_version_and_man_print_whatever_else_is_wrong(void **state)
@@ -578,6 +622,81 @@ static void help_version_and_man_print_whatever_else_is_wrong(void **state)
             fail_msg("%s prints %s", begins[i][0], text);
         free(text);
     }
+}
+
+static void the_settings_are_printed_with_where_each_comes_from(void **state)
+{
+    struct fixture *fixture = *state;
+    char expected[2000], *text;
+
+    put_file(fixture, "slurm.poll-limit: 90s\ndemo:\nweb:\n  telemetry-path: /file\n");
+    text = printed_with(fixture, ARGS("LOGLEVEL=warn"),
+                        ARGS("--config.print", "--config.file", fixture->file,
+                             "--web.listen-address=:1", "--web.telemetry-path=/flag",
+                             "--web.listen-address=http://user:secret@host:2/path"),
+                        OPTION_EXIT_OK);
+    snprintf(expected, sizeof(expected),
+             "# sonde exporter: what holds, and where it comes from.\n"
+             "web.listen-address: [\":1\", \"http://user:***@host:2/path\"]  # flag\n"
+             "web.telemetry-path: \"/flag\"  # flag\n"
+             "web.config.file: \"\"  # default\n"
+             "slurm.poll-limit: 90s  # %s:1\n"
+             "slurm.max-output: 67108864  # default\n"
+             "collector.jobs: true  # default\n"
+             "collector.jobs.most-series-of-single-jobs: 10000  # default\n"
+             "log.level: \"warn\"  # environment, LOGLEVEL\n"
+             "demo: false  # default\n",
+             fixture->file);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void printed_settings_are_a_file_that_means_the_same(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct option_origin origins[COUNT(options)] = { 0 };
+    const struct settings *after;
+    struct settings before;
+    struct buf out;
+
+    before = *parse(fixture, NO_ENV,
+                    ARGS("--web.listen-address=:1", "--slurm.poll-limit=1500ms", "--demo",
+                         "--web.telemetry-path=/a \"b\"\\c", "--no-collector.jobs"));
+    buf_init(&out, 10000);
+    option_print(&exporter, &before, origins, NULL, &out);
+    put_file(fixture, out.p);
+    buf_free(&out);
+    after = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    assert_true(option_list_equal(before.listen, after->listen));
+    assert_str(after->telemetry_path, "/a \"b\"\\c");
+    assert_int_equal(after->poll_limit_ns, 1500 * NS_PER_MS);
+    assert_int_equal(after->max_output_bytes, before.max_output_bytes);
+    assert_true(after->demo);
+    assert_false(after->jobs);
+}
+
+static void complete(const struct option_command *command, void *settings, struct arena *arena)
+{
+    (void)arena;
+    if (!option_is_given(command, "web.telemetry-path"))
+        ((struct settings *)settings)->telemetry_path = STR("/computed");
+    if (!option_is_given(command, "web.log-level"))
+        ((struct settings *)settings)->level = STR("error");
+}
+
+static void what_nobody_gave_can_be_computed(void **state)
+{
+    bool is_given[COUNT(options)] = { false };
+    struct option_command command = exporter;
+    struct fixture *fixture = *state;
+
+    command.is_given = is_given;
+    command.complete = complete;
+    assert_int_equal(parse_as(&command, fixture, ARGS("LOGLEVEL=warn"), ARGS("--demo")), 0);
+    assert_str(fixture->settings.telemetry_path, "/computed");
+    assert_str(fixture->settings.level, "warn");
+    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS("--web.telemetry-path=/x")), 0);
+    assert_str(fixture->settings.telemetry_path, "/x");
 }
 
 static void help_that_cannot_be_written_is_an_error(void **state)
@@ -707,6 +826,8 @@ static const char help[] =
     "General:\n"
     "  --config.file=FILE            Read settings from this YAML file. Its keys are\n"
     "                                the names of the flags.\n"
+    "  --config.print                Show all settings, in the form of that file, and\n"
+    "                                where each comes from, and exit.\n"
     "  -h, --help                    Show this help and exit.\n"
     "  --version                     Show the version and exit.\n"
     "\n"
@@ -960,12 +1081,17 @@ int main(void)
         TEST(a_wrong_value_says_where_it_is_and_what_is_accepted),
         TEST(an_unknown_key_is_named_with_file_line_and_nearest),
         TEST(the_file_of_another_command_is_read_for_what_both_have),
+        TEST(a_key_that_belongs_elsewhere_is_sent_there),
+        TEST(what_was_given_is_told_whoever_gave_it_and_whatever_its_value),
         TEST(a_file_of_the_wrong_shape_says_so),
         TEST(a_missing_value_is_missed),
         TEST(arguments_are_left_over_where_the_command_takes_them),
         TEST(the_flags_of_a_command_that_is_taken_are_its_own),
         TEST(arguments_are_refused_where_the_command_takes_none),
         TEST(help_version_and_man_print_whatever_else_is_wrong),
+        TEST(the_settings_are_printed_with_where_each_comes_from),
+        TEST(printed_settings_are_a_file_that_means_the_same),
+        TEST(what_nobody_gave_can_be_computed),
         TEST(help_that_cannot_be_written_is_an_error),
         TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest),
         TEST(argv_is_copied_and_not_changed),

@@ -98,7 +98,7 @@ static const char *expect(const char *key, const char *value)
 static void need_root(void)
 {
     if (geteuid() != 0) {
-        print_message("only root has capabilities to give up\n");
+        print_message("# only root has capabilities to give up\n");
         skip();
     }
 }

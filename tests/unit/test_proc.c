@@ -136,7 +136,7 @@ static int as_nobody(int (*check)(pid_t root), pid_t root)
 #define SKIP_UNLESS_ROOT()                                                                         \
     do {                                                                                           \
         if (getuid() != 0) {                                                                       \
-            print_message("needs root\n");                                                         \
+            print_message("# needs root\n");                                                       \
             skip();                                                                                \
         }                                                                                          \
     } while (0)
@@ -407,7 +407,7 @@ static void a_proc_that_hides_others_is_noticed(void **state)
         _exit(look_at_hidden());
     waitpid(pid, &status, 0);
     if (WEXITSTATUS(status) == 77) {
-        print_message("a /proc with hidepid cannot be mounted here\n");
+        print_message("# a /proc with hidepid cannot be mounted here\n");
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -506,7 +506,7 @@ static void a_main_thread_that_has_ended_does_not_count(void **state)
     proc = open_proc("/proc");
     if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL) {
         proc_close(proc);
-        print_message("needs root with CAP_SYS_PTRACE\n");
+        print_message("# needs root with CAP_SYS_PTRACE\n");
         skip();
     }
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);

@@ -18,6 +18,9 @@
 #define JSON "application/json"
 #define VECTOR(elements)                                                                           \
     "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[" elements "]}}"
+#define MATRIX(series)                                                                             \
+    "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" series "]}}"
+#define SERIES(labels, points) "{\"metric\":{" labels "},\"values\":[" points "]}"
 #define ELEMENT(labels, value) "{\"metric\":{" labels "},\"value\":[1700000000.5,\"" value "\"]}"
 
 enum manner {
@@ -48,8 +51,10 @@ struct fixture {
     struct prometheus_settings settings;
     struct prometheus *prometheus;
     struct prometheus_query query;
+    struct prometheus_range range;
+    bool asks_range; /* instead of the other */
     struct prometheus_result result;
-    struct buf samples; /* "label,label,label,label value\n" of each */
+    struct buf samples; /* "label,label,label,label value\n" of each; of a series "time:value …" */
     atomic_bool cancelled;
     bool is_cancelled_by_sample;
     struct err err;
@@ -203,18 +208,39 @@ static void stop_server(struct fixture *fixture)
     fixture->daemon = NULL;
 }
 
+/* The tests ask for four at most. */
+static void put_labels(struct fixture *fixture, const struct str label[PROMETHEUS_LABELS])
+{
+    for (size_t i = 0; i < 4; i++) {
+        buf_put(&fixture->samples, label[i]);
+        buf_byte(&fixture->samples, i < 3 ? ',' : ' ');
+    }
+    for (size_t i = 4; i < PROMETHEUS_LABELS; i++)
+        assert_int_equal(label[i].n, 0);
+}
+
 static void take(void *ctx, const struct prometheus_sample *sample)
 {
     struct fixture *fixture = ctx;
 
-    for (size_t i = 0; i < PROMETHEUS_LABELS; i++) {
-        buf_put(&fixture->samples, sample->label[i]);
-        buf_byte(&fixture->samples, i + 1 < PROMETHEUS_LABELS ? ',' : ' ');
-    }
+    put_labels(fixture, sample->label);
     buf_double(&fixture->samples, sample->value);
     buf_byte(&fixture->samples, '\n');
     if (fixture->is_cancelled_by_sample)
         atomic_store(&fixture->cancelled, true);
+}
+
+static void take_series(void *ctx, const struct prometheus_series *series)
+{
+    struct fixture *fixture = ctx;
+
+    put_labels(fixture, series->label);
+    for (size_t i = 0; i < series->n_points; i++) {
+        buf_double(&fixture->samples, series->point[i].time);
+        buf_byte(&fixture->samples, ':');
+        buf_double(&fixture->samples, series->point[i].value);
+        buf_byte(&fixture->samples, i + 1 < series->n_points ? ' ' : '\n');
+    }
 }
 
 static int setup(void **state)
@@ -242,6 +268,17 @@ static int setup(void **state)
         .timeout_ms = 20000,
         .cancelled = &fixture->cancelled,
         .sink = take,
+        .ctx = fixture,
+    };
+    fixture->range = (struct prometheus_range){
+        .text = "up",
+        .begin = 1700000000,
+        .end = 1700000060,
+        .step_seconds = 15,
+        .labels = { "node", "gpu" },
+        .timeout_ms = 20000,
+        .cancelled = &fixture->cancelled,
+        .sink = take_series,
         .ctx = fixture,
     };
     *state = fixture;
@@ -308,6 +345,9 @@ static int ask(struct fixture *fixture)
     if (!fixture->prometheus &&
         prometheus_open(&fixture->settings, &fixture->prometheus, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
+    if (fixture->asks_range)
+        return prometheus_range(fixture->prometheus, &fixture->range, &fixture->result,
+                                &fixture->err);
     return prometheus_query(fixture->prometheus, &fixture->query, &fixture->result, &fixture->err);
 }
 
@@ -502,6 +542,115 @@ static void another_type_than_a_vector_is_refused(void **state)
     assert_fails(fixture, -EBADMSG,
                  "cannot read what @ answered: the query gives a matrix where a vector is "
                  "expected");
+}
+
+static void a_query_may_be_for_another_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->query.time = 1700000000;
+    fixture->query.timeout_ms = 20000;
+    assert_answer(fixture, VECTOR(""), "");
+    assert_string_equal(fixture->seen.p, "/api/v1/query?query=up&time=1700000000&timeout=20.000\n");
+}
+
+static void a_range_is_one_get_with_its_ends_and_step(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    fixture->range.text = "rate(a{b=\"c\"}[1m])";
+    fixture->range.timeout_ms = 15250;
+    assert_answer(fixture, MATRIX(""), "");
+    assert_string_equal(fixture->seen.p,
+                        "/api/v1/query_range?query=rate%28a%7Bb%3D%22c%22%7D%5B1m%5D%29"
+                        "&start=1700000000&end=1700000060&step=15&timeout=15.250\n");
+}
+
+static void series_have_their_labels_and_points(void **state)
+{
+    static const char body[] =
+        "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+        "{\"metric\":{\"node\":\"n1\",\"gpu\":\"0\"},"
+        "\"values\":[[1700000000,\"1.5\"],[1700000015.5,\"NaN\"]]},"
+        "{\"metric\":{\"gpu\":\"1\",\"x\":\"y\"},"
+        "\"values\":[[1700000000,2],[1700000015,\"+Inf\"],[1700000030,\"-3\"]]}]}}";
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    assert_answer(fixture, body,
+                  "n1,0,, 1700000000:1.5 1700000015.5:NaN\n"
+                  ",1,, 1700000000:2 1700000015:+Inf 1700000030:-3\n");
+    assert_int_equal(fixture->result.samples, 2);
+    assert_int_equal(fixture->result.skipped, 0);
+    put_up_manner(fixture, BYTE_BY_BYTE);
+    assert_answer(fixture, MATRIX(SERIES("", "[1,\"2\"]")), ",,, 1:2\n");
+}
+
+static void what_a_matrix_does_not_have_is_passed_over_and_counted(void **state)
+{
+    static const char *const odd[] = {
+        MATRIX("1"),
+        MATRIX("{\"metric\":{}}"),
+        MATRIX("{\"values\":[[1,\"1\"]]}"),
+        MATRIX("{\"metric\":{},\"values\":{}}"),
+        MATRIX("{\"metric\":{},\"value\":[1,\"1\"]}"),
+        MATRIX("{\"metric\":{},\"histograms\":[[1,{\"count\":\"1\"}]]}"),
+        MATRIX(SERIES("", "")),
+        MATRIX(SERIES("", "[1,\"1\"],2")),
+        MATRIX(SERIES("", "[1,\"1\"],[1]")),
+        MATRIX(SERIES("", "[1,\"2\",3]")),
+        MATRIX(SERIES("", "[\"Inf\",\"1\"]")),
+        MATRIX(SERIES("", "[null,\"1\"]")),
+        MATRIX(SERIES("", "[1,\"x\"]")),
+        MATRIX(SERIES("\"node\":1", "[1,\"1\"]")),
+    };
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    for (size_t i = 0; i < COUNT(odd); i++) {
+        assert_answer(fixture, odd[i], "");
+        assert_int_equal(fixture->result.samples, 0);
+        assert_int_equal(fixture->result.skipped, 1);
+    }
+}
+
+static void a_series_with_more_points_than_steps_is_none(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    fixture->range.end = fixture->range.begin + 29; /* two steps, the second at 15 */
+    assert_answer(fixture, MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"]")), ",,, 1:1 2:2\n");
+    assert_answer(fixture, MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"],[3,\"3\"]")), "");
+    assert_int_equal(fixture->result.skipped, 1);
+}
+
+static void another_type_than_a_matrix_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
+    assert_fails(fixture, -EBADMSG,
+                 "cannot read what @ answered: the query gives a vector where a matrix is "
+                 "expected");
+}
+
+static void a_range_fails_as_a_query_does(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->asks_range = true;
+    put_up(fixture, 422, JSON,
+           "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many samples\"}");
+    assert_fails(fixture, -EREMOTEIO,
+                 "@ cannot answer the query (status 422): execution: too many samples");
+    put_up(fixture, 401, "text/plain", "who?");
+    assert_int_equal(ask(fixture), -EACCES);
+    atomic_store(&fixture->cancelled, true);
+    put_up_manner(fixture, NEVER);
+    assert_int_equal(ask(fixture), -ECANCELED);
 }
 
 static void json_of_somebody_else_is_refused(void **state)
@@ -1026,6 +1175,13 @@ int main(void)
         TEST(what_a_vector_does_not_have_is_passed_over_and_counted),
         TEST(an_empty_result_is_an_answer_of_any_type),
         TEST(another_type_than_a_vector_is_refused),
+        TEST(a_query_may_be_for_another_time),
+        TEST(a_range_is_one_get_with_its_ends_and_step),
+        TEST(series_have_their_labels_and_points),
+        TEST(what_a_matrix_does_not_have_is_passed_over_and_counted),
+        TEST(a_series_with_more_points_than_steps_is_none),
+        TEST(another_type_than_a_matrix_is_refused),
+        TEST(a_range_fails_as_a_query_does),
         TEST(json_of_somebody_else_is_refused),
         TEST(the_words_of_an_error_are_told_whatever_the_status),
         TEST(words_cannot_break_a_line_and_are_cut),

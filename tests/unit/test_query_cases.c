@@ -69,6 +69,39 @@ static struct usage_row use_of(struct fixture *fixture, struct store_reader *rea
     return total;
 }
 
+/* The last row that a question gave. */
+struct seen {
+    struct job_row row;
+    char text[200];
+    size_t n;
+};
+
+static int see(void *ctx, const struct job_row *row)
+{
+    struct seen *seen = ctx;
+
+    seen->row = *row;
+    seen->n++;
+    snprintf(seen->text, sizeof(seen->text), "%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(row->key.cluster),
+             STR_ARG(row->record.name), STR_ARG(row->record.nodes), STR_ARG(row->gpu_types),
+             STR_ARG(row->record.tres));
+    return 0;
+}
+
+static struct seen see_job(struct fixture *fixture, struct store_reader *reader, uint32_t id,
+                           bool wants_extra)
+{
+    struct job_order order = { .wants_extra = wants_extra };
+    struct job_filter filter;
+    struct seen seen = { .n = 0 };
+
+    job_filter_clear(&filter);
+    filter.ids = &id;
+    filter.n_ids = 1;
+    OK(fixture, store_jobs(reader, &filter, &order, now, see, &seen, &fixture->err));
+    return seen;
+}
+
 TEST_STORE(a_run_counts_to_the_second)
 {
     struct usage_row use;
@@ -116,6 +149,83 @@ TEST_STORE(the_end_that_slurm_expects_is_no_end)
     record.origin = RECORD_SEEN;
     put(fixture, record);
     assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 3000);
+}
+
+TEST_STORE(one_whose_end_was_missed_counts_no_longer_than_its_time)
+{
+    struct job_record record = run(1, "RUNNING", 2000, 0);
+
+    record.time_limit_minutes = 10;
+    put(fixture, record);
+    assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 600);
+    assert_int_equal(see_job(fixture, reader, 1, false).row.elapsed_seconds, 600);
+    record.suspended_seconds = 100; /* which does not count, and which its time is longer by */
+    record.as_of++;
+    put(fixture, record);
+    assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 600);
+    record.time_limit_minutes = 1000;
+    record.as_of++;
+    put(fixture, record);
+    assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 2900);
+}
+
+TEST_STORE(one_that_the_queue_no_longer_shows_counts_until_it_last_did)
+{
+    const struct run_name gone = { 1, 1000 };
+    struct job_record record = run(1, "RUNNING", 2000, 0);
+
+    record.origin = RECORD_SEEN;
+    record.as_of = 2100;
+    put(fixture, record);
+    OK(fixture, store_begin(fixture->store, &fixture->err));
+    OK(fixture, store_put_look(fixture->store, STR("alpha"), 2500, NULL, 0, &fixture->err));
+    OK(fixture, store_put_look(fixture->store, STR("alpha"), 2530, &gone, 1, &fixture->err));
+    OK(fixture, store_commit(fixture->store, &fixture->err));
+    assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 500);
+    assert_int_equal(see_job(fixture, reader, 1, false).row.elapsed_seconds, 500);
+    put(fixture, run(1, "COMPLETED", 2000, 2600));
+    assert_int_equal(use_of(fixture, reader, 1000, 99999).cpu_seconds, 4 * 600);
+}
+
+/* In a page, and in a sum, which are asked for in different ways. */
+static void assert_found(struct fixture *fixture, struct store_reader *reader,
+                         const struct str *states, size_t n_states, size_t expected)
+{
+    struct usage_row total, *rows;
+    struct usage_question question = { .now = now, .most = 10, .total = &total };
+    struct arena arena = { 0 };
+    struct seen seen = { .n = 0 };
+    size_t n;
+
+    job_filter_clear(&question.filter);
+    question.filter.states = (struct words){ states, n_states };
+    OK(fixture, store_jobs(reader, &question.filter, &(struct job_order){ 0 }, now, see, &seen,
+                           &fixture->err));
+    assert_int_equal(seen.n, expected);
+    question.filter.to = 99999;
+    OK(fixture, store_usage(reader, &question, &arena, &rows, &n, &fixture->err));
+    assert_int_equal(total.jobs, expected);
+    arena_clear(&arena);
+}
+
+TEST_STORE(a_run_is_found_once_by_its_state_whatever_is_known_of_its_end)
+{
+    static const struct str states[] = { STR_INIT("FAILED"), STR_INIT("RUNNING"),
+                                         STR_INIT("NODE_FAIL") };
+    struct job_record endless = run(1, "FAILED", 2000, 0), again = run(2, "NODE_FAIL", 2000, 2100);
+
+    again.origin = RECORD_SEEN;
+    again.state.flags = JOB_REQUEUED; /* it has not ended for good */
+    put(fixture, endless);
+    put(fixture, again);
+    put(fixture, run(3, "RUNNING", 2000, 0));
+    put(fixture, run(4, "FAILED", 2000, 3000));
+    put(fixture, run(5, "COMPLETED", 2000, 3000));
+    assert_found(fixture, reader, &states[0], 1, 2);
+    assert_found(fixture, reader, &states[1], 1, 1);
+    assert_found(fixture, reader, &states[2], 1, 1);
+    assert_found(fixture, reader, states, 2, 3);
+    assert_found(fixture, reader, states, 3, 4);
 }
 
 TEST_STORE(one_of_which_no_end_is_known_counts_until_it_was_last_heard_of)
@@ -180,39 +290,6 @@ TEST_STORE(efficiency_is_of_those_that_ended_and_whose_use_is_known)
     put(fixture, record);
     use = use_of(fixture, reader, 1000, 4000);
     assert_true(use.used_cpu_seconds == 1000 && use.of_cpu_seconds == 4000);
-}
-
-/* The last row that a question gave. */
-struct seen {
-    struct job_row row;
-    char text[200];
-    size_t n;
-};
-
-static int see(void *ctx, const struct job_row *row)
-{
-    struct seen *seen = ctx;
-
-    seen->row = *row;
-    seen->n++;
-    snprintf(seen->text, sizeof(seen->text), "%.*s|%.*s|%.*s|%.*s|%.*s", STR_ARG(row->key.cluster),
-             STR_ARG(row->record.name), STR_ARG(row->record.nodes), STR_ARG(row->gpu_types),
-             STR_ARG(row->record.tres));
-    return 0;
-}
-
-static struct seen see_job(struct fixture *fixture, struct store_reader *reader, uint32_t id,
-                           bool wants_extra)
-{
-    struct job_order order = { .wants_extra = wants_extra };
-    struct job_filter filter;
-    struct seen seen = { .n = 0 };
-
-    job_filter_clear(&filter);
-    filter.ids = &id;
-    filter.n_ids = 1;
-    OK(fixture, store_jobs(reader, &filter, &order, now, see, &seen, &fixture->err));
-    return seen;
 }
 
 TEST_STORE(a_row_has_all_that_was_put)
@@ -510,6 +587,11 @@ static void what_is_no_store_is_told_apart(void **state)
     assert_int_equal(try_open(fixture.path, &err), -ENOENT);
     assert_contains(err.text, "there is no store");
     assert_int_equal(try_open("mysql://host/jobs", &err), -EINVAL);
+    assert_int_equal(try_open(fixture.directory, &err), -EBADMSG);
+    assert_contains(err.text, "name a file in it");
+    assert_int_equal(mkfifo(fixture.path, 0600), 0);
+    assert_int_equal(try_open(fixture.path, &err), -EBADMSG); /* and nobody waits for it */
+    unlink(fixture.path);
     file = open(fixture.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(try_open(fixture.path, &err), -EBADMSG);
     for (int i = 0; i < 1000; i++)
@@ -595,6 +677,9 @@ int main(void)
         cmocka_unit_test(a_run_counts_to_the_second),
         cmocka_unit_test(one_that_runs_counts_until_now_and_no_further),
         cmocka_unit_test(the_end_that_slurm_expects_is_no_end),
+        cmocka_unit_test(one_whose_end_was_missed_counts_no_longer_than_its_time),
+        cmocka_unit_test(one_that_the_queue_no_longer_shows_counts_until_it_last_did),
+        cmocka_unit_test(a_run_is_found_once_by_its_state_whatever_is_known_of_its_end),
         cmocka_unit_test(one_of_which_no_end_is_known_counts_until_it_was_last_heard_of),
         cmocka_unit_test(what_a_run_was_suspended_does_not_count),
         cmocka_unit_test(one_that_never_ran_is_no_job_of_the_time),

@@ -70,6 +70,30 @@ static struct section *copy(const struct section *section)
     return read;
 }
 
+static void a_document_in_memory_is_that_of_a_file(void **state)
+{
+    const struct sim sim = { .nodes = 20, .jobs = 300, .seed = 1 };
+    struct section *section = sim_section(&sim, KIND_JOBS, NOW);
+    struct record_about later = about;
+    struct buf of_file = write_down(section, NULL), first, second;
+    size_t begin, begin_second;
+
+    (void)state;
+    later.wall_ns += 60 * NS_PER_SEC;
+    buf_init(&first, MOST_BYTES);
+    buf_init(&second, MOST_BYTES);
+    begin = record_put(&first, section, &about);
+    begin_second = record_put(&second, section, &later);
+    assert_string_equal(first.p, of_file.p);
+    assert_string_not_equal(first.p, second.p);
+    assert_string_equal(first.p + begin, second.p + begin_second);
+    assert_true(begin < 200);
+    buf_free(&first);
+    buf_free(&second);
+    buf_free(&of_file);
+    section_unref(section);
+}
+
 static bool is_same_state(const struct field *field, const void *a, const void *b)
 {
     if (field->type == FIELD_JOB_STATE) {
@@ -932,6 +956,7 @@ static void a_file_past_the_ceiling_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_document_in_memory_is_that_of_a_file),
         cmocka_unit_test(every_kind_comes_back_as_it_was),
         cmocka_unit_test(how_the_document_is_cut_makes_no_difference),
         cmocka_unit_test(what_is_unknown_is_left_out),

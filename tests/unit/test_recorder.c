@@ -291,6 +291,41 @@ static void a_first_section_of_many_jobs_is_written_in_several_transactions(void
     assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 25000);
 }
 
+/* As squeue --array tells it: a line for each task that waits, all with the array's id. */
+static struct section *array_section(uint32_t first_task, size_t n, int64_t wall)
+{
+    struct section *section = jobs_section(7, n);
+
+    section->wall_ns = wall * NS_PER_SEC;
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = &section->jobs.job[i];
+
+        job->id = job->array_job_id = 7;
+        job->array_task_id = first_task + (uint32_t)i;
+        job->state.base = JOB_PENDING;
+        job->nodes = 0;
+    }
+    return section;
+}
+
+static void tasks_of_an_array_that_wait_are_one_run_without_a_number_until_one_is_left(void **state)
+{
+    struct fixture *f = *state;
+
+    note(f, 0, array_section(3, 1, NOW)); /* as if it had been the only one */
+    settle(f);
+    note(f, 0, array_section(3, 5, NOW + 1));
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
+    assert_int_equal(query(f->path, "SELECT tasks FROM job"), 5);
+    assert_int_equal(query(f->path, "SELECT array_task_id IS NULL FROM job"), 1);
+    note(f, 0, array_section(7, 1, NOW + 2));
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
+    assert_int_equal(query(f->path, "SELECT tasks FROM job"), 1);
+    assert_int_equal(query(f->path, "SELECT array_task_id FROM job"), 7);
+}
+
 static void jobs_of_whom_only_the_owner_is_told_are_not_recorded(void **state)
 {
     struct fixture *f = *state;
@@ -412,6 +447,85 @@ static void nodes_are_kept_as_they_were_last_seen_once_a_minute(void **state)
     assert_int_equal(stats_of(f).replaced, 0);
 }
 
+static struct section *shares_section(double factor)
+{
+    struct section *section = section_new(KIND_SHARES);
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    section->shares.n = 1;
+    section->shares.share = ARENA_ARRAY(&section->arena, struct share, 1);
+    section->shares.share[0] = (struct share){
+        .account = symbols_put(&section->symbols, STR("physics")),
+        .raw_shares = 1,
+        .factor = factor,
+    };
+    return section;
+}
+
+static void note_shares(struct fixture *f, double factor, int64_t wall)
+{
+    struct section *section = shares_section(factor);
+
+    section->wall_ns = wall * NS_PER_SEC;
+    note(f, 0, section);
+    settle(f);
+}
+
+static void what_else_a_cluster_tells_is_kept_once_a_minute_and_written_if_it_differs(void **state)
+{
+    struct fixture *f = *state;
+    sqlite3 *db;
+
+    note_shares(f, 0.5, NOW);
+    assert_int_equal(query(f->path, "SELECT time FROM section WHERE kind = 'shares'"), NOW);
+    note_shares(f, 0.25, NOW + 10); /* it is not due yet */
+    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW);
+    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
+    wait_until_true(query(f->path, "SELECT time FROM section") == NOW + 10);
+
+    /* A document that is not ours shows whether it is written. */
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    assert_int_equal(sqlite3_exec(db, "UPDATE section SET document = x'01'", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
+    note_shares(f, 0.25, NOW + 70);
+    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW + 70);
+    assert_int_equal(query(f->path, "SELECT document = x'01' FROM section"), 1);
+    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
+    note_shares(f, 0.75, NOW + 140);
+    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW + 140);
+    assert_int_equal(query(f->path, "SELECT document = x'01' FROM section"), 0);
+}
+
+static void what_slurm_does_not_tell_is_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    struct section *section = section_new(KIND_ENDED);
+
+    section->wall_ns = NOW * NS_PER_SEC;
+    note(f, 0, section);
+    settle(f);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM section"), 0);
+}
+
+static void that_the_queue_is_looked_at_is_told_also_while_nothing_happens(void **state)
+{
+    static const char seen[] = "SELECT value FROM mark WHERE name = 'jobs_seen'";
+    static const int64_t seconds[] = { 0, 30, 61 };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(seconds); i++) {
+        struct section *section = jobs_section(1, 3);
+
+        section->wall_ns += seconds[i] * NS_PER_SEC;
+        note(f, 0, section);
+        wait_until_true(stats_of(f).jobs == 3 && stats_of(f).unchanged == 3 * i);
+        assert_int_equal(query(f->path, seen), NOW + (i < 2 ? 0 : seconds[i]));
+    }
+}
+
 static void nothing_of_a_cluster_is_written_until_its_name_is_known(void **state)
 {
     struct fixture *f = *state;
@@ -476,6 +590,28 @@ static void a_batch_is_written_with_its_marks_when_it_is_acknowledged(void **sta
     assert_int_equal(values[0], 0);
 }
 
+static void
+a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart(void **state)
+{
+    static const char gone[] = "SELECT group_concat(job_id, '') FROM (SELECT job_id FROM job WHERE"
+                               " last_seen >= as_of ORDER BY job_id)";
+    struct fixture *f = *state;
+
+    note(f, 0, jobs_section(1, 5));
+    settle(f);
+    note(f, 0, jobs_section(2, 4));
+    settle(f);
+    wait_until_true(query(f->path, gone) == 1);
+    f->recorder = recorder_stop(f->recorder);
+    start(f);
+    note(f, 0, jobs_section(4, 2));
+    settle(f);
+    wait_until_true(query(f->path, gone) == 123);
+    note(f, 0, jobs_section(2, 4));
+    settle(f);
+    wait_until_true(query(f->path, gone) == 1);
+}
+
 static void runs_that_are_still_seen_are_not_told_as_open(void **state)
 {
     struct fixture *f = *state;
@@ -487,14 +623,20 @@ static void runs_that_are_still_seen_are_not_told_as_open(void **state)
     settle(f);
     note(f, 0, jobs_section(4, 7));
     wait_until_true(stats_of(f).unchanged == 7);
-    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, ids, COUNT(ids), &n, INT64_MAX,
-                                        &never, &err),
+    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, 0, ids, COUNT(ids), &n,
+                                        INT64_MAX, &never, &err),
                      0);
     assert_int_equal(n, 2);
-    assert_in_range(ids[0], 1, 3);
-    assert_in_range(ids[1], 1, 3);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[1], 2);
+    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, ids[1], ids, COUNT(ids), &n,
+                                        INT64_MAX, &never, &err),
+                     0);
+    assert_int_equal(n, 1);
+    assert_int_equal(ids[0], 3);
     assert_int_equal(
-        recorder_open_runs(f->recorder, 0, NOW, ids, COUNT(ids), &n, INT64_MAX, &never, &err), 0);
+        recorder_open_runs(f->recorder, 0, NOW, 0, ids, COUNT(ids), &n, INT64_MAX, &never, &err),
+        0);
     assert_int_equal(n, 0);
 }
 
@@ -775,6 +917,24 @@ static void what_waits_is_written_before_the_end(void **state)
     assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 3);
 }
 
+static void a_log_that_is_removed_costs_nothing_that_was_acknowledged(void **state)
+{
+    struct fixture *f = *state;
+    struct job_record job = record_of(1);
+    struct err err = { 0 };
+    char log[80];
+
+    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    snprintf(log, sizeof(log), "%s-wal", f->path);
+    assert_int_equal(unlink(log), 0);
+    job = record_of(2);
+    if (put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2);
+    wait_until_true(has_logged(f, "its log was removed"));
+}
+
 static void runs_that_ended_long_ago_are_deleted_and_others_kept(void **state)
 {
     struct fixture *f = *state;
@@ -782,7 +942,10 @@ static void runs_that_ended_long_ago_are_deleted_and_others_kept(void **state)
     struct err err = { 0 };
 
     f->clusters[0].retention_ns = 3600 * NS_PER_SEC;
+    f->clusters[0].name = STR("");
     start(f);
+    assert_true(manual_clock_await_waiters(&f->clock, 1)); /* nothing can be deleted yet */
+    recorder_name(f->recorder, 0, STR("north"));
     for (uint32_t i = 0; i < COUNT(jobs); i++)
         jobs[i] = record_of(i + 1);
     jobs[1200].end_time = NOW - 10;
@@ -795,6 +958,8 @@ static void runs_that_ended_long_ago_are_deleted_and_others_kept(void **state)
     assert_true(manual_clock_await_waiters(&f->clock, 1));
     manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
     wait_until_true(query(f->path, "SELECT count(*) FROM job") == 1202);
+    assert_true(manual_clock_await_waiters(&f->clock, 1));
+    manual_clock_advance(&f->clock, 60 * NS_PER_SEC); /* its size is looked at once a minute */
     wait_until_true(stats_of(f).size.runs == 1202);
     assert_true(stats_of(f).size.bytes > 100000);
 }
@@ -913,6 +1078,9 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_first_section_of_many_jobs_is_written_in_several_transactions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            tasks_of_an_array_that_wait_are_one_run_without_a_number_until_one_is_left, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(jobs_of_whom_only_the_owner_is_told_are_not_recorded,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_ids_on_two_clusters_are_two_jobs, set_up, tear_down),
@@ -920,9 +1088,20 @@ int main(void)
             where_the_clock_has_gone_back_jobs_are_recorded_all_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nodes_are_kept_as_they_were_last_seen_once_a_minute, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_else_a_cluster_tells_is_kept_once_a_minute_and_written_if_it_differs, set_up,
+            tear_down),
+        cmocka_unit_test_setup_teardown(what_slurm_does_not_tell_is_passed_over, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            that_the_queue_is_looked_at_is_told_also_while_nothing_happens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_of_a_cluster_is_written_until_its_name_is_known,
                                         set_up_stopped, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_is_written_with_its_marks_when_it_is_acknowledged,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart, set_up,
+            tear_down),
+        cmocka_unit_test_setup_teardown(a_log_that_is_removed_costs_nothing_that_was_acknowledged,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(runs_that_are_still_seen_are_not_told_as_open, set_up,
                                         tear_down),

@@ -661,6 +661,21 @@ static void what_stays_the_same_is_logged_once_an_hour(void **state)
     assert_int_equal(lines, 3); /* at first, and an hour later */
 }
 
+static void what_only_has_to_wait_for_another_source_is_no_news(void **state)
+{
+    struct fixture *f = *state;
+
+    script(f, EAGAIN, NULL);
+    refresh_jobs(f);
+    assert_false(stats_of(f).kinds[KIND_JOBS].up);
+    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    script(f, 0, NULL);
+    refresh_jobs(f);
+    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+    refresh_jobs(f); /* once this look has ended, the lines of the one before are written */
+    assert_int_equal(count_lines(f), 0);
+}
+
 static void an_outage_of_all_kinds_is_one_line_and_its_end_another(void **state)
 {
     unsigned kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_DIAG);
@@ -869,6 +884,7 @@ int main(void)
         CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
         CASE(a_look_under_way_needs_nothing_of_the_tuning_it_began_with),
         CASE(what_stays_the_same_is_logged_once_an_hour),
+        CASE(what_only_has_to_wait_for_another_source_is_no_news),
         CASE(an_outage_of_all_kinds_is_one_line_and_its_end_another),
         CASE(records_that_are_left_out_of_what_is_said_again_are_no_news),
         CASE(what_is_of_a_moment_is_withdrawn_when_a_later_look_fails),

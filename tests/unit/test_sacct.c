@@ -456,6 +456,27 @@ static void only_those_that_never_could_have_run_are_told_if_they_are_asked_for(
     }
 }
 
+static void
+one_that_was_requeued_and_ended_before_it_could_run_again_never_could_have_run(void **state)
+{
+    struct told *told = told_new();
+    struct sacct_fields fields;
+    struct outcome outcome;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(
+        sacct_fields_read(STR("JobID JobIDRaw State Submit Eligible End"), &fields, &err), 0);
+    outcome = read_text(&fields,
+                        STR("1~1~CANCELLED~100~300~200~\n2~2~CANCELLED~100~150~200~\n"
+                            "3~3~REQUEUED~100~200~200~\n"),
+                        FILE_MAX, true, told);
+    assert_int_equal(outcome.code, 0);
+    assert_int_equal(told->n, 1);
+    assert_int_equal(told->job[0].id, 1);
+    told_free(told);
+}
+
 static const struct str few = STR_INIT("JobID JobIDRaw State Submit JobName Comment");
 
 static struct outcome read_few(const char *text, struct told *told)
@@ -869,6 +890,8 @@ int main(void)
         cmocka_unit_test(names_are_told_as_they_are),
         cmocka_unit_test(pieces_of_any_size_say_the_same),
         cmocka_unit_test(only_those_that_never_could_have_run_are_told_if_they_are_asked_for),
+        cmocka_unit_test(
+            one_that_was_requeued_and_ended_before_it_could_run_again_never_could_have_run),
         cmocka_unit_test(a_record_that_cannot_be_read_is_left_out),
         cmocka_unit_test(a_step_of_another_job_is_not_counted_to_the_one_before_it),
         cmocka_unit_test(a_name_with_the_token_in_it_forges_no_record),

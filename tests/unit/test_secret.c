@@ -61,6 +61,26 @@ static void a_secret_is_the_one_line_of_its_file(void **state)
     assert_string_equal(fixture->secret, " a b\xc3\xa9 ");
 }
 
+static void a_file_that_everybody_may_read_or_change_will_not_do(void **state)
+{
+    static const struct {
+        mode_t mode;
+        int code;
+    } cases[] = { { 0600, 0 }, { 0660, 0 }, { 0604, -EPERM }, { 0602, -EPERM } };
+    struct fixture *fixture = *state;
+
+    assert_int_equal(secret_check(fixture->path, "token", &fixture->err), -ENOENT);
+    assert_int_equal(look(fixture, STR("")), -EINVAL);
+    assert_int_equal(secret_check(fixture->path, "token", &fixture->err), -EINVAL);
+    put_file(fixture, STR("hidden\n"));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(chmod(fixture->path, cases[i].mode), 0);
+        assert_int_equal(secret_check(fixture->path, "token", &fixture->err), cases[i].code);
+    }
+    assert_contains(fixture->err.text, "everybody may read or change the token file /tmp/");
+    assert_contains(fixture->err.text, "chmod o=");
+}
+
 static void what_is_not_one_line_is_refused_and_not_told(void **state)
 {
     static const struct str others[] = {
@@ -120,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_secret_is_the_one_line_of_its_file),
+        TEST(a_file_that_everybody_may_read_or_change_will_not_do),
         TEST(what_is_not_one_line_is_refused_and_not_told),
         TEST(a_secret_has_a_ceiling),
         TEST(a_file_that_cannot_be_read_is_named),

@@ -224,7 +224,7 @@ static bool is_stepd(pid_t pid, uint32_t uid)
 #define SKIP_UNLESS_ROOT()                                                                         \
     do {                                                                                           \
         if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL) {                                 \
-            print_message("needs root with CAP_SYS_PTRACE\n");                                     \
+            print_message("# needs root with CAP_SYS_PTRACE\n");                                   \
             skip();                                                                                \
         }                                                                                          \
     } while (0)
@@ -303,7 +303,7 @@ static void a_set_uid_program_that_a_user_starts_is_refused(void **state)
     assert_true(proc_uids(proc, running.pid, &uids));
     if (uids.effective != 0) {
         stop(running);
-        print_message("/tmp lets no program be set-uid\n");
+        print_message("# /tmp lets no program be set-uid\n");
         skip();
     }
     assert_false(is_stepd(running.pid, 0));

@@ -33,6 +33,13 @@ static void a_url_names_a_sqlite_file_and_nothing_else(void **state)
     assert_string_equal(path, "relative/a:b.db");
     assert_int_equal(store_path(STR("mongodb://host/jobs"), path, &err), -EINVAL);
     assert_contains(err.text, "\"mongodb\" is not known");
+    assert_int_equal(store_path(STR("mysql://sonde:secret@host/jobs"), path, &err), -EINVAL);
+    assert_contains(err.text, "\"mysql\" is not known");
+    assert_null(strstr(err.text, "secret"));
+    assert_int_equal(store_path(STR("sqlite::memory:"), path, &err), -EINVAL);
+    assert_contains(err.text, "in memory");
+    assert_int_equal(store_path(STR(":memory:"), path, &err), -EINVAL);
+    assert_contains(err.text, "in memory");
     assert_int_equal(store_path(STR("sqlite:"), path, &err), -EINVAL);
     assert_int_equal(store_path(STR(""), path, &err), -EINVAL);
 }
@@ -41,7 +48,7 @@ TEST_STORE(a_new_store_has_its_version_its_log_and_its_rights)
 {
     struct stat file;
 
-    assert_string_equal(ask(fixture, "PRAGMA user_version"), "1");
+    assert_string_equal(ask(fixture, "PRAGMA user_version"), "4");
     assert_string_equal(ask(fixture, "PRAGMA application_id"), "1936682596");
     assert_string_equal(ask(fixture, "PRAGMA journal_mode"), "wal");
     assert_string_equal(ask(fixture, "PRAGMA auto_vacuum"), "2");
@@ -330,17 +337,70 @@ TEST_STORE(fields_in_another_order_are_the_same)
 
 TEST_STORE(a_run_is_counted_once_when_it_ends)
 {
-    struct job_record corrected = job_in(JOB_CANCELLED, 7, 1000, 4000);
-
-    corrected.origin = RECORD_ACCOUNTED;
     put(fixture, job_in(JOB_RUNNING, 7, 1000, 1020));
     assert_string_equal(ask(fixture, ENDED), "");
     put(fixture, job_in(JOB_FAILED, 7, 1000, 2000));
     put(fixture, job_in(JOB_FAILED, 7, 1000, 3000));
-    put(fixture, corrected);
+    put(fixture, job_in(JOB_CANCELLED, 7, 1000, 4000));
     put(fixture, job_in(JOB_FAILED, 8, 1000, 2000));
     assert_string_equal(ask(fixture, ENDED), "FAILED|long|physics|2");
-    assert_string_equal(ask(fixture, "SELECT state FROM jobs WHERE job_id = 7"), "CANCELLED");
+}
+
+TEST_STORE(jobs_that_could_have_started_in_several_partitions_are_counted_together)
+{
+    struct job_record job = job_in(JOB_CANCELLED, 7, 1000, 2000);
+
+    job.partition = STR("long,short");
+    put(fixture, job);
+    job.id = 8;
+    job.partition = STR("short,long");
+    put(fixture, job);
+    job.id = 9;
+    job.partition = STR("short");
+    put(fixture, job);
+    assert_string_equal(ask(fixture, ENDED " , 2"),
+                        "CANCELLED|several|physics|2\nCANCELLED|short|physics|1");
+    assert_string_equal(ask(fixture, "SELECT partition FROM jobs WHERE job_id = 7"), "long,short");
+}
+
+TEST_STORE(of_two_names_the_one_with_its_quotes_is_kept)
+{
+    struct job_record seen = job_in(JOB_RUNNING, 7, 1000, 1500),
+                      accounted = job_in(JOB_COMPLETED, 7, 1000, 2000);
+
+    seen.name = STR("say \"hi\" `x`");
+    accounted.name = STR("say `hi` `x`");
+    accounted.origin = RECORD_ACCOUNTED;
+    put(fixture, seen);
+    put(fixture, accounted);
+    assert_string_equal(ask(fixture, "SELECT name FROM jobs"), "say \"hi\" `x`");
+    assert_string_equal(ask(fixture, "SELECT count(*) FROM text WHERE value LIKE 'say%'"), "1");
+    accounted.id = seen.id = 8;
+    put(fixture, accounted);
+    put(fixture, seen);
+    assert_string_equal(ask(fixture, "SELECT name FROM jobs WHERE job_id = 8"), "say \"hi\" `x`");
+    accounted.name = STR("say `ho` `x`");
+    accounted.as_of++;
+    put(fixture, accounted);
+    assert_string_equal(ask(fixture, "SELECT name FROM jobs WHERE job_id = 8"), "say `ho` `x`");
+}
+
+TEST_STORE(tasks_that_wait_together_take_no_number_from_before)
+{
+    struct job_record one = job_in(JOB_PENDING, 7, 1000, 1500), many = one;
+
+    one.array_job_id = many.array_job_id = 7;
+    one.array_task_id = 3;
+    many.array_task_id = MODEL_UNKNOWN_U32;
+    many.tasks = 5;
+    many.as_of++;
+    put(fixture, one);
+    put(fixture, many);
+    assert_string_equal(ask(fixture, "SELECT array_task_id IS NULL, tasks FROM jobs"), "1|5");
+    one.array_task_id = 9;
+    one.as_of += 2;
+    put(fixture, one);
+    assert_string_equal(ask(fixture, "SELECT array_task_id, tasks FROM jobs"), "9|1");
 }
 
 TEST_STORE(a_job_that_cleans_up_has_ended_and_is_counted_by_its_base)
@@ -408,7 +468,7 @@ TEST_STORE(accounting_corrects_the_end_of_a_requeued_run)
     put(fixture, first);
     assert_string_equal(ask(fixture, CHAIN), "1000|1000|0|NODE_FAIL|1995\n"
                                              "2000|1000|1|RUNNING|NULL");
-    assert_string_equal(ask(fixture, ENDED), "REQUEUED|long|physics|1");
+    assert_string_equal(ask(fixture, ENDED), "NODE_FAIL|long|physics|1");
 }
 
 TEST_STORE(runs_without_a_restart_count_are_linked_by_user_and_name)
@@ -673,21 +733,28 @@ static bool is_this_job(const void *ctx, uint32_t job_id)
     return job_id == *(const uint32_t *)ctx;
 }
 
-TEST_STORE(runs_that_have_not_ended_are_told_the_oldest_first)
+TEST_STORE(runs_that_have_not_ended_are_told_by_their_ids)
 {
-    uint32_t ids[2], seen = 2;
+    uint32_t ids[3], seen = 2;
 
     put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
     put(fixture, job_in(JOB_PENDING, 2, 1000, 1400));
     put(fixture, job_in(JOB_RUNNING, 3, 1000, 1600));
+    put(fixture, job_in(JOB_RUNNING, 3, 1100, 1600)); /* the id was given anew */
     put(fixture, job_in(JOB_COMPLETED, 4, 1000, 1300));
-    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1550 }, ids, 2), 2);
-    assert_int_equal(ids[0], 2);
-    assert_int_equal(ids[1], 1);
-    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1700 }, ids, 1), 1);
+    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1550 }, ids, 3), 2);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[1], 2);
+    assert_int_equal(open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1700 }, ids, 3), 3);
+    assert_int_equal(ids[2], 3);
+    assert_int_equal(
+        open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1700, .after = 1 }, ids, 1), 1);
     assert_int_equal(ids[0], 2);
     assert_int_equal(
-        open_runs(fixture, "alpha", (struct open_filter){ 1700, is_this_job, &seen }, ids, 2), 2);
+        open_runs(fixture, "alpha", (struct open_filter){ .as_of = 1700, .after = 3 }, ids, 1), 0);
+    assert_int_equal(
+        open_runs(fixture, "alpha", (struct open_filter){ 1700, 0, is_this_job, &seen }, ids, 3),
+        2);
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[1], 3);
     assert_int_equal(open_runs(fixture, "beta", (struct open_filter){ .as_of = 1700 }, ids, 1), 0);
@@ -851,10 +918,10 @@ static int add_greeting(sqlite3 *db, struct err *err)
 
 TEST_STORE(a_later_migration_is_one_row)
 {
-    const struct migration later[] = {
-        schema_migrations[0],
-        { 2, "Greet each job", "ALTER TABLE job ADD COLUMN greeting", add_greeting },
-        { 3, "Remember that", "INSERT INTO meta(name, value) VALUES('greeted', 1)", NULL },
+    static const struct migration later[] = {
+        { 4, "Long done", "nonsense", NULL },
+        { 5, "Greet each job", "ALTER TABLE job ADD COLUMN greeting", add_greeting },
+        { 6, "Remember that", "INSERT INTO meta(name, value) VALUES('greeted', 1)", NULL },
     };
     struct buf told;
     sqlite3 *db;
@@ -864,12 +931,12 @@ TEST_STORE(a_later_migration_is_one_row)
     fixture->store = store_close(fixture->store);
     buf_init(&told, 1000);
     OK(fixture, db_open(fixture->path, true, &db, &fixture->err));
-    OK(fixture, schema_read_version(db, 3, &version, &fixture->err));
-    assert_int_equal(version, 1);
+    OK(fixture, schema_read_version(db, 6, &version, &fixture->err));
+    assert_int_equal(version, 4);
     OK(fixture, schema_migrate(db, version, later, COUNT(later), &told, &fixture->err));
-    assert_string_equal(told.p, "2: Greet each job\n3: Remember that\n");
-    OK(fixture, schema_read_version(db, 3, &version, &fixture->err));
-    assert_int_equal(version, 3);
+    assert_string_equal(told.p, "5: Greet each job\n6: Remember that\n");
+    OK(fixture, schema_read_version(db, 6, &version, &fixture->err));
+    assert_int_equal(version, 6);
     assert_string_equal(ask(fixture, "SELECT greeting FROM job"), "hello");
     db_close(db);
     buf_free(&told);
@@ -884,7 +951,10 @@ static void migrations_are_tried_without_a_trace(void **state)
     fixture_begin(&fixture);
     buf_init(&told, 1000);
     OK(&fixture, store_try_migrations(str_of(fixture.path), &told, &fixture.err));
-    assert_string_equal(told.p, "1: Make the tables\n");
+    assert_string_equal(told.p, "1: Make the tables\n"
+                                "2: Add the id to the view of jobs, and when a run was last seen\n"
+                                "3: Keep what each job used\n"
+                                "4: Keep what each cluster last told of itself\n");
     assert_int_equal(access(fixture.path, F_OK), -1);
     buf_reset(&told);
     fixture_open(&fixture);
@@ -920,6 +990,9 @@ int main(void)
         cmocka_unit_test(fields_of_two_looks_are_united),
         cmocka_unit_test(fields_in_another_order_are_the_same),
         cmocka_unit_test(a_run_is_counted_once_when_it_ends),
+        cmocka_unit_test(jobs_that_could_have_started_in_several_partitions_are_counted_together),
+        cmocka_unit_test(of_two_names_the_one_with_its_quotes_is_kept),
+        cmocka_unit_test(tasks_that_wait_together_take_no_number_from_before),
         cmocka_unit_test(a_job_that_cleans_up_has_ended_and_is_counted_by_its_base),
         cmocka_unit_test(runs_of_a_requeued_job_know_the_first),
         cmocka_unit_test(runs_that_are_told_last_first_know_the_first_too),
@@ -941,7 +1014,7 @@ int main(void)
         cmocka_unit_test(when_a_run_that_has_not_ended_was_last_heard_of_never_falls),
         cmocka_unit_test(only_nodes_that_changed_are_written_and_others_go),
         cmocka_unit_test(marks_outlive_the_process),
-        cmocka_unit_test(runs_that_have_not_ended_are_told_the_oldest_first),
+        cmocka_unit_test(runs_that_have_not_ended_are_told_by_their_ids),
         cmocka_unit_test(old_runs_go_with_what_only_they_had),
         cmocka_unit_test(a_deleted_run_that_is_told_again_is_not_counted_again),
         cmocka_unit_test(the_oldest_go_until_a_cluster_fits_its_share_and_the_file_shrinks),

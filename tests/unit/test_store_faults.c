@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A store whose file is full, locked, damaged, gone, somebody else's, or whose writer is killed. */
 #include "base/num.h"
+#include "store/query.h"
 #include "store_fixture.h"
 
 #include <inttypes.h>
@@ -124,8 +125,10 @@ static void a_full_disk_is_told_and_what_was_committed_stays(void **state)
     fixture_begin(&fixture);
     result = run_apart(fill_a_disk, &fixture);
     fixture_end(&fixture);
-    if (result == SKIPPED)
+    if (result == SKIPPED) {
+        print_message("# nothing can be mounted here\n");
         skip();
+    }
     assert_int_equal(result, 0);
 }
 
@@ -288,6 +291,48 @@ static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
     fixture_end(&fixture);
 }
 
+static void replace(const char *path, bool is_gone)
+{
+    assert_int_equal(unlink(path), 0);
+    if (!is_gone)
+        write_file(path, "", 0);
+}
+
+static void a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost(void **state)
+{
+    static const char *const suffixes[] = { "-wal", "-shm" };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(suffixes); i++) {
+        struct store_reader *reader = NULL;
+        struct cluster_row *clusters;
+        struct arena arena = { 0 };
+        struct fixture fixture;
+        char path[80];
+        size_t n;
+
+        fixture_begin(&fixture);
+        fixture_open(&fixture);
+        assert_int_equal(put_one(&fixture, 1), 0);
+        OK(&fixture, store_reader_open(str_of(fixture.path), &reader, &fixture.err));
+        snprintf(path, sizeof(path), "%s%s", fixture.path, suffixes[i / 2]);
+        replace(path, i % 2);
+        assert_false(store_is_there(fixture.store));
+        assert_int_equal(put_one(&fixture, 2), -ENOENT);
+        assert_contains(fixture.err.text, "its log");
+        fixture.store = store_close(fixture.store);
+        fixture_open(&fixture);
+        assert_true(store_is_there(fixture.store));
+        assert_int_equal(put_one(&fixture, 2), 0);
+        assert_string_equal(ask(&fixture, "SELECT count(*) FROM job"), "2");
+        OK(&fixture, store_clusters(reader, &arena, &clusters, &n, &fixture.err));
+        assert_int_equal(clusters[0].runs, 2);
+        store_reader_close(reader);
+        arena_clear(&arena);
+        fixture_end(&fixture);
+    }
+}
+
 static void a_store_without_a_directory_or_that_is_one_is_refused(void **state)
 {
     struct fixture fixture;
@@ -300,6 +345,7 @@ static void a_store_without_a_directory_or_that_is_one_is_refused(void **state)
     assert_contains(fixture.err.text, "check its directory");
     assert_int_equal(store_open(str_of(fixture.directory), false, &fixture.store, &fixture.err),
                      -EBADMSG);
+    assert_contains(fixture.err.text, "name a file in it");
     fixture_end(&fixture);
 }
 
@@ -312,6 +358,7 @@ static void open_as_nobody(struct fixture *fixture)
     r = store_open(str_of(fixture->path), false, &fixture->store, &fixture->err);
     MUST(r == -EACCES || r == -EROFS);
     MUST(strstr(fixture->err.text, "rights"));
+    MUST(strstr(fixture->err.text, fixture->path));
 }
 
 static void a_store_that_may_not_be_written_says_so(void **state)
@@ -503,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_store_of_a_newer_sonde_is_refused),
         cmocka_unit_test(simulated_and_real_jobs_do_not_mix),
         cmocka_unit_test(a_file_that_is_removed_or_replaced_is_noticed),
+        cmocka_unit_test(a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost),
         cmocka_unit_test(a_store_without_a_directory_or_that_is_one_is_refused),
         cmocka_unit_test(a_store_that_may_not_be_written_says_so),
         cmocka_unit_test(a_damaged_store_is_told_and_nothing_crashes),

@@ -229,7 +229,7 @@ static struct taskstats *open_or_skip(void)
     struct err err;
 
     if (taskstats_open(&taskstats, &err) < 0) {
-        print_message("%s\n", err.text);
+        print_message("# %s\n", err.text);
         skip();
     }
     return taskstats;

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel tells of a cgroup of v1 that runs out of memory, or goes. On the real one. */
+#include "test.h"
+
+#include "source/oom_notices.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROUNDS = 100, MEBIBYTE = 1 << 20 };
+
+struct fixture {
+    struct cgroup_mounts mounts;
+    char name[32], path[512];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+    struct err err;
+
+    *state = fixture;
+    assert_int_equal(cgroup_mounts_read("/proc", "/sys", &fixture->mounts, &err), 0);
+    snprintf(fixture->name, sizeof(fixture->name), "sonde_notices_%d", (int)getpid());
+    snprintf(fixture->path, sizeof(fixture->path), "%s/%s",
+             fixture->mounts.controller[CGROUP_MEMORY], fixture->name);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rmdir(fixture->path);
+    free(fixture);
+    return 0;
+}
+
+/* Skips where we may not. */
+static void make_directory(const struct fixture *fixture)
+{
+    if (fixture->mounts.is_v2 || !fixture->mounts.controller[CGROUP_MEMORY][0] ||
+        mkdir(fixture->path, 0755) < 0) {
+        print_message("# no cgroup v1 for memory here that we may use\n");
+        skip();
+    }
+}
+
+static void write_to(const struct fixture *fixture, const char *file, const char *text)
+{
+    char path[600];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", fixture->path, file);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        fail_msg("cannot write to %s: %s", path, err_words(errno));
+    close(fd);
+}
+
+/* A child in there that holds more than it may, and is killed. */
+static void run_out(const struct fixture *fixture)
+{
+    int status;
+    pid_t pid;
+
+    write_to(fixture, "memory.limit_in_bytes", "8M");
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char *memory =
+            mmap(NULL, 64 * MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        write_to(fixture, "cgroup.procs", "0");
+        for (size_t i = 0; i < 64 * MEBIBYTE; i += 4096)
+            memory[i] = 1;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* A process leaves its cgroup a little after its end. */
+static void remove_directory(const struct fixture *fixture)
+{
+    while (rmdir(fixture->path) < 0 && errno == EBUSY)
+        poll(NULL, 0, 1);
+}
+
+static void a_directory_that_goes_has_not_run_out(void **state)
+{
+    const struct fixture *fixture = *state;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct oom_notices notices;
+
+        make_directory(fixture);
+        oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+        assert_true(notices.out_of_memory >= 0);
+        assert_false(oom_notices_any(&notices));
+        remove_directory(fixture);
+        while (!notices.n_ended) {
+            assert_false(oom_notices_any(&notices));
+            poll(&(struct pollfd){ notices.end, POLLIN, 0 }, 1, 0);
+        }
+        oom_notices_close(&notices);
+    }
+}
+
+static void one_that_ran_out_is_noticed(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct oom_notices notices;
+
+    make_directory(fixture);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    run_out(fixture);
+    assert_true(oom_notices_any(&notices));
+    remove_directory(fixture);
+    assert_true(oom_notices_any(&notices));
+    oom_notices_close(&notices);
+}
+
+static void one_that_ran_out_is_noticed_after_its_directory_has_gone(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct oom_notices notices;
+
+    make_directory(fixture);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    run_out(fixture);
+    remove_directory(fixture);
+    for (int i = 0; i < ROUNDS && !notices.has_run_out; i++) /* the kernel takes its time */
+        oom_notices_any(&notices);
+    assert_true(oom_notices_any(&notices));
+    oom_notices_close(&notices);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_directory_that_goes_has_not_run_out),
+        CASE(one_that_ran_out_is_noticed),
+        CASE(one_that_ran_out_is_noticed_after_its_directory_has_gone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
