@@ -1178,10 +1178,11 @@ static int tell_config(struct helper *helper, int64_t since, struct err *err)
         .version = name(helper, from->version),
         .user_id = geteuid(),
     };
+    for (size_t i = 0; i < COUNT(private_bits); i++)
+        if (from->private_data & private_bits[i].bit)
+            config->private |= 1u << private_bits[i].what;
     if (config->user_id != 0 && config->user_id != from->slurm_user_id)
-        for (size_t i = 0; i < COUNT(private_bits); i++)
-            if (from->private_data & private_bits[i].bit)
-                config->hidden |= 1u << private_bits[i].what;
+        config->hidden = config->private;
     free_configuration(from);
     if (config->hidden)
         look_up_level(helper, config);

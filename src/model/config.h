@@ -25,6 +25,8 @@ struct config {
     uint32_t user_id; /* as whom we ask Slurm */
     symbol user;      /* his name; told only where it decides what is hidden */
     unsigned hidden;  /* 1 << private_data of what is hidden from him */
+    unsigned private; /* … of all that slurm.conf names, whoever asks; 0 where a door does not tell
+                       */
 };
 
 extern const struct str private_data_words[PRIVATE_DATA];

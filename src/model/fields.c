@@ -298,6 +298,7 @@ static const struct field config_fields[] = {
     NAMING(section, config.user_id, FIELD_U32, SENSE_USER_ID),
     NAMING(section, config.user, FIELD_SYMBOL, SENSE_USER),
     PLAIN(section, config.hidden, FIELD_U32),
+    PLAIN(section, config.private, FIELD_U32),
 };
 
 const struct field_kind field_kinds[KINDS] = {

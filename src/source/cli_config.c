@@ -43,7 +43,7 @@ static void read_setting(void *ctx, struct str line)
         config->version = answer_name(answer, value);
     } else if (str_eq(key, STR("PrivateData")) && !show->has_private_data) {
         show->has_private_data = true;
-        config->hidden = read_words(value);
+        config->private = config->hidden = read_words(value);
     } else if (str_eq(key, STR("SlurmUser")) && show->slurm_user_id == MODEL_UNKNOWN_U32) {
         pairs_name(value, &value);
         show->slurm_user_id = answer_u32(value, MODEL_UNKNOWN_U32);

@@ -401,6 +401,11 @@ static void hand_over_arrays(struct record_reader *reader)
     }
 }
 
+static unsigned known_words(unsigned words)
+{
+    return words == MODEL_UNKNOWN_U32 ? 0 : words & ((1u << PRIVATE_DATA) - 1);
+}
+
 /* What a model cannot hold as unknown, or does not know: a record is one job, and nothing is hidden
  * but what is said to be. */
 static void settle(struct section *section)
@@ -409,9 +414,10 @@ static void settle(struct section *section)
         for (size_t i = 0; i < section->jobs.n; i++)
             if (section->jobs.job[i].tasks == MODEL_UNKNOWN_U32)
                 section->jobs.job[i].tasks = 1;
-    if (section->kind == KIND_CONFIG)
-        section->config.hidden &=
-            section->config.hidden == MODEL_UNKNOWN_U32 ? 0 : (1u << PRIVATE_DATA) - 1;
+    if (section->kind == KIND_CONFIG) {
+        section->config.hidden = known_words(section->config.hidden);
+        section->config.private = known_words(section->config.private);
+    }
 }
 
 int record_reader_end(struct record_reader *reader, struct section **ret, struct err *err)

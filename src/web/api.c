@@ -76,6 +76,13 @@ bool api_wants(const struct api_call *call, const struct board_cluster *cluster)
     return clusters->n == 0;
 }
 
+bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
+               enum private_data what)
+{
+    return api_wants(call, cluster) &&
+           !viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], what);
+}
+
 int api_refuse(struct api_call *call, unsigned status, const char *format, ...)
 {
     va_list arguments;

@@ -115,6 +115,10 @@ int api_refuse(struct api_call *call, unsigned status, const char *format, ...)
 /* Whether this cluster of the board is asked for by ?cluster=. */
 bool api_wants(const struct api_call *call, const struct board_cluster *cluster);
 
+/* … and PrivateData does not keep that kind of thing from who asks. */
+bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
+               enum private_data what);
+
 /* "jobs": the rows of a page that pass the filter and may be seen, with what follows. */
 int api_put_jobs(struct api_call *call, const struct job_filter *filter);
 

@@ -50,10 +50,27 @@ static const struct api_member members[] = {
 };
 static const struct api_shape shape = API_MEMBERS(members);
 
+/* Of the clusters that are asked for, those that do not keep their nodes private. False: all do. */
+static bool choose_clusters(struct api_call *call, struct words *clusters)
+{
+    const struct board *board = call->board;
+    size_t n_clusters = board ? board->n_clusters : 0, n_asked = 0, n = 0;
+    struct str *name = ARENA_ARRAY(&call->arena, struct str, n_clusters);
+
+    for (size_t i = 0; i < n_clusters; i++) {
+        n_asked += api_wants(call, &board->cluster[i]);
+        if (api_tells(call, &board->cluster[i], PRIVATE_NODES))
+            name[n++] = board->cluster[i].name;
+    }
+    if (n < n_asked)
+        *clusters = (struct words){ name, n };
+    return n || !n_asked;
+}
+
 static int answer_nodes(struct api_call *call)
 {
     const struct api_request *request = &call->request;
-    const struct node_filter filter = {
+    struct node_filter filter = {
         .clusters = request->filter.clusters,
         .names = request->filter.nodes,
         .states = request->filter.states,
@@ -64,8 +81,11 @@ static int answer_nodes(struct api_call *call)
     };
     struct node_row *rows;
     size_t n;
-    int code = store_nodes(call->reader, &filter, &call->arena, &rows, &n, &call->err);
+    int code;
 
+    if (!choose_clusters(call, &filter.clusters))
+        return api_refuse(call, 403, "nodes are private: PrivateData of slurm.conf says so");
+    code = store_nodes(call->reader, &filter, &call->arena, &rows, &n, &call->err);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++)
@@ -88,7 +108,7 @@ const struct api_resource api_nodes = {
     .example = "?state=drain,down",
     .params = params,
     .n_params = COUNT(params),
-    .needs = API_STORE,
+    .needs = API_STORE | API_MAY_BOARD,
     .shape = &shape,
     .answer = answer_nodes,
 };

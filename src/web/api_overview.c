@@ -137,22 +137,23 @@ static void put_hidden(struct buf *out, const struct section *section)
     buf_byte(out, ']');
 }
 
-static void put_broken(struct buf *out, const struct board_cluster *cluster,
-                       const struct viewer *viewer)
+static void put_broken(struct api_call *call, const struct board_cluster *cluster)
 {
     const struct cluster_sums *sums = &cluster->sums;
     const struct section *section = cluster->section[KIND_NODES];
+    size_t n_told = api_tells(call, cluster, PRIVATE_NODES) ? sums->n_broken : 0;
+    struct buf *out = &call->out;
 
     api_json_count(out, "broken_nodes", sums->n_broken);
     api_json_begin(out, "broken", '[');
-    for (size_t i = 0; i < sums->n_broken && i < MOST_LISTED; i++) {
+    for (size_t i = 0; i < n_told && i < MOST_LISTED; i++) {
         const struct node *node = sums->broken[i];
         struct str by = section_text(section, node->reason_user);
         const struct told_node told = {
             .name = section_text(section, node->name),
             .state = node_state_word(node->state),
             .reason = section_text(section, node->reason),
-            .reason_user = viewer_may_see_user(viewer, by) ? by : (struct str){ 0 },
+            .reason_user = viewer_may_see_user(&call->viewer, by) ? by : (struct str){ 0 },
             .reason_time = node->reason_time,
         };
 
@@ -207,7 +208,7 @@ static void put_cluster(struct api_call *call, const struct board_cluster *clust
     PUT_LIST(out, "node_states", node_state_fields, sums->state, sums->n_states);
     PUT_LIST(out, "job_states", job_state_fields, sums->job_state, sums->n_job_states);
     PUT_LIST(out, "reasons", reason_fields, sums->reason, sums->n_reasons);
-    put_broken(out, cluster, &call->viewer);
+    put_broken(call, cluster);
     put_groups(call, "users", sums->user, sums->n_users, viewer_may_see_user);
     put_groups(call, "accounts", sums->account, sums->n_accounts, viewer_may_see_account);
     buf_byte(out, '}');

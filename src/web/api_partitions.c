@@ -102,7 +102,7 @@ static int answer_partitions(struct api_call *call)
 {
     api_json_begin(&call->out, "partitions", '[');
     for (size_t i = 0; i < call->board->n_clusters; i++)
-        if (api_wants(call, &call->board->cluster[i]))
+        if (api_tells(call, &call->board->cluster[i], PRIVATE_PARTITIONS))
             put_cluster(call, &call->board->cluster[i]);
     buf_byte(&call->out, ']');
     return 0;

@@ -71,7 +71,9 @@ static void put_reservation(struct api_call *call, const struct board_cluster *c
     const struct told told = {
         .cluster = cluster->name,
         .name = section_text(section, reservation->name),
-        .nodes = section_text(section, reservation->nodes),
+        .nodes = api_tells(call, cluster, PRIVATE_NODES)
+                     ? section_text(section, reservation->nodes)
+                     : (struct str){ 0 },
         .users = seen_of(call, section_text(section, reservation->users), viewer_may_see_user),
         .accounts =
             seen_of(call, section_text(section, reservation->accounts), viewer_may_see_account),
@@ -95,7 +97,9 @@ static int answer_reservations(struct api_call *call)
         const struct board_cluster *cluster = &call->board->cluster[i];
         const struct section *section = cluster->section[KIND_RESERVATIONS];
 
-        for (size_t k = 0; section && api_wants(call, cluster) && k < section->reservations.n; k++)
+        if (!section || !api_tells(call, cluster, PRIVATE_RESERVATIONS))
+            continue;
+        for (size_t k = 0; k < section->reservations.n; k++)
             put_reservation(call, cluster, &section->reservations.reservation[k]);
     }
     buf_byte(&call->out, ']');

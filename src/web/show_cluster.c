@@ -8,9 +8,7 @@ enum { ADDRESS_MAX = 8192 };
 bool show_is_private(const struct site_call *call, const struct board_cluster *cluster,
                      enum private_data what)
 {
-    const struct section *config = cluster->section[KIND_CONFIG];
-
-    return !call->viewer.is_staff && config && config->config.hidden >> what & 1;
+    return viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], what);
 }
 
 void show_private(struct site_call *call, const char *what)

@@ -30,7 +30,8 @@ static bool each_node(const struct site_call *call, const struct board_cluster *
 {
     const struct section *section = cluster->section[KIND_NODES];
 
-    (void)call;
+    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_NODES))
+        return true;
     for (size_t i = 0; section && i < section->nodes.n; i++)
         if (!see(ctx, section_text(section, section->nodes.node[i].name)))
             return false;
@@ -42,7 +43,8 @@ static bool each_partition(const struct site_call *call, const struct board_clus
 {
     const struct section *section = cluster->section[KIND_NODES];
 
-    (void)call;
+    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_PARTITIONS))
+        return true;
     for (size_t i = 0; section && i < section->nodes.n_partitions; i++)
         if (!see(ctx, section_text(section, section->nodes.partition[i].name)))
             return false;
@@ -54,7 +56,8 @@ static bool each_reservation(const struct site_call *call, const struct board_cl
 {
     const struct section *section = cluster->section[KIND_RESERVATIONS];
 
-    (void)call;
+    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_RESERVATIONS))
+        return true;
     for (size_t i = 0; section && i < section->reservations.n; i++)
         if (!see(ctx, section_text(section, section->reservations.reservation[i].name)))
             return false;

@@ -213,3 +213,9 @@ bool viewer_may_see(const struct viewer *viewer, struct str user, struct str acc
 {
     return viewer_may_see_user(viewer, user) || viewer_may_see_account(viewer, account);
 }
+
+bool viewer_is_denied(const struct viewer *viewer, const struct section *config,
+                      enum private_data what)
+{
+    return !viewer->is_staff && config && config->config.private >> what & 1;
+}

@@ -5,6 +5,7 @@
 #define SONDE_WEB_VIEWER_H
 
 #include "http/server.h"
+#include "model/section.h"
 #include "store/query.h"
 
 /* How it is learned who looks. */
@@ -43,5 +44,10 @@ int viewer_of(const struct viewer_config *config, const struct http_exchange *x,
 bool viewer_may_see(const struct viewer *viewer, struct str user, struct str account);
 bool viewer_may_see_user(const struct viewer *viewer, struct str user);
 bool viewer_may_see_account(const struct viewer *viewer, struct str account);
+
+/* Whether PrivateData of slurm.conf keeps that from them; `config` is the cluster's section of that
+ * kind, or NULL: not told. */
+bool viewer_is_denied(const struct viewer *viewer, const struct section *config,
+                      enum private_data what);
 
 #endif

@@ -98,6 +98,7 @@ static struct section *make_reservations(void)
     section->reservations.reservation = ARENA_NEW(&section->arena, struct reservation);
     *section->reservations.reservation = (struct reservation){
         .name = say(section, "course"),
+        .nodes = say(section, "n2"),
         .users = say(section, "alice,bob"),
         .accounts = say(section, "chemistry,physics"),
         .node_count = 1,
@@ -132,6 +133,17 @@ static struct section *make_shares(void)
     return section;
 }
 
+/* What slurm.conf says; sonde itself may be an operator, from whom nothing is hidden. */
+static struct section *make_config(unsigned private)
+{
+    struct section *section = section_new(KIND_CONFIG);
+
+    section->config.private = private;
+    return section;
+}
+
+static unsigned private_data; /* of the one cluster */
+
 static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
 {
     struct board *board = board_new(1, NOW);
@@ -145,6 +157,7 @@ static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
     cluster->section[KIND_NODES] = make_nodes();
     cluster->section[KIND_RESERVATIONS] = make_reservations();
     cluster->section[KIND_SHARES] = make_shares();
+    cluster->section[KIND_CONFIG] = make_config(private_data);
     board_sum(board);
     return board;
 }
@@ -165,6 +178,7 @@ static struct str tell_health(void *ctx, struct arena *arena)
 
 static void start_for_all(void)
 {
+    private_data = 0;
     start_api((struct api_config){ .boards = { give_board, NULL },
                                    .health = tell_health,
                                    .viewer = { .auth = VIEWER_PROXY,
@@ -457,6 +471,47 @@ static void a_reservation_is_for_whom_one_may_see(void **state)
                "\"users\":\"alice,bob\",\"accounts\":\"chemistry,physics\"}");
 }
 
+static void put_node(void)
+{
+    struct node_record record = { .name = STR("n2"), .state = STR("down"), .cpus = 8 };
+
+    must(store_begin(store, &err));
+    must(store_put_nodes(store, STR("one"), BASE, &record, 1, &err));
+    must(store_commit(store, &err));
+}
+
+static void what_slurm_conf_keeps_private_is_for_staff(void **state)
+{
+    static const struct {
+        enum private_data what;
+        const char *path, *text;
+        unsigned status;
+    } rows[] = {
+        { PRIVATE_NODES, "/api/v1/nodes", "\"n2\"", 403 },
+        { PRIVATE_NODES, "/api/v1/overview", "\"n2\"", 200 },
+        { PRIVATE_NODES, "/api/v1/reservations", "\"n2\"", 200 },
+        { PRIVATE_NODES, "/api/v1/search?q=n2", "\"n2\"", 200 },
+        { PRIVATE_PARTITIONS, "/api/v1/partitions", "\"gpu\"", 200 },
+        { PRIVATE_PARTITIONS, "/api/v1/search?q=gpu", "\"gpu\"", 200 },
+        { PRIVATE_RESERVATIONS, "/api/v1/reservations", "\"course\"", 200 },
+        { PRIVATE_RESERVATIONS, "/api/v1/search?q=course", "\"course\"", 200 },
+    };
+
+    (void)state;
+    open_store(false);
+    put_node();
+    start_for_all();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        private_data = 0;
+        assert_has(get_as("alice", rows[i].path, 200), rows[i].text);
+        private_data = 1u << rows[i].what;
+        assert_has(get_as("root", rows[i].path, 200), rows[i].text);
+        assert_false(has(get_as("alice", rows[i].path, rows[i].status), rows[i].text));
+    }
+    private_data = 1u << PRIVATE_NODES;
+    assert_has(get_as("alice", "/api/v1/nodes?cluster=two", 200), "\"nodes\":[]");
+}
+
 static void health_needs_no_store_and_tells_staff_more(void **state)
 {
     struct str body;
@@ -526,6 +581,7 @@ int main(void)
         TEST(a_summary_is_of_oneself_or_of_an_account_that_one_coordinates),
         TEST(a_search_finds_what_may_be_seen_the_best_first),
         TEST(a_reservation_is_for_whom_one_may_see),
+        TEST(what_slurm_conf_keeps_private_is_for_staff),
         TEST(health_needs_no_store_and_tells_staff_more),
         TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503),
         TEST(promises_are_told_to_who_coordinates_the_account),

@@ -997,6 +997,7 @@ static void private_data_hides_from_all_but_root_and_slurm(void **state)
         assert_str(section_text(section, section->config.cluster), "sandbox");
         assert_str(section_text(section, section->config.version), "22.05.8");
         assert_int_equal(section->config.hidden, rows[i].hidden);
+        assert_int_equal(section->config.private, BOTH);
         section_unref(section);
     }
 }
@@ -1051,6 +1052,7 @@ static void operators_and_administrators_see_all(void **state)
 
         tell_users(section, users);
         assert_int_equal(section->config.hidden, rows[i].hidden);
+        assert_int_equal(section->config.private, BOTH);
         assert_str(section_text(section, section->config.user), rows[i].name);
         section_unref(section);
     }

@@ -609,6 +609,7 @@ static void nothing_is_hidden_but_what_is_said_to_be(void **state)
         { ABOUT("config") ",\"config.hidden\":\"jobs\"}", 0 },
         { ABOUT("config") ",\"config.hidden\":4}", 1u << PRIVATE_JOBS },
         { ABOUT("config") ",\"config.hidden\":1073741828}", 1u << PRIVATE_JOBS },
+        { ABOUT("config") ",\"config.private\":4}", 0 },
     };
 
     (void)state;
@@ -616,6 +617,25 @@ static void nothing_is_hidden_but_what_is_said_to_be(void **state)
         struct section *section = read_back(str_of(rows[i].text));
 
         assert_int_equal(section->config.hidden, rows[i].hidden);
+        section_unref(section);
+    }
+}
+
+static void what_is_private_is_read_back(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned private;
+    } rows[] = {
+        { ABOUT("config") ",\"config.hidden\":4}", 0 }, /* of a recording from before it was told */
+        { ABOUT("config") ",\"config.private\":1073741828}", 1u << PRIVATE_JOBS },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct section *section = read_back(str_of(rows[i].text));
+
+        assert_int_equal(section->config.private, rows[i].private);
         section_unref(section);
     }
 }
@@ -969,6 +989,7 @@ int main(void)
         cmocka_unit_test(a_document_that_is_wrong_is_refused_with_a_sentence),
         cmocka_unit_test(what_is_strange_is_passed_over),
         cmocka_unit_test(nothing_is_hidden_but_what_is_said_to_be),
+        cmocka_unit_test(what_is_private_is_read_back),
         cmocka_unit_test(records_of_a_few_bytes_cannot_fill_the_memory),
         cmocka_unit_test(times_are_moved_and_what_has_none_stays_without),
         IN_DIRECTORY(files_are_private_and_sort_by_time),

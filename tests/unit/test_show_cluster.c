@@ -190,12 +190,13 @@ static struct section *make_allocations(void)
     return section;
 }
 
-static struct section *make_config(unsigned hidden)
+/* As an operator is told it, from whom nothing is hidden. */
+static struct section *make_config(unsigned private)
 {
     struct section *section = section_new(KIND_CONFIG);
 
     section->config.version = add(section, "24.11.5");
-    section->config.hidden = hidden;
+    section->config.private = private;
     return section;
 }
 
@@ -357,7 +358,8 @@ static void every_number_of_the_overview_links_to_what_it_is_made_of(void **stat
     start();
     page = get("/", STAFF, 200);
     assert_has(page,
-               "<a href=\"/jobs?state=RUNNING%2CSUSPENDED%2CCOMPLETING\">allocated <b>32</b></a>");
+               "<a href=\"/jobs?state=RUNNING%2CSUSPENDED%2CCOMPLETING%2CCONFIGURING%2C"
+               "RESIZING%2CSIGNALING%2CSTOPPED\">allocated <b>32</b></a>");
     assert_has(page, "<a href=\"/nodes?state=free\">idle <b>96</b></a>");
     assert_has(page, "<a href=\"/nodes?state=unusable\">unusable <b>64</b></a>");
     assert_has(page, "GPUs a100 <b>4</b>");
