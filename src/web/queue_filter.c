@@ -65,20 +65,19 @@ static int put_hosts(struct queue_words *words, struct err *err)
     return 0;
 }
 
-/* A word is a base state, or a flag that stands beside one, long or short. */
+/* Long or short: the one word that squeue shows of a job, so that a list has as many as were
+ * counted. */
 static void put_states(struct queue_words *words)
 {
     const struct words *states = &words->question->filter->states;
 
+    words->states = ARENA_ARRAY(&words->arena, bool, n_job_state_words);
     for (size_t i = 0; i < states->n; i++) {
         struct job_state state = JOB_STATE_NONE;
 
-        if (str_eq_nocase(states->word[i], STR("UNKNOWN")))
-            words->is_hidden_state = true;
-        else if (job_state_add(&state, states->word[i]) && state.base != JOB_BASE_UNKNOWN)
-            words->bases[state.base] = true;
-        else
-            words->flags |= state.flags;
+        if (job_state_add(&state, states->word[i]) ||
+            str_eq_nocase(states->word[i], STR("UNKNOWN")))
+            words->states[job_state_index(state)] = true;
     }
 }
 
@@ -363,10 +362,7 @@ int64_t queue_elapsed(const struct job *job, int64_t now)
 
 static bool has_state(const struct queue_words *words, struct job_state state)
 {
-    bool is_hidden = state.base == JOB_BASE_UNKNOWN && !state.flags;
-
-    return !words->question->filter->states.n || words->bases[state.base] ||
-           state.flags & words->flags || (is_hidden && words->is_hidden_state);
+    return !words->question->filter->states.n || words->states[job_state_index(state)];
 }
 
 static bool is_id(const struct queue_words *words, uint32_t id)

@@ -16,9 +16,7 @@ struct queue_words {
     struct str text;                                  /* in small letters */
     bool is_text_of_id;                               /* it can be part of an id */
     uint32_t *ids;                                    /* ascending */
-    bool bases[JOB_BASES];                            /* states that are asked for, */
-    uint32_t flags;                                   /* as the next */
-    bool is_hidden_state;
+    bool *states;                                     /* by job_state_index: asked for */
     struct arena arena;
 };
 

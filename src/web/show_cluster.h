@@ -25,8 +25,9 @@ struct show_argument {
 const char *show_address(struct site_call *call, const struct board_cluster *cluster,
                          const char *path, struct show_argument first, struct show_argument second);
 
-/* Jobs that hold what is allocated, for ?state= of /jobs. */
-#define SHOW_HOLDING "RUNNING,SUSPENDED,COMPLETING"
+/* Jobs that hold what is allocated, for ?state= of /jobs: squeue shows a flag in the place of
+ * RUNNING. */
+#define SHOW_HOLDING "RUNNING,SUSPENDED,COMPLETING,CONFIGURING,RESIZING,SIGNALING,STOPPED"
 
 /* An address as a link, with these words or this number in it. */
 void show_link(struct buf *to, const char *address, struct str words);

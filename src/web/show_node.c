@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { JOBS_NOW = 200, JOBS_BEFORE = 50, HOURS = 24 };
+enum { JOBS_NOW = 200, JOBS_BEFORE = 50, HOURS = 24, STATES_MAX = 8 };
 
 struct part {
     struct site_call *call;
@@ -167,17 +167,19 @@ static void put_facts(const struct part *part)
 static int find_jobs(const struct part *part, const struct viewer *viewer, size_t limit,
                      struct queue_page *ret)
 {
-    static const struct str states[] = { STR_INIT("RUNNING"), STR_INIT("SUSPENDED"),
-                                         STR_INIT("COMPLETING") };
+    struct str states[STATES_MAX], rest = STR(SHOW_HOLDING);
+    size_t n_states = 0;
     struct job_filter filter;
     const struct queue_question question = {
         .filter = &filter, .limit = limit, .viewer = viewer, .now = part->call->now
     };
 
+    while (rest.p && n_states < STATES_MAX)
+        states[n_states++] = str_cut(&rest, ',');
     job_filter_clear(&filter);
     filter.clusters = (struct words){ &part->cluster->name, part->cluster->name.n ? 1 : 0 };
     filter.nodes = (struct words){ &part->name, 1 };
-    filter.states = (struct words){ states, COUNT(states) };
+    filter.states = (struct words){ states, n_states };
     return queue_find(part->call->board, &question, &part->call->arena, ret, &part->call->err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "source/sim.h"
 #include "web/queue.h"
+#include "web/show_cluster.h"
 
 struct asking {
     struct board *board;
@@ -159,12 +160,63 @@ static void a_state_is_any_of_its_words(void **state)
 
     (void)state;
     begin(&a, some_jobs());
-    FOUND_WITH(states, one("RUNNING"), "1,3");
-    FOUND_WITH(states, one("r"), "1,3");
+    FOUND_WITH(states, one("RUNNING"), "1");
+    FOUND_WITH(states, one("r"), "1");
     FOUND_WITH(states, one("COMPLETING"), "3");
     FOUND_WITH(states, one("PD"), "2,57,60");
     FOUND_WITH(states, one("UNKNOWN"), "");
     FOUND_WITH(states, one("no such state"), "");
+    end(&a);
+}
+
+/* As Slurm makes them: what squeue shows is one word of each. */
+static struct board *jobs_with_flags(void)
+{
+    static const char *const states[] = {
+        "RUNNING",
+        "RUNNING+COMPLETING",
+        "RUNNING+CONFIGURING",
+        "RUNNING+STOPPED",
+        "RUNNING+SIGNALING",
+        "RUNNING+RESIZING",
+        "SUSPENDED",
+        "COMPLETED",
+        "COMPLETED+COMPLETING",
+        "PENDING",
+        "PENDING+SPECIAL_EXIT",
+        "PENDING+REQUEUED+REQUEUE_HOLD",
+        "CONFIGURING",
+        "UNKNOWN",
+    };
+    struct section *jobs = made_jobs(), *nodes = made_nodes();
+
+    made_partition(nodes, "main");
+    for (uint32_t i = 0; i < COUNT(states); i++)
+        made_job(jobs, i + 1, states[i], "alice", "physics");
+    return made_board(nodes, jobs);
+}
+
+static void a_list_by_state_has_as_many_as_were_counted(void **state)
+{
+    struct str holding[10], rest = STR(SHOW_HOLDING);
+    const struct cluster_sums *sums;
+    struct asking a;
+    size_t n = 0;
+
+    (void)state;
+    begin(&a, jobs_with_flags());
+    sums = &a.board->cluster[0].sums;
+    assert_int_equal(sums->n_job_states, 12);
+    for (size_t i = 0; i < sums->n_job_states; i++) {
+        a.filter.states = (struct words){ &sums->job_state[i].word, 1 };
+        found(&a);
+        assert_true((double)a.page.jobs == sums->job_state[i].jobs.jobs);
+    }
+    while (rest.p && n < COUNT(holding))
+        holding[n++] = str_cut(&rest, ',');
+    a.filter.states = (struct words){ holding, n };
+    assert_string_equal(found(&a), "1,2,3,4,5,6,7,9,13");
+    assert_true(sums->partition[0].jobs.holding.jobs == 9);
     end(&a);
 }
 
@@ -415,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_filter_leaves_what_it_names),
         cmocka_unit_test(a_state_is_any_of_its_words),
+        cmocka_unit_test(a_list_by_state_has_as_many_as_were_counted),
         cmocka_unit_test(a_reason_is_that_of_the_sums_and_of_who_waits),
         cmocka_unit_test(a_text_is_found_anywhere_whatever_its_case),
         cmocka_unit_test(a_user_does_not_see_anothers_job),
