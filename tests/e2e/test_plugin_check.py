@@ -282,7 +282,7 @@ class PluginCheck(unittest.TestCase):
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 128 + signal.SIGTERM)
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertLess(time.monotonic() - began, 8)
         process.stdout.close()
         wait_until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), "scontrol has ended")
 

