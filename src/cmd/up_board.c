@@ -74,20 +74,24 @@ static bool is_failing(const struct engine_cluster *cluster)
 static struct str trouble_of(struct up_board *boards, const struct engine_cluster *cluster,
                              const struct board_cluster *shown, struct arena *arena)
 {
-    const struct section *newest =
-        shown->section[KIND_JOBS] ? shown->section[KIND_JOBS] : shown->section[KIND_NODES];
+    const struct section *jobs = shown->section[KIND_JOBS], *nodes = shown->section[KIND_NODES];
     struct err err = { 0 };
     struct str trouble;
     struct buf text;
 
     buf_init(&text, sizeof(err.text) + 100);
-    if (newest) {
+    if (jobs && nodes) {
         buf_text(&text, "Slurm has not answered since ");
-        moment_put(&text, newest->wall_ns / NS_PER_SEC);
+        moment_put(&text, (jobs->wall_ns < nodes->wall_ns ? jobs : nodes)->wall_ns / NS_PER_SEC);
     } else {
-        section_unref(refresher_wait(cluster->feeds[FEED_SLURM].refresher, KIND_JOBS, 0,
-                                     &boards->is_cancelled, &err));
-        buf_printf(&text, "Slurm does not answer: %s", err.text);
+        section_unref(refresher_wait(cluster->feeds[FEED_SLURM].refresher,
+                                     jobs ? KIND_NODES : KIND_JOBS, 0, &boards->is_cancelled,
+                                     &err));
+        buf_printf(&text, "Slurm does not %s: %s",
+                   jobs    ? "tell its nodes"
+                   : nodes ? "tell its jobs"
+                           : "answer",
+                   err.text);
     }
     trouble = arena_str(arena, buf_str(&text));
     buf_free(&text);

@@ -314,8 +314,10 @@ static void add_visibility(struct queue_filter *filter)
     }
 }
 
-static bool is_asked(const struct words *clusters, struct str name)
+bool queue_asks(const struct queue_question *question, struct str name)
 {
+    const struct words *clusters = &question->filter->clusters;
+
     for (size_t i = 0; i < clusters->n; i++)
         if (str_eq(clusters->word[i], name))
             return true;
@@ -325,7 +327,7 @@ static bool is_asked(const struct words *clusters, struct str name)
 bool queue_filter_init(struct queue_filter *filter, const struct queue_words *words,
                        const struct board_cluster *cluster, const struct queue_cluster *jobs)
 {
-    if (!jobs->jobs || !is_asked(&words->question->filter->clusters, cluster->name))
+    if (!jobs->jobs || !queue_asks(words->question, cluster->name))
         return false;
     *filter = (struct queue_filter){ .words = words, .cluster = jobs };
     gpu_reader_init(&filter->gpus, jobs->jobs, STR("gpu"));

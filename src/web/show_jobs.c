@@ -130,6 +130,34 @@ static void put_queue_rows(struct site_call *call, const struct job_asked *asked
     job_table_end(&table);
 }
 
+static void put_queue(struct site_call *call, const struct job_asked *asked,
+                      const struct queue_page *page)
+{
+    put_counts(call, asked, page);
+    if (page->n)
+        put_queue_rows(call, asked, page);
+    else
+        put_no_queue_rows(call, asked, page);
+    put_offsets(call, asked, page);
+}
+
+/* Nothing is said of what nobody has told. */
+static void put_untold(struct site_call *call, const struct queue_question *question)
+{
+    struct buf *out = &call->out;
+
+    for (size_t i = 0; i < call->board->n_clusters; i++) {
+        const struct board_cluster *cluster = &call->board->cluster[i];
+
+        if (cluster->section[KIND_JOBS] || !queue_asks(question, cluster->name))
+            continue;
+        buf_text(out, "<p class=\"empty\">What is in the queue");
+        buf_text(out, cluster->name.n ? " of " : "");
+        html_text(out, cluster->name);
+        buf_text(out, " is not known: Slurm has not told it.</p>\n");
+    }
+}
+
 static int show_queue(struct site_call *call, const struct job_asked *asked)
 {
     const struct queue_question question = {
@@ -153,12 +181,9 @@ static int show_queue(struct site_call *call, const struct job_asked *asked)
     if (code < 0)
         return code == -E2BIG ? job_refused(call, 400) : code;
     buf_text(&call->out, "<div id=\"jobs\" data-live>\n");
-    put_counts(call, asked, &page);
-    if (page.n)
-        put_queue_rows(call, asked, &page);
-    else
-        put_no_queue_rows(call, asked, &page);
-    put_offsets(call, asked, &page);
+    put_untold(call, &question);
+    if (queue_is_told(call->board, &question))
+        put_queue(call, asked, &page);
     buf_text(&call->out, "</div>\n");
     return 0;
 }

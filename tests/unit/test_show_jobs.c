@@ -735,6 +735,24 @@ static void without_a_store_the_queue_is_still_there(void **state)
     start(url);
 }
 
+static void jobs_that_nobody_has_told_are_not_none(void **state)
+{
+    struct reply reply;
+
+    (void)state;
+    assert_has(get_as("root", "/jobs?user=nobody"), "0 jobs.");
+    board_unref(board);
+    board = board_new(1, NOW);
+    board->cluster[0].name = STR("alpha");
+    board_sum(board);
+    reply = get_as("root", "/jobs");
+    assert_int_equal(reply.status, 200);
+    assert_has(reply, "What is in the queue of alpha is not known");
+    assert_lacks(reply, "0 jobs");
+    board_unref(board);
+    make_board();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -757,6 +775,7 @@ int main(void)
         cmocka_unit_test(a_chart_without_data_says_so_and_its_numbers_are_none),
         cmocka_unit_test(a_measured_job_has_charts_and_their_numbers),
         cmocka_unit_test(without_a_store_the_queue_is_still_there),
+        cmocka_unit_test(jobs_that_nobody_has_told_are_not_none),
     };
 
     return cmocka_run_group_tests(tests, begin, end);
