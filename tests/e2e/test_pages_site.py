@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A walk through the pages of `sonde up` on a real Slurm, whose jobs run on this machine: what they show is what Slurm says,
+in text, with lynx, and in a real Chromium."""
+import collections
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import browser
+from browser import NARROW, WIDE, Browser
+from cluster import Cluster
+from relay import Relay
+from sonde import wait_until
+from test_pages import Page, Up, is_page, numbers, shape, walk
+
+NAME = "<b>1 & \"2\"</b>"
+
+
+class Site(unittest.TestCase):
+    """One job that works, one that is held, some that have ended in several ways, and an array."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = cluster = Cluster("pages")
+        cls.addClassCleanup(cluster.end)
+        cls.addClassCleanup(cluster.run, "scancel", "-u", "alice", check=False)
+        cls.works = cluster.batch(f"exec {cluster.behave} burn 600 1", "-c2", "-J", NAME)
+        cls.held = cluster.batch("true", "-H")
+        cls.done, cls.failed = cluster.batch("true"), cluster.batch("exit 3")
+        cls.array = cluster.batch("sleep 600", "--array=1-4%2")
+        for job_id, state in ((cls.done, "COMPLETED"), (cls.failed, "FAILED"), (cls.works, "RUNNING")):
+            wait_until(lambda: cluster.state(job_id) == state, f"job {job_id} is {state}", 90)
+        relay = Relay(cluster)
+        cls.addClassCleanup(relay.end)
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.up = cls.enterClassContext(Up(directory, f"--state.directory={directory}/state", f"--slurm.bin-path={relay.path}", "--source=cli",
+                                          "--series.interval=1s", "--slurm.poll-limit=1s", "--store.interval=1s", "--store.history-interval=1s"))
+        wait_until(lambda: f"/job/{cls.works}" in cls.up.get("/jobs").text, "jobs are there")
+        wait_until(lambda: all(f"/job/{job_id}" in cls.up.get("/jobs?kept=1").text for job_id in (cls.done, cls.failed)), "jobs are kept")
+        wait_until(lambda: len(cls.points("cpu")) > 2, "the agent tells of the job")
+        cls.answers = walk(cls.up.get, alike=3, more=(f"/job/{cls.works}", f"/job/{cls.failed}", f"/job/{cls.held}", f"/array/{cls.array}"))
+        cls.pages = {path: answer for path, answer in cls.answers.items() if is_page(answer)}
+
+    @classmethod
+    def points(cls, plot):
+        answer = cls.up.get(f"/api/v1/series/{cls.works}?plot={plot}")
+        return [point for point in json.loads(answer.text).get("points", []) if point[1] is not None] if answer.status == 200 else []
+
+    def lines(self, *command):
+        return self.cluster.run(*command).stdout.split("\n")[:-1]
+
+    def one_of_each(self):
+        found = {}
+        for path in self.pages:
+            found.setdefault(shape(path)[0], path)
+        return [*found.values(), f"/job/{self.failed}", f"/job/{self.held}"]
+
+
+class Facts(Site):
+    def test_every_link_leads_somewhere(self):
+        self.assertEqual({path: answer.status for path, answer in self.answers.items() if answer.status != 200}, {})
+        met = {name for name, _ in map(shape, self.pages)}
+        self.assertEqual({"/", "/jobs", "/job", "/user", "/account", "/nodes", "/node", "/partitions", "/clusters", "/health", "/array"} - met, set())
+
+    def test_nothing_is_said_to_be_simulated(self):
+        for path, answer in self.pages.items():
+            self.assertNotIn("simulated cluster", answer.text.lower(), path)
+
+    def test_states_are_those_that_squeue_counts_and_lists_have_as_many(self):
+        def agree():
+            told = collections.Counter(self.lines("squeue", "-hrat", "all", "-o%T"))
+            overview = json.loads(self.up.get("/api/v1/overview").text)["clusters"][0]
+            shown = {row["state"]: row["jobs"] for row in overview["job_states"]}
+            listed = {state: json.loads(self.up.get(f"/api/v1/queue?state={state}").text)["tasks"] for state in shown}
+            return shown == told == listed
+        wait_until(agree, "squeue and the pages agree")
+
+    def test_nodes_are_those_of_sinfo(self):
+        told = set(self.lines("sinfo", "-hN", "-o%N"))
+        page = self.up.get("/nodes").text
+        self.assertEqual(set(re.findall(r'href="/node/([^"?]+)', page)), told)
+
+    def test_a_job_that_works_has_its_name_its_facts_and_live_charts(self):
+        page = Page(self.up.get(f"/job/{self.works}").text)
+        text = " ".join(" ".join(page.texts).split())
+        self.assertIn(NAME, text)
+        self.assertRegex(text, "(?i)running")
+        self.assertIn("alice", text)
+        last = self.points("cpu")[-1]
+        wait_until(lambda: self.points("cpu")[-1][0] > last[0], "there is a newer point")
+        wait_until(lambda: 0.5 < self.points("cpu")[-1][1] < 1.5, "one of its cores is busy")
+
+    def test_what_has_ended_is_told_as_sacct_tells_it(self):
+        for job_id, state in ((self.done, "COMPLETED"), (self.failed, "FAILED")):
+            run, = json.loads(self.up.get(f"/api/v1/jobs?job={job_id}").text)["jobs"]
+            row = self.lines("sacct", "-nPX", "-j", str(job_id), "-o", "State,User,Account,AllocCPUS,ExitCode")[0].split("|")
+            self.assertEqual([run["state"], run["user"], run["account"], str(run["cpus"]), f"{run['exit_code']}:{run.get('exit_signal', 0)}"], row)
+            self.assertEqual(run["state"], state)
+
+    @unittest.skipUnless(shutil.which("lynx"), "lynx is not installed")
+    def test_lynx_shows_the_same_numbers(self):
+        for path in self.one_of_each():
+            with self.subTest(path):
+                source = self.up.get(path).text
+                main = re.search("<main.*</main>", source, re.S)[0]
+                shown = " ".join(text for text in self.texts_of(main))
+                dumped = subprocess.run(["lynx", "-dump", "-stdin", "-nolist", "-width=1000", "-assume_charset=utf-8", "-display_charset=utf-8"],
+                                        input=source, capture_output=True, text=True, check=True).stdout
+                self.assertEqual(numbers(shown) - numbers(dumped), set())
+
+    @staticmethod
+    def texts_of(main):
+        return Page(re.sub("<(svg|datalist|title).*?</\\1>", "", main, flags=re.S)).texts
+
+
+@browser.needed
+class InChromium(Site):
+    def test_every_page_as_seen_by_several_eyes(self):
+        window = Browser()
+        self.addCleanup(window.end)
+        for name, look in (("site-wide", {"size": WIDE}), ("site-narrow", {"size": NARROW, "is_dark": True}),
+                           ("site-plain", {"size": WIDE, "has_script": False})):
+            window.look(**look)
+            for path in self.one_of_each():
+                with self.subTest(path, look=name):
+                    visit = window.open(self.up.url + path)
+                    visit.settle()
+                    window.screenshot(f"{name}-{path}")
+                    self.assertEqual((visit.status, visit.complaints, window.overflow()), (200, [], []))
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
