@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Adds up meson's results: prints why tests were skipped, which failed and the last that each said, and one closing line.
 
-usage: summary.py NAME...   of NAME.xml and NAME.json each: meson's testlog.junit.xml and testlog.json
+usage: summary.py NAME... [--alone NAME]   of NAME.xml and NAME.json each: meson's testlog.junit.xml and testlog.json;
+                                         --alone: of programs that failed beside others and were run again by themselves,
+                                         which counts, and is told
+       summary.py --failed NAME          prints the names of those programs
 """
 import json
 import pathlib
@@ -43,32 +46,71 @@ def died(path):
     return [run["name"] for run in runs if run["result"] not in ("OK", "SKIP") and (run["result"] != "FAIL" or run["returncode"])]
 
 
-def main(names):
-    passed, failed, skipped, dead = 0, [], [], []
-    for result in names:
-        dead += died(f"{result}.json")
-        for suite in ET.parse(f"{result}.xml").getroot().iter("testsuite"):
-            for case in suite.iter("testcase"):
-                name = f"{suite.get('name')}: {case.get('name')}"
-                skip = case.find("skipped")
-                by_cmocka = cmocka_skip(output(suite), case.get("name"))
-                if by_cmocka:
-                    skipped.append((f"{suite.get('name')}: {by_cmocka[0]}", by_cmocka[1]))
-                elif case.find("failure") is not None or case.find("error") is not None:
-                    failed.append((name, last_words(output(suite) or output(case), case.get("name"))))
-                elif skip is not None:
-                    skipped.append((name, why_skipped(suite, case, skip)))
-                else:
-                    passed += 1
-    for program in dead:
-        if not any(program in name for name, _ in failed):
-            failed.append((f"{program}: it died before it could tell; meson's output is above", []))
+class Outcome:
+    """Of the tests of one program."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, [], []
+
+    def add(self, suite, case):
+        name = f"{suite.get('name')}: {case.get('name')}"
+        skip = case.find("skipped")
+        by_cmocka = cmocka_skip(output(suite), case.get("name"))
+        if by_cmocka:
+            self.skipped.append((f"{suite.get('name')}: {by_cmocka[0]}", by_cmocka[1]))
+        elif case.find("failure") is not None or case.find("error") is not None:
+            self.failed.append((name, last_words(output(suite) or output(case), case.get("name"))))
+        elif skip is not None:
+            self.skipped.append((name, why_skipped(suite, case, skip)))
+        else:
+            self.passed += 1
+
+
+def outcomes(result):
+    """program → its outcome"""
+    found = {}
+    for suite in ET.parse(f"{result}.xml").getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            found.setdefault(suite.get("name"), Outcome()).add(suite, case)
+    for program in died(f"{result}.json"):
+        name = next((name for name in found if name.endswith(program)), program)
+        outcome = found.setdefault(name, Outcome())
+        if not any(program in name for name, _ in outcome.failed):
+            outcome.failed.append((f"{program}: it died before it could tell; meson's output is above", []))
+    return found
+
+
+def print_failed(heading, failed):
+    for name, lines in failed:
+        print(f"{heading}: {name}", *lines, sep="\n    ")
+
+
+def main(names, alone):
+    first = [outcome for result in names for outcome in outcomes(result).items()]
+    again = outcomes(alone) if alone else {}
+    final = [again.get(program, outcome) for program, outcome in first]
+    failed = [row for outcome in final for row in outcome.failed]
+    skipped = [row for outcome in final for row in outcome.skipped]
+    passed = sum(outcome.passed for outcome in final)
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")
-    for name, lines in failed:
-        print(f"FAILED: {name}", *lines, sep="\n    ")
+    for program, outcome in first:
+        if program in again:
+            print_failed("beside others, but not alone" if not again[program].failed else "beside others", outcome.failed)
+    print_failed("FAILED", failed)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 1 if failed or not passed and not skipped else 0
 
 
-sys.exit(main(sys.argv[1:]))
+def list_failed(result):
+    for program, outcome in outcomes(result).items():
+        if outcome.failed:
+            print(program.rpartition(" / ")[2])
+    return 0
+
+
+if sys.argv[1] == "--failed":
+    sys.exit(list_failed(sys.argv[2]))
+names = sys.argv[1:]
+alone = names.pop() if "--alone" in names else None
+sys.exit(main([name for name in names if name != "--alone"], alone))

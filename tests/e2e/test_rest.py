@@ -190,7 +190,7 @@ class Rest:
             answer = exporter.metrics()
             sizes.append(answer.value(BYTES) - sum(sizes))
             return 0 < sizes[-1] < 20_000 and answer  # 22.05 is asked for its statistics too
-        answer = wait_until(look, "once nothing has changed", 150)
+        answer = wait_until(look, "once nothing has changed", 300)
         self.assertGreater(sizes[0], 100_000)
         self.assertGreater(sum(answer.families()["slurm_job_count_per_state"].values()), 50)
 

@@ -117,7 +117,7 @@ class Accounting:
                 self.slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may run by now
             return state() == "RUNNING"
         for _ in range(2):
-            wait_until(runs_now, "it runs", 60)
+            wait_until(runs_now, "it runs", 200)
             time.sleep(1.1)  # runs are told apart by the second of their submit time
             self.slurm.run("scontrol", "requeue", str(job))
             wait_until(lambda: state() == "PENDING", "it waits again", 60)
