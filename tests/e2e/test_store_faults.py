@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import resource
 import sqlite3
 import subprocess
@@ -139,7 +140,8 @@ class Damage(Faults):
                 path.unlink()
             self.queue(15)
             self.wait_kept(15)
-            wait_until(lambda: "was removed or replaced" in exporter.log(), "the log tells")
+            # before it was written to, or afterwards
+            wait_until(lambda: re.search("was removed or replaced|has gone while it was written", exporter.log()), "the log tells")
             counter = 'sonde_store_errors_total{reason="missing"}'
             wait_until(lambda: exporter.metrics().samples().get(counter) == "1", "it is counted")
         self.check_whole(15)
