@@ -183,6 +183,8 @@ void agent_close_files(struct agent_job *job); /* the next look opens what it ne
 /* look.c: what a job uses now. */
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick);
 void agent_step_pids(struct agent *agent, struct agent_step *step); /* adds to agent->pids */
+/* The name that it has now, whose the CPU time is that it uses from now on. */
+void agent_name_process(struct agent *agent, struct process *process, const char *comm);
 /* In its use, until there is another. */
 void agent_show_names(const struct agent *agent, struct agent_job *job);
 void agent_sum_up(struct agent *agent, struct agent_job *job);

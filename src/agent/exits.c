@@ -124,6 +124,16 @@ static void read_by_thread(void *ctx, struct process *process)
         process->is_by_thread = true;
 }
 
+/* It may have been another program when it was last looked at. */
+static void take_last_name(struct agent *agent, const struct exit_record *record,
+                           struct process *process)
+{
+    if (!process->has_name || record->thread != process->pid)
+        return;
+    agent_name_process(agent, process, record->comm);
+    agent_show_names(agent, process->step->job);
+}
+
 /* /proc/PID/io has what this thread did with the process's own from now on, and with its parent's.
  */
 static void tell_processes(struct exits *exits, const struct exit_record *record,
@@ -141,6 +151,7 @@ static void tell_processes(struct exits *exits, const struct exit_record *record
         process->parent = record->parent; /* its first may have ended before it */
         process->is_by_thread = true;
         process->exit_cpu_ns += record->cpu_ns;
+        take_last_name(agent, record, process);
     } else if (agent->needs & USAGE_NAMES) {
         names_end(&job->names, names_place(&job->names, agent->tuning.max_names, record->comm),
                   record->cpu_ns);

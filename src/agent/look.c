@@ -248,19 +248,24 @@ static struct process *meet(struct agent *agent, struct agent_step *step,
     return process;
 }
 
-static void add_name(struct agent *agent, struct names *names, struct process *process,
-                     const struct proc_stat *stat)
+/* exec gives it another name; what it has used until then stays with the first. */
+void agent_name_process(struct agent *agent, struct process *process, const char *comm)
 {
-    uint8_t place = names_place(names, agent->tuning.max_names, stat->comm);
+    struct names *names = &process->step->job->names;
+    uint8_t place = names_place(names, agent->tuning.max_names, comm);
 
-    /* exec gives it another name; what it has used until then stays with the first. */
     if (process->has_name && process->name != place) {
         names_end(names, process->name, growth(process->unnamed_cpu_ns, process->cpu_ns));
         process->unnamed_cpu_ns = process->cpu_ns;
     }
     process->has_name = true;
     process->name = place;
-    names_add(names, place, stat->threads, stat->resident_bytes,
+}
+
+static void add_name(struct agent *agent, struct process *process, const struct proc_stat *stat)
+{
+    agent_name_process(agent, process, stat->comm);
+    names_add(&process->step->job->names, process->name, stat->threads, stat->resident_bytes,
               growth(process->unnamed_cpu_ns, stat->cpu_ns));
 }
 
@@ -281,7 +286,7 @@ static void look_at_process(struct agent *agent, struct agent_step *step, pid_t 
     process->round = agent->round;
     agent_identify(agent, step, &stat);
     if (agent->needs & USAGE_NAMES)
-        add_name(agent, &job->names, process, &stat);
+        add_name(agent, process, &stat);
     process->cpu_ns = stat.cpu_ns;
     code = add_use(agent, process, &stat, is_new);
     if (code == 0)

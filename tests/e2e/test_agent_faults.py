@@ -107,6 +107,20 @@ class Jobs(FaultTest):
         self.assertGreater(times[("process", "behave"),], 0.5)
         self.assertAlmostEqual(sum(times.values()), job["sonde_job_cpu_seconds_total"][()], delta=0.2)
 
+    def test_a_process_that_becomes_another_program_and_ends_between_looks_is_known_by_its_last_name(self):
+        agent = self.agent(tick="3600")
+        brief, go = self.node.work / "brief", self.node.work / "go"
+        brief.symlink_to("/bin/true")
+        os.mkfifo(go)
+        go.chmod(0o666)
+        self.node.job(JOB).start("/bin/sh", "-c", f"read line <{go}; exec {brief}")
+
+        def is_called(name):
+            return lambda samples: any(("process", name) in labels for labels in samples)
+        self.wait_job(agent, JOB, "sonde_job_process_cpu_seconds_total", is_called("sh"))
+        go.write_text("go\n")
+        self.wait_job(agent, JOB, "sonde_job_process_cpu_seconds_total", is_called("brief"))
+
     def test_stopped_processes_count_and_ended_ones_that_nobody_waits_for_do_not(self):
         agent = self.agent()
         job = self.node.job(JOB)

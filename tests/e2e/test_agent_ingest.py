@@ -128,7 +128,7 @@ class Ingest(JobTest):
         self.assertLess(record["memory_peak_bytes"], 400 * MIB)
         self.assertEqual(record["oom_kills"], 0)
         lasted = record["end_time"] - record["begin_time"]
-        self.assertTrue(2 <= lasted <= 30, lasted)
+        self.assertTrue(2 <= lasted <= 120, lasted)
         names = {name["name"]: name["cpu_seconds"] for name in record["names"]}
         self.assertGreaterEqual(names["behave"], 0.9 * burnt)
         steps = {step["id"]: step for step in record["steps"]}
