@@ -9,7 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOB_MAX = 16 * TICKS_SAMPLES_MAX };
+enum {
+    BLOB_MAX = 16 * TICKS_SAMPLES_MAX,
+    SMALL_STEP = 60,      /* back: less than that is not worth a batch, and its ticks go */
+    LONG_PAUSE = 30 * 60, /* after it, and */
+    PAUSE_STEPS = 4,      /* times as long as the one before: perhaps the clock was set */
+};
 
 /* head has the newest ticks, each as it came. Older ones are sealed, a batch of ticks at a time: a
  * row for each series that has a sample in one of them, at its place (ticks_place). A name goes
@@ -30,14 +35,18 @@ static const char *const statements[TICKS_STATEMENTS] = {
     [TICKS_OLDEST_TICKS] = "SELECT time, n FROM head WHERE time < ?1 ORDER BY time LIMIT ?2",
     [TICKS_READ_TICKS] = "SELECT time, samples FROM head WHERE time <= ?1 ORDER BY time",
     [TICKS_DROP_TICKS] = "DELETE FROM head WHERE time <= ?1",
+    [TICKS_DROP_LAST_TICKS] = "DELETE FROM head WHERE time >= ?1",
     [TICKS_ADD_BATCH] = "INSERT INTO batch(begin_time, end_time, times) VALUES(?1, ?2, ?3)",
-    [TICKS_OLDEST_BATCH] = "SELECT id, end_time FROM batch ORDER BY id LIMIT 1",
+    [TICKS_OLDEST_BATCH] = "SELECT id FROM batch WHERE end_time < ?1 ORDER BY id LIMIT 1",
     [TICKS_DROP_BATCH] = "DELETE FROM batch WHERE id = ?1",
     [TICKS_ADD_SEALED] = "INSERT INTO sealed(place, samples) VALUES(?1, ?2)",
     [TICKS_SET_BATCH_OF_NAME] = "UPDATE name SET last_batch = ?2 WHERE id = ?1",
     [TICKS_SEALED_IN] = "SELECT place FROM sealed WHERE place BETWEEN ?1 AND ?2 ORDER BY place",
     [TICKS_DROP_SEALED] = "DELETE FROM sealed WHERE place BETWEEN ?1 AND ?2",
-    [TICKS_DROP_NAME] = "DELETE FROM name WHERE id = ?1 AND last_batch <= ?2",
+    /* A batch before this one is still there if it is of a time that has not come yet. */
+    [TICKS_DROP_NAME] = "DELETE FROM name WHERE id = ?1 AND last_batch <= ?2 AND NOT EXISTS"
+                        " (SELECT 1 FROM batch JOIN sealed ON place = (batch.id << 32 | ?1)"
+                        " WHERE batch.id < ?2)",
 };
 
 int ticks_damaged(const char *path, struct err *err)
@@ -135,13 +144,20 @@ static int check_simulated(sqlite3 *db, const struct ticks_config *config, struc
                    config->is_simulated ? "simulated" : "real");
 }
 
-/* When anything was last written, by us or by others. */
+/* When anything was last written, by us or by others: not the latest time that was ever told. */
 static int read_state(struct ticks_writer *writer, struct err *err)
 {
+    int r = db_get_i64(writer->db,
+                       "SELECT coalesce((SELECT max(time) FROM head),"
+                       " (SELECT end_time FROM batch ORDER BY id DESC LIMIT 1), 0)",
+                       &writer->last_time, err);
+
+    if (r < 0)
+        return r;
     return db_get_i64(writer->db,
-                      "SELECT max(ifnull((SELECT max(time) FROM head), 0),"
-                      " ifnull((SELECT max(end_time) FROM batch), 0))",
-                      &writer->last_time, err);
+                      "SELECT coalesce((SELECT begin_time FROM batch ORDER BY id DESC LIMIT 1),"
+                      " (SELECT min(time) FROM head), 0)",
+                      &writer->steady_since, err);
 }
 
 static int open_db(struct ticks_writer *writer, const struct ticks_config *config, struct err *err)
@@ -433,6 +449,34 @@ static int add_tick(struct ticks_writer *writer, int64_t time, const struct tick
     return db_run(statement, err);
 }
 
+static int drop_last_ticks(struct ticks_writer *writer, int64_t from, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int r = ticks_use(writer, TICKS_DROP_LAST_TICKS, &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_i64(statement, 1, from);
+    return db_run(statement, err);
+}
+
+/* The ticks of a head follow one another. What came before the clock was set is a batch of its own:
+ * which of two clocks was right nobody knows, so neither is thrown away. */
+static int follow_clock(struct ticks_writer *writer, int64_t time, struct err *err)
+{
+    int64_t step = time - writer->last_time;
+    int r;
+
+    if (step > 0 && (step <= LONG_PAUSE || step <= PAUSE_STEPS * writer->last_step))
+        return 0;
+    if (step <= 0 && step > -SMALL_STEP)
+        return drop_last_ticks(writer, time, err);
+    r = ticks_seal_all(writer, err);
+    if (r == 0)
+        writer->steady_since = time;
+    return r;
+}
+
 int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sample *sample, size_t n,
               struct err *err)
 {
@@ -440,20 +484,18 @@ int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sampl
 
     if (r < 0)
         return r;
-    if (time <= writer->last_time)
-        r = err_set(err, ERANGE,
-                    "the series in %s are written until %lld, and it is %lld: the clock was set "
-                    "back; they go on when it has caught up",
-                    writer->path, (long long)writer->last_time, (long long)time);
-    else
+    r = follow_clock(writer, time, err);
+    if (r == 0)
         r = add_tick(writer, time, sample, n, err);
     if (r < 0) {
         ticks_rollback(writer);
         return r;
     }
     r = ticks_commit(writer, err);
-    if (r == 0)
+    if (r == 0) {
+        writer->last_step = time > writer->last_time ? time - writer->last_time : 0;
         writer->last_time = time;
+    }
     return r;
 }
 

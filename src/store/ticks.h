@@ -38,8 +38,9 @@ struct tick_sample {
     double value;
 };
 
-/* One tick, as one transaction. At a time that is not after the last one, -ERANGE: the clock was
- * set back, and what follows is written once it has caught up. */
+/* One tick, as one transaction. Clocks are set: at a time that is not after the last one it is
+ * written all the same, and for the time that is gone through again, what was written last holds.
+ */
 int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sample *sample, size_t n,
               struct err *err);
 

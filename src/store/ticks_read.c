@@ -95,6 +95,7 @@ struct line {
     size_t n, room;
     int64_t *time;
     double *value;
+    bool is_mixed; /* times are not ascending */
 };
 
 struct reading {
@@ -166,9 +167,59 @@ static int add_sample(struct reading *reading, struct line *line, int64_t time, 
         line->time = heap_resize(line->time, line->room, sizeof(*line->time));
         line->value = heap_resize(line->value, line->room, sizeof(*line->value));
     }
+    line->is_mixed |= line->n && time < line->time[line->n - 1];
     line->time[line->n] = time;
     line->value[line->n++] = value;
     return 0;
+}
+
+/* ---- where the clock was set ---- */
+
+/* What was written later holds from its first tick to its last: what was taken of that time goes.
+ */
+static void make_way(struct reading *reading, int64_t first, int64_t last)
+{
+    for (size_t k = 0; k < reading->n; k++) {
+        struct line *line = &reading->line[k];
+        size_t n = 0;
+
+        if (!line->n || (!line->is_mixed && line->time[line->n - 1] < first))
+            continue;
+        for (size_t i = 0; i < line->n; i++) {
+            if (line->time[i] >= first && line->time[i] <= last)
+                continue;
+            line->time[n] = line->time[i];
+            line->value[n++] = line->value[i];
+        }
+        line->n = n;
+        reading->n_found -= !n;
+    }
+}
+
+struct moment {
+    int64_t time;
+    double value;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *left = a, *right = b;
+
+    return (left->time > right->time) - (left->time < right->time);
+}
+
+static void put_in_order(struct line *line)
+{
+    struct moment *moment = heap_array(line->n, sizeof(*moment));
+
+    for (size_t i = 0; i < line->n; i++)
+        moment[i] = (struct moment){ line->time[i], line->value[i] };
+    qsort(moment, line->n, sizeof(*moment), by_time);
+    for (size_t i = 0; i < line->n; i++) {
+        line->time[i] = moment[i].time;
+        line->value[i] = moment[i].value;
+    }
+    free(moment);
 }
 
 /* ---- what is sealed ---- */
@@ -238,8 +289,10 @@ static int take_batches(struct reading *reading, sqlite3_stmt *batches, sqlite3_
     while ((r = db_step(batches, err)) > 0) {
         if (!sealed_get_times(db_blob(batches, 1), reading->time, &reading->n_ticks))
             r = ticks_damaged(reading->reader->path, err);
-        else
-            r = take_batch(reading, sealed, db_i64(batches, 0, 0), err);
+        if (r < 0)
+            break;
+        make_way(reading, db_i64(batches, 2, 0), db_i64(batches, 3, 0));
+        r = take_batch(reading, sealed, db_i64(batches, 0, 0), err);
         if (r < 0)
             break;
     }
@@ -251,8 +304,8 @@ static int read_sealed(struct reading *reading, struct err *err)
     sqlite3 *db = reading->reader->db;
     sqlite3_stmt *batches, *sealed = NULL;
     int r = db_prepare(db,
-                       "SELECT id, times FROM batch WHERE end_time >= ?1 AND begin_time < ?2"
-                       " ORDER BY id",
+                       "SELECT id, times, begin_time, end_time FROM batch"
+                       " WHERE end_time >= ?1 AND begin_time < ?2 ORDER BY id",
                        &batches, err);
 
     if (r < 0)
@@ -293,14 +346,30 @@ static int take_tick(struct reading *reading, int64_t time, struct str blob, str
     return r < 0 ? ticks_damaged(reading->reader->path, err) : 0;
 }
 
+/* It was written last. */
+static int make_way_for_head(struct reading *reading, struct err *err)
+{
+    sqlite3 *db = reading->reader->db;
+    int64_t first = 0, last = 0;
+    int r = db_get_i64(db, "SELECT min(time) FROM head", &first, err);
+
+    if (r == 0)
+        r = db_get_i64(db, "SELECT max(time) FROM head", &last, err);
+    if (r == 0 && last)
+        make_way(reading, first, last);
+    return r;
+}
+
 static int read_head(struct reading *reading, struct err *err)
 {
     sqlite3_stmt *statement;
-    int r =
-        db_prepare(reading->reader->db,
-                   "SELECT time, samples FROM head WHERE time >= ?1 AND time < ?2 ORDER BY time",
-                   &statement, err);
+    int r = make_way_for_head(reading, err);
 
+    if (r == 0)
+        r = db_prepare(
+            reading->reader->db,
+            "SELECT time, samples FROM head WHERE time >= ?1 AND time < ?2 ORDER BY time",
+            &statement, err);
     if (r < 0)
         return r;
     db_bind_i64(statement, 1, reading->from);
@@ -342,6 +411,8 @@ static void hand_over(struct reading *reading, struct arena *arena, struct ticks
 
         if (!line->n)
             continue;
+        if (line->is_mixed)
+            put_in_order(line);
         arena_adopt(arena, line->time);
         arena_adopt(arena, line->value);
         lines[n++] = (struct ticks_line){ line->name, line->n, line->time, line->value };

@@ -295,6 +295,15 @@ static int seal(struct ticks_writer *writer, int64_t before, size_t most, struct
     return r;
 }
 
+int ticks_seal_all(struct ticks_writer *writer, struct err *err)
+{
+    int r;
+
+    while ((r = seal(writer, INT64_MAX, TICKS_BATCH_MAX, err)) > 0)
+        ;
+    return r;
+}
+
 /* The head's first time, and whether it has more samples than are sealed at once. */
 static int look_at_head(struct ticks_writer *writer, int64_t *ret_first, int64_t *ret_ticks,
                         bool *ret_is_full, struct err *err)
@@ -398,8 +407,8 @@ static int drop_batch(struct ticks_writer *writer, int64_t batch, struct err *er
     return db_run(statement, err);
 }
 
-/* 0: there is none. */
-static int find_oldest_batch(struct ticks_writer *writer, int64_t *ret, int64_t *ret_end,
+/* The one that was written first, of those that ended before a time. 0: there is none. */
+static int find_oldest_batch(struct ticks_writer *writer, int64_t before, int64_t *ret,
                              struct err *err)
 {
     sqlite3_stmt *statement;
@@ -407,19 +416,23 @@ static int find_oldest_batch(struct ticks_writer *writer, int64_t *ret, int64_t 
 
     if (r < 0)
         return r;
+    db_bind_i64(statement, 1, before);
     r = db_step(statement, err);
     *ret = r > 0 ? db_i64(statement, 0, 0) : 0;
-    *ret_end = r > 0 ? db_i64(statement, 1, 0) : 0;
     sqlite3_reset(statement);
     return r < 0 ? r : 0;
 }
 
+/* A clock that has just been set ahead is not believed yet: all there is would be old. */
 static int drop_old(struct ticks_writer *writer, int64_t now, struct err *err)
 {
-    int64_t batch = 0, end = 0;
-    int r = find_oldest_batch(writer, &batch, &end, err);
+    int64_t batch = 0;
+    int r;
 
-    if (r < 0 || !batch || !writer->retention_seconds || end >= now - writer->retention_seconds)
+    if (!writer->retention_seconds || now - writer->steady_since < TICKS_SEAL_SECONDS)
+        return 0;
+    r = find_oldest_batch(writer, now - writer->retention_seconds, &batch, err);
+    if (r < 0 || !batch)
         return r;
     r = drop_batch(writer, batch, err);
     return r < 0 ? r : 1;
@@ -452,7 +465,7 @@ static int drop_too_much(struct ticks_writer *writer, int64_t now, struct err *e
     (void)now;
     if (r < 0 || bytes <= writer->max_bytes)
         return r;
-    r = find_oldest_batch(writer, &batch, &first, err);
+    r = find_oldest_batch(writer, INT64_MAX, &batch, err);
     if (r == 0 && batch) {
         r = drop_batch(writer, batch, err);
         return r < 0 ? r : 1;

@@ -18,6 +18,7 @@ enum ticks_statement {
     TICKS_OLDEST_TICKS,
     TICKS_READ_TICKS,
     TICKS_DROP_TICKS,
+    TICKS_DROP_LAST_TICKS,
     TICKS_ADD_BATCH,
     TICKS_OLDEST_BATCH,
     TICKS_DROP_BATCH,
@@ -38,7 +39,9 @@ struct ticks_writer {
     sqlite3_stmt *statements[TICKS_STATEMENTS];
 
     int64_t data_version; /* SQLite's: another one if others have written */
-    int64_t last_time;    /* of the newest tick; 0: there is none */
+    int64_t last_time;    /* of the tick that was written last; 0: there is none */
+    int64_t last_step;    /* seconds between that and the one before; 0: unknown */
+    int64_t steady_since; /* from then to the last one, the clock was not set */
     uint64_t skipped;
     struct arena name_arena;
     struct map names; /* their numbers, of those that were written lately */
@@ -53,6 +56,9 @@ int ticks_use(struct ticks_writer *writer, enum ticks_statement which, sqlite3_s
 int ticks_begin(struct ticks_writer *writer, struct err *err);
 int ticks_commit(struct ticks_writer *writer, struct err *err);
 void ticks_rollback(struct ticks_writer *writer);
+
+/* Within a transaction: the head is empty then. */
+int ticks_seal_all(struct ticks_writer *writer, struct err *err);
 
 /* Some of them may no longer be there. */
 void ticks_forget_names(struct ticks_writer *writer);

@@ -155,6 +155,7 @@ struct ticker {
     struct ticker_config config;
     char *path, *agent_url;
     struct ticks_writer *writer; /* the thread's own; NULL: it could not be opened yet */
+    int64_t last_time;           /* of its last tick; 0: there was none */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -301,6 +302,15 @@ static void note_tick(struct ticker *ticker, int code, size_t samples, int64_t b
     pthread_mutex_unlock(&ticker->lock);
 }
 
+static void note_clock(struct ticker *ticker, int64_t now)
+{
+    if (now < ticker->last_time)
+        LOG(ticker->config.log, LOG_WARN,
+            "the clock was set back: series go on from there, and replace what they had",
+            LOG_INT("seconds", ticker->last_time - now));
+    ticker->last_time = now;
+}
+
 static void tick(struct ticker *ticker)
 {
     int64_t now = clock_wall(ticker->config.clock) / NS_PER_SEC;
@@ -311,6 +321,7 @@ static void tick(struct ticker *ticker)
     struct err err;
     int code;
 
+    note_clock(ticker, now);
     take_agent(ticker, &arena, &gathered); /* first: what follows waits for Slurm, more or less */
     take_clusters(ticker, &arena, &gathered);
     take_more(ticker, now, &arena, &gathered);
