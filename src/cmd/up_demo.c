@@ -36,7 +36,7 @@ void up_demo_more(void *ctx, int64_t now, struct arena *arena, struct tick_sampl
     const struct sim *sim = ctx;
     struct section *jobs = sim_section(sim, KIND_JOBS, now);
 
-    up_demo_samples(sim, jobs, now, arena, ret, ret_n);
+    up_demo_samples(sim, cluster_name, jobs, now, arena, ret, ret_n);
     section_unref(jobs);
 }
 
@@ -54,7 +54,7 @@ static int put_tick(const struct sim *sim, struct ticks_writer *writer, int64_t 
 
     cluster_sums_make(&sums, nodes, jobs, &arena);
     trends_samples(&sums, cluster_name, nodes, &arena, &of_cluster, &n_cluster);
-    up_demo_samples(sim, jobs, time, &arena, &of_jobs, &n_jobs);
+    up_demo_samples(sim, cluster_name, jobs, time, &arena, &of_jobs, &n_jobs);
     all = ARENA_ARRAY(&arena, struct tick_sample, n_cluster + n_jobs);
     if (n_cluster)
         memcpy(all, of_cluster, n_cluster * sizeof(*all));

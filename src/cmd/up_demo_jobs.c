@@ -38,6 +38,7 @@ static const struct use_word gpu_words[] = {
 };
 
 struct samples {
+    struct str cluster;
     struct arena *arena;
     struct tick_sample *sample;
     size_t n, room;
@@ -94,7 +95,7 @@ static void add_node(struct samples *to, const struct job *job, struct str node,
                      const struct sim_use *use)
 {
     buf_reset(&to->name);
-    buf_printf(&to->name, "job/%u/%.*s/", job->id, STR_ARG(node));
+    buf_printf(&to->name, "job/%.*s/%u/%.*s/", STR_ARG(to->cluster), job->id, STR_ARG(node));
     for (size_t i = 0; i < COUNT(use_words); i++)
         add(to, use_words[i].word, number_at(use, use_words[i].offset));
     add(to, "cpus_allocated", (double)job->cpus / job->node_count);
@@ -108,10 +109,10 @@ static bool has_nodes(const struct section *jobs, const struct job *job, struct 
            hostlist_expand(section_text(jobs, job->nodes), arena, NODES_MAX, ret, NULL) == 0;
 }
 
-void up_demo_samples(const struct sim *sim, const struct section *jobs, int64_t time,
-                     struct arena *arena, struct tick_sample **ret, size_t *ret_n)
+void up_demo_samples(const struct sim *sim, struct str cluster, const struct section *jobs,
+                     int64_t time, struct arena *arena, struct tick_sample **ret, size_t *ret_n)
 {
-    struct samples samples = { .arena = arena };
+    struct samples samples = { .cluster = cluster, .arena = arena };
     size_t next_gpus = 0;
 
     buf_init(&samples.name, TICKS_NAME_MAX);

@@ -30,13 +30,12 @@ bool kept_is_gap(const struct kept_line *line, size_t i)
 
 /* ---- which line is whose ---- */
 
-/* job/ID/NODE/WORD, job/ID/NODE/gpu/GPU/WORD. False: what is unknown to this sonde. */
-static bool read_name(struct str name, struct kept_line *line)
+/* What follows job/CLUSTER/ID/: NODE/WORD, NODE/gpu/GPU/WORD. False: what is unknown to this sonde.
+ */
+static bool read_name(struct str rest, struct kept_line *line)
 {
-    struct str rest = name, word;
+    struct str word;
 
-    str_cut(&rest, '/');
-    str_cut(&rest, '/');
     line->node = str_cut(&rest, '/');
     word = str_cut(&rest, '/');
     line->gpu = STR("");
@@ -51,13 +50,14 @@ static bool read_name(struct str name, struct kept_line *line)
 }
 
 /* What no counter or gauge of the agent can be is left out. */
-static void take_line(struct kept_lines *lines, const struct ticks_line *from, struct arena *arena)
+static void take_line(struct kept_lines *lines, const struct ticks_line *from, size_t prefix,
+                      struct arena *arena)
 {
     struct kept_line *line = &lines->line[lines->n];
     double *value;
     int64_t *time;
 
-    if (!read_name(from->name, line))
+    if (!read_name(str_skip(from->name, prefix), line))
         return;
     time = ARENA_ARRAY(arena, int64_t, from->n);
     value = ARENA_ARRAY(arena, double, from->n);
@@ -195,14 +195,15 @@ static void take_amounts(const struct kept_lines *lines)
 
 /* ---- all of it ---- */
 
-static void take_lines(struct series *run, const struct ticks_line *from, size_t n,
+/* Names begin with so many bytes that are the same for all. */
+static void take_lines(struct series *run, const struct ticks_line *from, size_t n, size_t prefix,
                        bool wants_plots)
 {
     struct kept_lines lines = { .run = run,
                                 .line = ARENA_ARRAY(&run->scratch, struct kept_line, n + 1) };
 
     for (size_t i = 0; i < n; i++)
-        take_line(&lines, &from[i], &run->scratch);
+        take_line(&lines, &from[i], prefix, &run->scratch);
     if (!lines.n) {
         struct err why;
 
@@ -224,19 +225,27 @@ int facts_take_kept(struct job_facts *facts, struct arena *arena, struct ticks_r
                     bool wants_plots, struct err *err)
 {
     struct series run = { .facts = facts, .arena = arena };
-    struct ticks_line *line;
-    char prefix[40];
-    size_t n;
-    int code;
+    struct str cluster = facts->row.key.cluster;
+    struct ticks_line *line = NULL;
+    struct buf prefix;
+    size_t n = 0;
+    int code = 0;
 
     if (!series_find_times(&run))
         return 0;
+    if (!cluster.n)
+        return err_set(err, EINVAL,
+                       "the embedded series are by cluster, and which this job's is is not known: "
+                       "name it with --cluster");
     snprintf(run.job_id, sizeof(run.job_id), "%u", facts->row.record.id);
-    snprintf(prefix, sizeof(prefix), "job/%s/", run.job_id);
-    code = ticks_read(series, str_of(prefix), run.clean, run.last + 1, LINES_MAX, &run.scratch,
-                      &line, &n, err);
+    buf_init(&prefix, TICKS_NAME_MAX);
+    buf_printf(&prefix, "job/%.*s/%s/", STR_ARG(cluster), run.job_id);
+    if (!prefix.over) /* else there is no series of such a name */
+        code = ticks_read(series, buf_str(&prefix), run.clean, run.last + 1, LINES_MAX,
+                          &run.scratch, &line, &n, err);
     if (code == 0)
-        take_lines(&run, line, n, wants_plots);
+        take_lines(&run, line, n, prefix.n, wants_plots);
+    buf_free(&prefix);
     arena_clear(&run.scratch);
     return code;
 }

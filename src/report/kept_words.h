@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is kept of a job in the embedded series, a row for each number: which sample of the agent it
- * comes from, and where it goes in the facts. The series is called job/ID/NODE/WORD, that of a GPU
- * job/ID/NODE/gpu/GPU/WORD. */
+ * comes from, and where it goes in the facts. The series is called job/CLUSTER/ID/NODE/WORD, that
+ * of a GPU job/CLUSTER/ID/NODE/gpu/GPU/WORD. */
 #ifndef SONDE_REPORT_KEPT_WORDS_H
 #define SONDE_REPORT_KEPT_WORDS_H
 

@@ -154,10 +154,11 @@ static int read_state(struct ticks_writer *writer, struct err *err)
 
     if (r < 0)
         return r;
-    return db_get_i64(writer->db,
-                      "SELECT coalesce((SELECT begin_time FROM batch ORDER BY id DESC LIMIT 1),"
-                      " (SELECT min(time) FROM head), 0)",
-                      &writer->steady_since, err);
+    r = db_get_i64(writer->db,
+                   "SELECT coalesce((SELECT begin_time FROM batch ORDER BY id DESC LIMIT 1),"
+                   " (SELECT min(time) FROM head), 0)",
+                   &writer->steady_since, err);
+    return r < 0 ? r : db_get_i64(writer->db, "PRAGMA user_version", &writer->version, err);
 }
 
 static int open_db(struct ticks_writer *writer, const struct ticks_config *config, struct err *err)
@@ -495,6 +496,49 @@ int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sampl
     if (r == 0) {
         writer->last_step = time > writer->last_time ? time - writer->last_time : 0;
         writer->last_time = time;
+    }
+    return r;
+}
+
+/* ---- the version before ---- */
+
+static int give_cluster(struct ticks_writer *writer, struct str cluster, struct err *err)
+{
+    sqlite3_stmt *statement;
+    char sql[60];
+    int r = db_prepare(writer->db,
+                       "UPDATE name SET text = 'job/' || ?1 || substr(text, 4)"
+                       " WHERE text >= 'job/' AND text < 'job0'",
+                       &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_text(statement, 1, cluster);
+    r = db_run(statement, err);
+    sqlite3_finalize(statement);
+    snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", TICKS_VERSION);
+    return r < 0 ? r : db_exec(writer->db, sql, err);
+}
+
+int ticks_name_cluster(struct ticks_writer *writer, struct str cluster, struct err *err)
+{
+    int r;
+
+    if (writer->version == TICKS_VERSION)
+        return 0;
+    r = ticks_begin(writer, err);
+    if (r < 0)
+        return r;
+    if (writer->version < TICKS_VERSION) /* nobody else has done it meanwhile */
+        r = give_cluster(writer, cluster, err);
+    if (r < 0) {
+        ticks_rollback(writer);
+        return r;
+    }
+    r = ticks_commit(writer, err);
+    if (r == 0) {
+        writer->version = TICKS_VERSION;
+        ticks_forget_names(writer);
     }
     return r;
 }

@@ -32,7 +32,7 @@ struct ticks_writer *ticks_close(struct ticks_writer *writer); /* returns NULL *
 /* A name is any text; by convention words between slashes, the most general first:
  *     cluster/beluga/cpus/allocated
  *     node/beluga/c1/load
- *     job/4711/c1/cpu_seconds, job/4711/g1/gpu/0/utilization */
+ *     job/beluga/4711/c1/cpu_seconds, job/beluga/4711/g1/gpu/0/utilization */
 struct tick_sample {
     struct str name;
     double value;
@@ -43,6 +43,10 @@ struct tick_sample {
  */
 int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sample *sample, size_t n,
               struct err *err);
+
+/* In a file of version 1 no job has a cluster (job/4711/c1/cpu_seconds): from now on those have
+ * this one. Of a later version nothing changes. */
+int ticks_name_cluster(struct ticks_writer *writer, struct str cluster, struct err *err);
 
 /* Seals and deletes what is due, some of it: *ret_more tells whether to call it again. */
 int ticks_tidy(struct ticks_writer *writer, int64_t now, bool *ret_more, struct err *err);

@@ -9,7 +9,7 @@
 #include "store/ticks_blob.h"
 
 /* "sont": in the head of the file, so that series are told from other SQLite files. */
-enum { TICKS_APPLICATION_ID = 0x736f6e74, TICKS_VERSION = 1 };
+enum { TICKS_APPLICATION_ID = 0x736f6e74, TICKS_VERSION = 2 };
 
 enum ticks_statement {
     TICKS_FIND_NAME,
@@ -38,6 +38,7 @@ struct ticks_writer {
     uint64_t max_bytes;
     sqlite3_stmt *statements[TICKS_STATEMENTS];
 
+    int64_t version;      /* of the tables */
     int64_t data_version; /* SQLite's: another one if others have written */
     int64_t last_time;    /* of the tick that was written last; 0: there is none */
     int64_t last_step;    /* seconds between that and the one before; 0: unknown */

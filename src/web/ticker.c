@@ -10,7 +10,8 @@
 
 enum {
     AGENT_ANSWER_MAX = 64 << 20,
-    AGENT_TIMEOUT_MS = 5000,
+    AGENT_TIMEOUT_MS = 2000, /* or a part of the interval: it is late for nobody else */
+    AGENT_PART = 4,
     LINKS_MAX = 4096,  /* GPUs that jobs of this node hold */
     TIDIES_A_TICK = 8, /* steps of sealing and deleting: the rest is done after the next tick */
 };
@@ -39,6 +40,7 @@ struct link_of_gpu {
 };
 
 struct agent_answer {
+    struct str cluster;
     struct arena *arena;
     struct gathered gathered;
     struct link_of_gpu *link;
@@ -80,7 +82,8 @@ static void see_link(void *ctx, const struct metric_sample *sample)
     answer->link[answer->n_links++] = link;
 }
 
-/* job/4711/c1/cpu_seconds, job/4711/g1/gpu/0/utilization; an instance of a GPU is "0.7". */
+/* job/beluga/4711/c1/cpu_seconds, job/beluga/4711/g1/gpu/0/utilization; an instance of a GPU is
+ * "0.7". */
 static void keep(struct agent_answer *answer, struct link_of_gpu of, const char *word, double value)
 {
     struct tick_sample sample = { .value = value };
@@ -89,7 +92,8 @@ static void keep(struct agent_answer *answer, struct link_of_gpu of, const char 
     if (!is_number(of.job) || !is_part(of.node))
         return;
     buf_init(&name, TICKS_NAME_MAX);
-    buf_printf(&name, "job/%.*s/%.*s/", STR_ARG(of.job), STR_ARG(of.node));
+    buf_printf(&name, "job/%.*s/%.*s/%.*s/", STR_ARG(answer->cluster), STR_ARG(of.job),
+               STR_ARG(of.node));
     if (is_part(of.gpu))
         buf_printf(&name, "gpu/%.*s%s%.*s/", STR_ARG(of.gpu), of.instance.n ? "." : "",
                    STR_ARG(of.instance));
@@ -136,10 +140,10 @@ static void see_sample(void *ctx, const struct metric_sample *sample)
         keep(answer, of, word->word, sample->value);
 }
 
-void ticker_take_agent(struct str text, struct arena *arena, struct tick_sample **ret,
-                       size_t *ret_n)
+void ticker_take_agent(struct str text, struct str cluster, struct arena *arena,
+                       struct tick_sample **ret, size_t *ret_n)
 {
-    struct agent_answer answer = { .arena = arena };
+    struct agent_answer answer = { .cluster = cluster, .arena = arena };
 
     metric_read(text, see_link, &answer);
     metric_read(text, see_sample, &answer);
@@ -149,11 +153,43 @@ void ticker_take_agent(struct str text, struct arena *arena, struct tick_sample 
     *ret_n = answer.gathered.n;
 }
 
+/* An agent has one node, and names it wherever it tells of a job. */
+struct agent_node {
+    char name[TICKS_NAME_MAX + 1];
+};
+
+static void see_node(void *ctx, const struct metric_sample *sample)
+{
+    struct agent_node *node = ctx;
+
+    if (!node->name[0] && kept_word_of_sample(sample))
+        snprintf(node->name, sizeof(node->name), "%.*s", STR_ARG(metric_label(sample, "node")));
+}
+
+bool ticker_cluster(const struct board *board, struct str text, struct str *ret)
+{
+    struct agent_node node = { "" };
+    size_t n = 0;
+
+    if (board->n_clusters > 1)
+        metric_read(text, see_node, &node);
+    for (size_t i = 0; i < board->n_clusters; i++) {
+        const struct board_cluster *cluster = &board->cluster[i];
+
+        if (board->n_clusters > 1 && !board_node(cluster, str_of(node.name)))
+            continue;
+        *ret = n++ ? STR("") : cluster->name;
+    }
+    return n > 1 || (n && is_part(*ret));
+}
+
 /* ---- the thread ---- */
 
 struct ticker {
     struct ticker_config config;
     char *path, *agent_url;
+    char *cluster; /* of the agent's jobs, the thread's own; empty: it cannot be told; NULL: not yet
+                    */
     struct ticks_writer *writer; /* the thread's own; NULL: it could not be opened yet */
     int64_t last_time;           /* of its last tick; 0: there was none */
     pthread_t thread;
@@ -173,11 +209,18 @@ static int take_piece(void *ctx, struct str piece, struct err *err)
     return 0;
 }
 
+static int64_t agent_timeout_ms(const struct ticker *ticker)
+{
+    int64_t part_ms = ticker->config.interval_ns / NS_PER_MS / AGENT_PART;
+
+    return part_ms < AGENT_TIMEOUT_MS ? part_ms : AGENT_TIMEOUT_MS;
+}
+
 static int ask_agent(struct ticker *ticker, struct buf *text, struct err *err)
 {
     const struct str unix_socket = STR("unix:");
     struct fetch fetch = {
-        .timeout_ms = AGENT_TIMEOUT_MS,
+        .timeout_ms = agent_timeout_ms(ticker),
         .max_answer = AGENT_ANSWER_MAX,
         .cancelled = &ticker->is_cancelled,
         .sink = take_piece,
@@ -200,43 +243,81 @@ static int ask_agent(struct ticker *ticker, struct buf *text, struct err *err)
     return code;
 }
 
-static void take_agent(struct ticker *ticker, struct arena *arena, struct gathered *to)
+/* What it said, or nothing. That it fell silent is told once. */
+static void hear_agent(struct ticker *ticker, struct buf *text)
 {
-    struct tick_sample *sample;
-    struct buf text;
     struct err err;
-    size_t n;
+    bool was_silent;
     int code;
 
     if (!ticker->agent_url)
         return;
-    buf_init(&text, AGENT_ANSWER_MAX);
-    code = ask_agent(ticker, &text, &err);
-    if (code == 0) {
-        ticker_take_agent(buf_str(&text), arena, &sample, &n);
-        gather(to, sample, n);
-    } else if (code != -ECANCELED) {
+    code = ask_agent(ticker, text, &err);
+    if (code < 0)
+        buf_reset(text);
+    pthread_mutex_lock(&ticker->lock);
+    was_silent = ticker->stats.agent_failures > 0;
+    ticker->stats.is_agent_up = code == 0;
+    ticker->stats.agent_failures = code == 0 ? 0 : ticker->stats.agent_failures + 1;
+    pthread_mutex_unlock(&ticker->lock);
+    if (code < 0 && !was_silent && code != -ECANCELED)
         LOG(ticker->config.log, LOG_WARN, "the agent does not tell what jobs use",
             LOG_STR("error", err.text));
-    }
-    buf_free(&text);
-    pthread_mutex_lock(&ticker->lock);
-    ticker->stats.is_agent_up = code == 0;
-    pthread_mutex_unlock(&ticker->lock);
+    else if (code == 0 && was_silent)
+        LOG(ticker->config.log, LOG_INFO, "the agent tells what jobs use again");
 }
 
-static void take_clusters(struct ticker *ticker, struct arena *arena, struct gathered *to)
+/* Once said it holds, for times in which Slurm does not answer. */
+static void note_cluster(struct ticker *ticker, const struct board *board, struct str text)
+{
+    struct str cluster;
+
+    if (!ticker_cluster(board, text, &cluster) ||
+        (ticker->cluster && str_eq(str_of(ticker->cluster), cluster)))
+        return;
+    free(ticker->cluster);
+    ticker->cluster = heap_str(cluster);
+    if (cluster.n)
+        LOG(ticker->config.log, LOG_INFO, "what the agent tells is of jobs of this cluster",
+            LOG_VIEW("cluster", cluster));
+    else
+        LOG(ticker->config.log, LOG_WARN,
+            "several clusters have a node of this machine's name: whose jobs run here cannot be "
+            "told, and what they use is not kept");
+}
+
+static bool has_cluster(const struct ticker *ticker)
+{
+    return ticker->cluster && ticker->cluster[0];
+}
+
+static void take_agent(struct ticker *ticker, struct str text, struct arena *arena,
+                       struct gathered *to)
+{
+    struct tick_sample *sample;
+    size_t n;
+
+    if (!has_cluster(ticker))
+        return;
+    ticker_take_agent(text, str_of(ticker->cluster), arena, &sample, &n);
+    gather(to, sample, n);
+}
+
+static struct board *take_board(struct ticker *ticker)
 {
     struct board_source *boards = &ticker->config.boards;
     struct err err;
     struct board *board =
         boards->take(boards->ctx, clock_mono(&clock_real) + board_patience_ns, &err);
 
-    if (!board) {
+    if (!board)
         LOG(ticker->config.log, LOG_WARN, "nothing to be kept is told of the clusters",
             LOG_STR("error", err.text));
-        return;
-    }
+    return board;
+}
+
+static void take_clusters(const struct board *board, struct arena *arena, struct gathered *to)
+{
     for (size_t i = 0; i < board->n_clusters; i++) {
         const struct board_cluster *cluster = &board->cluster[i];
         struct tick_sample *sample;
@@ -249,7 +330,24 @@ static void take_clusters(struct ticker *ticker, struct arena *arena, struct gat
                        &n);
         gather(to, sample, n);
     }
+}
+
+/* The agent comes first: what follows waits for Slurm, more or less. */
+static void take_all(struct ticker *ticker, struct arena *arena, struct gathered *to)
+{
+    struct board *board;
+    struct buf text;
+
+    buf_init(&text, AGENT_ANSWER_MAX);
+    hear_agent(ticker, &text);
+    board = take_board(ticker);
+    if (board && text.n)
+        note_cluster(ticker, board, buf_str(&text));
+    take_agent(ticker, buf_str(&text), arena, to);
+    if (board)
+        take_clusters(board, arena, to);
     board_unref(board);
+    buf_free(&text);
 }
 
 static void take_more(struct ticker *ticker, int64_t now, struct arena *arena, struct gathered *to)
@@ -277,6 +375,8 @@ static int write_tick(struct ticker *ticker, int64_t now, const struct gathered 
     bool is_more = true;
     int code = open_series(ticker, err);
 
+    if (code == 0 && has_cluster(ticker))
+        code = ticks_name_cluster(ticker->writer, str_of(ticker->cluster), err);
     if (code == 0)
         code = ticks_put(ticker->writer, now, gathered->sample, gathered->n, err);
     for (int i = 0; code == 0 && is_more && i < TIDIES_A_TICK; i++)
@@ -322,8 +422,7 @@ static void tick(struct ticker *ticker)
     int code;
 
     note_clock(ticker, now);
-    take_agent(ticker, &arena, &gathered); /* first: what follows waits for Slurm, more or less */
-    take_clusters(ticker, &arena, &gathered);
+    take_all(ticker, &arena, &gathered);
     take_more(ticker, now, &arena, &gathered);
     code = write_tick(ticker, now, &gathered, &series, &err);
     if (code < 0)
@@ -374,6 +473,7 @@ static struct ticker *free_ticker(struct ticker *ticker)
     pthread_cond_destroy(&ticker->wake);
     free(ticker->path);
     free(ticker->agent_url);
+    free(ticker->cluster);
     free(ticker);
     return NULL;
 }

@@ -30,12 +30,18 @@ struct ticker_stats {
     uint64_t ticks, failures, samples;
     double last_seconds; /* what the last one took */
     bool is_up, is_agent_up;
+    uint64_t agent_failures; /* since it has last answered */
     struct ticks_stats series;
 };
 void ticker_stats(struct ticker *ticker, struct ticker_stats *ret);
 
-/* The samples of an agent's answer that are kept, by the rows of report/kept_words.h. */
-void ticker_take_agent(struct str text, struct arena *arena, struct tick_sample **ret,
-                       size_t *ret_n);
+/* The samples of an agent's answer that are kept, by the rows of report/kept_words.h, as of jobs of
+ * that cluster. */
+void ticker_take_agent(struct str text, struct str cluster, struct arena *arena,
+                       struct tick_sample **ret, size_t *ret_n);
+
+/* Which cluster an agent's jobs are of: the only one there is, or, of several, the one that has a
+ * node of the name that the agent tells. Empty: more than one has. False: nobody has said yet. */
+bool ticker_cluster(const struct board *board, struct str text, struct str *ret);
 
 #endif

@@ -110,7 +110,7 @@ static void make_names(struct world *world)
         for (size_t k = 0; k < SERIES; k++) {
             char *name = world->name[k * JOBS + i]; /* as agents tell: family by family */
 
-            snprintf(name, sizeof(world->name[0]), "job/%zu/c%zu/%s", 4700 + i, i % 8, words[k]);
+            snprintf(name, sizeof(world->name[0]), "job/beluga/%zu/c%zu/%s", 4700 + i, i % 8, words[k]);
             world->sample[k * JOBS + i].name = str_of(name);
         }
     }
@@ -163,7 +163,7 @@ static void read_job(struct ticks_reader *reader, int64_t from)
     size_t n, samples = 0;
     struct err err;
 
-    if (ticks_read(reader, STR("job/4742/"), from, END, 1000, &arena, &line, &n, &err) < 0)
+    if (ticks_read(reader, STR("job/beluga/4742/"), from, END, 1000, &arena, &line, &n, &err) < 0)
         bench_give_up("%s", err.text);
     for (size_t i = 0; i < n; i++)
         samples += line[i].n;

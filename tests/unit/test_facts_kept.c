@@ -42,6 +42,7 @@ static void begin(struct fixture *f, int64_t seconds, uint32_t nodes)
     OK(f, ticks_reader_open(f->path, &f->reader, &f->err));
     job_record_clear(&f->row.record);
     f->row.record.id = 7;
+    f->row.key.cluster = STR("beluga");
     f->row.record.submit_time = f->row.first_submit_time = BEGIN - 100;
     f->row.record.start_time = BEGIN;
     f->row.record.end_time = BEGIN + seconds;
@@ -96,19 +97,19 @@ static void amounts_of_each_node_are_taken(void **state)
     (void)state;
     begin(&f, 600, 2);
     put_all(&f, BEGIN + 15,
-            (const struct tick_sample[]){ { STR("job/7/c1/cpu_seconds"), 20 },
-                                          { STR("job/7/c2/cpu_seconds"), 5 },
-                                          { STR("job/7/c1/files"), 9 },
-                                          { STR("job/77/c1/cpu_seconds"), 999 },
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), 20 },
+                                          { STR("job/beluga/7/c2/cpu_seconds"), 5 },
+                                          { STR("job/beluga/7/c1/files"), 9 },
+                                          { STR("job/beluga/77/c1/cpu_seconds"), 999 },
                                           { { NULL, 0 }, 0 } });
     put_all(&f, BEGIN + 30,
-            (const struct tick_sample[]){ { STR("job/7/c1/cpu_seconds"), 50 },
-                                          { STR("job/7/c2/cpu_seconds"), 10 },
-                                          { STR("job/7/c1/files"), 4 },
-                                          { STR("job/7/c1/oom_kills"), 1 },
-                                          { STR("job/7/c1/what_is_this"), 3 },
-                                          { STR("job/7/c1"), 3 },
-                                          { STR("job/7/c1/cpu_seconds/x"), 3 },
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), 50 },
+                                          { STR("job/beluga/7/c2/cpu_seconds"), 10 },
+                                          { STR("job/beluga/7/c1/files"), 4 },
+                                          { STR("job/beluga/7/c1/oom_kills"), 1 },
+                                          { STR("job/beluga/7/c1/what_is_this"), 3 },
+                                          { STR("job/beluga/7/c1"), 3 },
+                                          { STR("job/beluga/7/c1/cpu_seconds/x"), 3 },
                                           { { NULL, 0 }, 0 } });
     take(&f);
     assert_true(f.facts.origin.has_series);
@@ -132,7 +133,7 @@ static void a_known_number_does_not_become_smaller(void **state)
 
     (void)state;
     begin(&f, 600, 1);
-    put(&f, BEGIN + 15, "job/7/c1/cpu_seconds", 20);
+    put(&f, BEGIN + 15, "job/beluga/7/c1/cpu_seconds", 20);
     facts_node(&f.facts, &f.arena, STR("c1"))->use.cpu_seconds = 30;
     take(&f);
     assert_true(f.facts.node[0].use.cpu_seconds == 30);
@@ -145,10 +146,10 @@ static void samples_of_other_times_are_not_taken(void **state)
 
     (void)state;
     begin(&f, 600, 1);
-    put(&f, BEGIN - 15, "job/7/c1/memory_bytes", 900);
-    put(&f, BEGIN + 300, "job/7/c1/memory_bytes", 100);
-    put(&f, BEGIN + 630, "job/7/c1/cpu_seconds", 70); /* shown a while after the end */
-    put(&f, BEGIN + 700, "job/7/c1/memory_bytes", 900);
+    put(&f, BEGIN - 15, "job/beluga/7/c1/memory_bytes", 900);
+    put(&f, BEGIN + 300, "job/beluga/7/c1/memory_bytes", 100);
+    put(&f, BEGIN + 630, "job/beluga/7/c1/cpu_seconds", 70); /* shown a while after the end */
+    put(&f, BEGIN + 700, "job/beluga/7/c1/memory_bytes", 900);
     take(&f);
     assert_true(f.facts.node[0].use.memory_peak_bytes == 100);
     assert_true(f.facts.node[0].use.cpu_seconds == 70);
@@ -162,10 +163,43 @@ static void what_the_run_before_left_is_not_taken(void **state)
     (void)state;
     begin(&f, 600, 1);
     f.row.record.restarts = 1;
-    put(&f, BEGIN + 15, "job/7/c1/cpu_seconds", 5000);
-    put(&f, BEGIN + 300, "job/7/c1/cpu_seconds", 30);
+    put(&f, BEGIN + 15, "job/beluga/7/c1/cpu_seconds", 5000);
+    put(&f, BEGIN + 300, "job/beluga/7/c1/cpu_seconds", 30);
     take(&f);
     assert_true(f.facts.node[0].use.cpu_seconds == 30);
+    end(&f);
+}
+
+/* Ids overlap between clusters. */
+static void a_job_of_another_cluster_that_has_the_same_id_is_another(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 600, 1);
+    put_all(&f, BEGIN + 15,
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), 20 },
+                                          { STR("job/mila/7/c1/cpu_seconds"), 5000 },
+                                          { STR("job/mila/7/c2/cpu_seconds"), 5000 },
+                                          { STR("job/7/c3/cpu_seconds"), 5000 },
+                                          { { 0 }, 0 } });
+    take(&f);
+    assert_int_equal(f.facts.n_nodes, 1);
+    assert_true(f.facts.node[0].use.cpu_seconds == 20);
+    end(&f);
+}
+
+static void a_job_whose_cluster_is_unknown_is_not_looked_for(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 600, 1);
+    f.row.key.cluster = STR("");
+    put(&f, BEGIN + 15, "job//7/c1/cpu_seconds", 20);
+    facts_take_row(&f.facts, &f.arena, &f.row, BEGIN + 100000);
+    assert_int_equal(facts_take_kept(&f.facts, &f.arena, f.reader, true, &f.err), -EINVAL);
+    assert_contains(f.err.text, "--cluster");
     end(&f);
 }
 
@@ -176,10 +210,10 @@ static void the_kernels_peak_counts_before_what_was_seen(void **state)
     (void)state;
     begin(&f, 600, 2);
     put_all(&f, BEGIN + 15,
-            (const struct tick_sample[]){ { STR("job/7/c1/memory_peak_bytes"), 50 },
-                                          { STR("job/7/c1/memory_bytes"), 40 },
-                                          { STR("job/7/c1/resident_bytes"), 90 },
-                                          { STR("job/7/c2/resident_bytes"), 60 },
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/memory_peak_bytes"), 50 },
+                                          { STR("job/beluga/7/c1/memory_bytes"), 40 },
+                                          { STR("job/beluga/7/c1/resident_bytes"), 90 },
+                                          { STR("job/beluga/7/c2/resident_bytes"), 60 },
                                           { { NULL, 0 }, 0 } });
     take(&f);
     assert_true(f.facts.node[0].use.memory_peak_bytes == 50);
@@ -199,11 +233,11 @@ static void gpus_have_their_spread(void **state)
     for (int i = 0; i < 4; i++)
         put_all(&f, BEGIN + 15 + 15 * i,
                 (const struct tick_sample[]){
-                    { STR("job/7/g1/gpu/0/utilization"), i * 0.25 },
-                    { STR("job/7/g1/gpu/0/job_utilization"), 0.99 },
-                    { STR("job/7/g1/gpu/0/memory_bytes"), 80 },
-                    { STR("job/7/g1/gpu/0/energy_joules"), i == 2 ? 10 : 1000 + i * 100 },
-                    { STR("job/7/g1/gpu/1.3/job_utilization"), 0.5 },
+                    { STR("job/beluga/7/g1/gpu/0/utilization"), i * 0.25 },
+                    { STR("job/beluga/7/g1/gpu/0/job_utilization"), 0.99 },
+                    { STR("job/beluga/7/g1/gpu/0/memory_bytes"), 80 },
+                    { STR("job/beluga/7/g1/gpu/0/energy_joules"), i == 2 ? 10 : 1000 + i * 100 },
+                    { STR("job/beluga/7/g1/gpu/1.3/job_utilization"), 0.5 },
                     { { NULL, 0 }, 0 } });
     take(&f);
     assert_int_equal(f.facts.n_gpus, 2);
@@ -229,9 +263,9 @@ static void a_mean_is_of_the_time_and_not_of_the_samples(void **state)
     (void)state;
     begin(&f, 3000, 1);
     for (int64_t time = 0; time <= 600; time += 300)
-        put(&f, BEGIN + time, "job/7/g1/gpu/0/power_watts", 100);
+        put(&f, BEGIN + time, "job/beluga/7/g1/gpu/0/power_watts", 100);
     for (int64_t time = 615; time <= 900; time += 15)
-        put(&f, BEGIN + time, "job/7/g1/gpu/0/power_watts", 400);
+        put(&f, BEGIN + time, "job/beluga/7/g1/gpu/0/power_watts", 400);
     take(&f);
     /* 615 s and 300 s */
     assert_true(fabs(f.facts.gpu[0].power_watts.mean - (615 * 100.0 + 300 * 400) / 915) < 1e-9);
@@ -249,7 +283,7 @@ static void rates_are_drawn_with_gaps_and_resets(void **state)
         double seconds = (double)(tick < 30 ? tick : tick - 30) * 30;
 
         if (tick < 10 || tick >= 20)
-            put(&f, BEGIN + tick * STEP, "job/7/c1/cpu_seconds", seconds);
+            put(&f, BEGIN + tick * STEP, "job/beluga/7/c1/cpu_seconds", seconds);
     }
     take(&f);
     plot = &f.facts.plot[PLOT_CPU];
@@ -280,7 +314,7 @@ static void gauges_are_drawn_with_gaps(void **state)
     begin(&f, 600, 1);
     for (int64_t tick = 1; tick <= 40; tick++)
         if (tick < 10 || tick >= 20)
-            put(&f, BEGIN + tick * STEP, "job/7/c1/memory_bytes", (double)tick);
+            put(&f, BEGIN + tick * STEP, "job/beluga/7/c1/memory_bytes", (double)tick);
     take(&f);
     plot = &f.facts.plot[PLOT_MEMORY];
     for (size_t i = 0; i < plot->n_points; i++)
@@ -300,15 +334,17 @@ static void a_change_of_the_interval_is_no_gap(void **state)
     (void)state;
     begin(&f, 86400, 1);
     for (time = 0; time < 80000; time += 300)
-        put_all(&f, BEGIN + time,
-                (const struct tick_sample[]){ { STR("job/7/c1/cpu_seconds"), (double)time * 4 },
-                                              { STR("job/7/c1/memory_bytes"), 7 },
-                                              { { NULL, 0 }, 0 } });
+        put_all(
+            &f, BEGIN + time,
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), (double)time * 4 },
+                                          { STR("job/beluga/7/c1/memory_bytes"), 7 },
+                                          { { NULL, 0 }, 0 } });
     for (; time <= 86400; time += 15)
-        put_all(&f, BEGIN + time,
-                (const struct tick_sample[]){ { STR("job/7/c1/cpu_seconds"), (double)time * 4 },
-                                              { STR("job/7/c1/memory_bytes"), 7 },
-                                              { { NULL, 0 }, 0 } });
+        put_all(
+            &f, BEGIN + time,
+            (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), (double)time * 4 },
+                                          { STR("job/beluga/7/c1/memory_bytes"), 7 },
+                                          { { NULL, 0 }, 0 } });
     take(&f);
     assert_true(f.facts.plot[PLOT_CPU].n_points <= PLOT_POINTS_MAX);
     for (size_t i = 1; i < f.facts.plot[PLOT_CPU].n_points; i++) {
@@ -330,7 +366,7 @@ static void many_nodes_become_their_median_and_range(void **state)
     begin(&f, 600, NODES);
     for (int64_t tick = 1; tick < 40; tick++) {
         for (size_t i = 0; i < NODES; i++) {
-            snprintf(name[i], sizeof(name[i]), "job/7/c%02zu/memory_bytes", i);
+            snprintf(name[i], sizeof(name[i]), "job/beluga/7/c%02zu/memory_bytes", i);
             sample[i] = (struct tick_sample){ str_of(name[i]), (double)i };
         }
         OK(&f, ticks_put(f.writer, BEGIN + tick * STEP, sample, NODES, &f.err));
@@ -354,7 +390,7 @@ static void without_samples_it_says_why(void **state)
 
     (void)state;
     begin(&f, 600, 1);
-    put(&f, BEGIN + 15, "job/8/c1/cpu_seconds", 1);
+    put(&f, BEGIN + 15, "job/beluga/8/c1/cpu_seconds", 1);
     take(&f);
     assert_false(f.facts.origin.has_series);
     assert_str(f.facts.origin.why_no_series,
@@ -430,6 +466,8 @@ int main(void)
         cmocka_unit_test(a_known_number_does_not_become_smaller),
         cmocka_unit_test(samples_of_other_times_are_not_taken),
         cmocka_unit_test(what_the_run_before_left_is_not_taken),
+        cmocka_unit_test(a_job_of_another_cluster_that_has_the_same_id_is_another),
+        cmocka_unit_test(a_job_whose_cluster_is_unknown_is_not_looked_for),
         cmocka_unit_test(the_kernels_peak_counts_before_what_was_seen),
         cmocka_unit_test(gpus_have_their_spread),
         cmocka_unit_test(a_mean_is_of_the_time_and_not_of_the_samples),

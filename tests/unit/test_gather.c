@@ -519,7 +519,7 @@ static void close_series(struct world *w, struct ticks_writer *writer, const cha
 
 static void the_embedded_series_are_asked_if_there_is_no_prometheus(void **state)
 {
-    const struct tick_sample sample = { STR("job/100/n1/cpu_seconds"), 40 };
+    const struct tick_sample sample = { STR("job/alpha/100/n1/cpu_seconds"), 40 };
     struct world *w = world_new();
     struct ticks_writer *writer;
     char path[80];

@@ -169,8 +169,8 @@ static void fill_series(void)
     must(ticks_open(&config, &writer, &err));
     for (int64_t seconds = 0; seconds <= 3600; seconds += 15) {
         const struct tick_sample samples[] = {
-            { STR("job/16/n1/cpu_seconds"), 2.0 * (double)seconds },
-            { STR("job/16/n1/memory_bytes"), 0x1p30 },
+            { STR("job/alpha/16/n1/cpu_seconds"), 2.0 * (double)seconds },
+            { STR("job/alpha/16/n1/memory_bytes"), 0x1p30 },
         };
 
         if (seconds < 900 || seconds > 1800)

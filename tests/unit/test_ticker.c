@@ -6,10 +6,11 @@
 #include "web/ticker.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 static const int64_t now = 1794225600;
-static const int64_t interval_ns = 15 * NS_PER_SEC;
 
 /* ---- what an agent says ---- */
 
@@ -34,10 +35,10 @@ static void an_agents_samples_are_kept_under_their_words(void **state)
     size_t n;
 
     (void)state;
-    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
     assert_int_equal(n, 2);
-    assert_true(value_of(sample, n, "job/4711/c1/cpu_seconds") == 12.5);
-    assert_true(value_of(sample, n, "job/4711/c1/memory_bytes") == 1024);
+    assert_true(value_of(sample, n, "job/beluga/4711/c1/cpu_seconds") == 12.5);
+    assert_true(value_of(sample, n, "job/beluga/4711/c1/memory_bytes") == 1024);
     arena_clear(&arena);
 }
 
@@ -55,11 +56,11 @@ static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **sta
     size_t n;
 
     (void)state;
-    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
     assert_int_equal(n, 3);
-    assert_true(value_of(sample, n, "job/7/g1/gpu/1/utilization") == 0.25);
-    assert_true(value_of(sample, n, "job/8/g1/gpu/1/utilization") == 0.25);
-    assert_true(value_of(sample, n, "job/8/g1/gpu/0/utilization") == 0.75);
+    assert_true(value_of(sample, n, "job/beluga/7/g1/gpu/1/utilization") == 0.25);
+    assert_true(value_of(sample, n, "job/beluga/8/g1/gpu/1/utilization") == 0.25);
+    assert_true(value_of(sample, n, "job/beluga/8/g1/gpu/0/utilization") == 0.75);
     arena_clear(&arena);
 }
 
@@ -77,9 +78,75 @@ static void a_label_is_never_more_than_one_part_of_a_name(void **state)
     size_t n;
 
     (void)state;
-    ticker_take_agent(str_of(text), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
     assert_int_equal(n, 0);
     arena_clear(&arena);
+}
+
+/* ---- whose jobs those are ---- */
+
+static const char of_c1[] = "go_goroutines{node=\"nobody\"} 8\n"
+                            "sonde_job_cpu_seconds_total{job_id=\"7\",node=\"c1\"} 12.5\n";
+
+/* A cluster without nodes has not been asked yet. */
+static void name_cluster(struct board *board, size_t i, struct str name, const char *node)
+{
+    struct section *section;
+
+    board->cluster[i].name = name;
+    if (!node)
+        return;
+    section = section_new(KIND_NODES);
+    section->nodes.node = ARENA_NEW(&section->arena, struct node);
+    section->nodes.node[0].name = symbols_put(&section->symbols, str_of(node));
+    section->nodes.n = 1;
+    board->cluster[i].section[KIND_NODES] = section;
+}
+
+static struct board *two_clusters(const char *node, const char *other)
+{
+    struct board *board = board_new(2, now);
+
+    name_cluster(board, 0, STR("beluga"), node);
+    name_cluster(board, 1, STR("mila"), other);
+    board_sum(board);
+    return board;
+}
+
+static void the_jobs_of_the_agent_are_of_the_only_cluster(void **state)
+{
+    struct board *board = board_new(1, now);
+    struct str cluster;
+
+    (void)state;
+    assert_false(ticker_cluster(board, str_of(of_c1), &cluster));
+    board->cluster[0].name = STR("beluga");
+    assert_true(ticker_cluster(board, str_of(of_c1), &cluster));
+    assert_str(cluster, "beluga");
+    board->cluster[0].name = STR("be/luga"); /* would be two parts of a name */
+    assert_false(ticker_cluster(board, str_of(of_c1), &cluster));
+    board_unref(board);
+}
+
+static void of_several_clusters_the_agent_is_of_the_one_that_has_its_node(void **state)
+{
+    static const struct {
+        const char *node, *other, *cluster; /* NULL: nobody has said; empty: it cannot be told */
+    } cases[] = {
+        { "c1", "c2", "beluga" }, { "c2", "c1", "mila" }, { "c2", NULL, NULL },
+        { "c2", "c3", NULL },     { "c1", "c1", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct board *board = two_clusters(cases[i].node, cases[i].other);
+        struct str cluster = STR("");
+
+        assert_int_equal(ticker_cluster(board, str_of(of_c1), &cluster), cases[i].cluster != NULL);
+        if (cases[i].cluster)
+            assert_str(cluster, cases[i].cluster);
+        board_unref(board);
+    }
 }
 
 /* ---- the thread ---- */
@@ -90,6 +157,7 @@ struct fixture {
     struct log *log;
     int null_fd;
     struct ticker *ticker;
+    int64_t interval_ns;
     _Atomic unsigned taken; /* boards */
     atomic_bool is_away;
 };
@@ -119,7 +187,8 @@ static void put_more(void *ctx, int64_t time, struct arena *arena, struct tick_s
 {
     (void)ctx;
     *ret = ARENA_NEW(arena, struct tick_sample);
-    (*ret)[0] = (struct tick_sample){ .name = STR("job/1/c1/cpu_seconds"), .value = (double)time };
+    (*ret)[0] = (struct tick_sample){ .name = STR("job/simulated/1/c1/cpu_seconds"),
+                                      .value = (double)time };
     *ret_n = 1;
 }
 
@@ -127,7 +196,7 @@ static int set_up(void **state)
 {
     static struct fixture f;
 
-    f = (struct fixture){ .directory = "/tmp/sonde-ticker-XXXXXX" };
+    f = (struct fixture){ .directory = "/tmp/sonde-ticker-XXXXXX", .interval_ns = 15 * NS_PER_SEC };
     assert_non_null(mkdtemp(f.directory));
     snprintf(f.path, sizeof(f.path), "%s/series.db", f.directory);
     manual_clock_init(&f.clock, now * NS_PER_SEC, 50 * NS_PER_SEC);
@@ -139,14 +208,15 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const endings[] = { "", "-wal", "-shm" };
+    static const char *const files[] = { "series.db", "series.db-wal", "series.db-shm",
+                                         "agent.sock" };
     struct fixture *f = *state;
 
     ticker_stop(f->ticker);
-    for (size_t i = 0; i < COUNT(endings); i++) {
+    for (size_t i = 0; i < COUNT(files); i++) {
         char path[100];
 
-        snprintf(path, sizeof(path), "%s%s", f->path, endings[i]);
+        snprintf(path, sizeof(path), "%s/%s", f->directory, files[i]);
         unlink(path);
     }
     rmdir(f->directory);
@@ -163,7 +233,7 @@ static int start(struct fixture *f, bool is_simulated, const char *agent_url, st
         .boards = { .take = take_board, .ctx = f },
         .agent_url = agent_url,
         .more = put_more,
-        .interval_ns = interval_ns,
+        .interval_ns = f->interval_ns,
         .clock = &f->clock.clock,
         .log = f->log,
     };
@@ -184,7 +254,7 @@ static struct ticker_stats stats_after(struct fixture *f, uint64_t times)
 
     if (times > 1) {
         assert_true(manual_clock_await_waiters(&f->clock, 1));
-        manual_clock_advance(&f->clock, interval_ns);
+        manual_clock_advance(&f->clock, f->interval_ns);
     }
     wait_until_true(has_ticked(f, times, &stats));
     return stats;
@@ -221,7 +291,7 @@ static void each_tick_writes_what_clusters_do_and_what_else_there_is(void **stat
     stats = stats_after(f, 2);
     assert_int_equal(stats.ticks, 2);
     assert_int_equal(f->taken, 2);
-    assert_int_equal(count_samples(f, "job/1/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples(f, "job/simulated/1/c1/cpu_seconds"), 2);
     assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 2);
 }
 
@@ -237,7 +307,7 @@ static void a_cluster_that_does_not_answer_leaves_a_gap(void **state)
     f->is_away = false;
     stats = stats_after(f, 2);
     assert_int_equal(stats.ticks, 2);
-    assert_int_equal(count_samples(f, "job/1/"), 2);
+    assert_int_equal(count_samples(f, "job/simulated/1/"), 2);
     assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 1);
 }
 
@@ -256,6 +326,90 @@ static void an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest(void **s
     assert_int_equal(stats.ticks, 1);
 }
 
+static int listen_at(const struct fixture *f)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/agent.sock", f->directory);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    return fd;
+}
+
+/* Connections are made, and nobody takes them. */
+static void an_agent_that_hangs_does_not_hold_up_the_rest(void **state)
+{
+    const uint64_t ticks = 12;
+    int64_t began_ns = clock_mono(&clock_real);
+    struct fixture *f = *state;
+    struct ticker_stats stats;
+    int fd = listen_at(f);
+    char url[100];
+    struct err err;
+
+    f->interval_ns = NS_PER_SEC;
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
+    assert_int_equal(start(f, true, url, &err), 0);
+    for (uint64_t i = 1; i <= ticks; i++)
+        stats = stats_after(f, i);
+    assert_int_equal(stats.ticks, ticks);
+    assert_false(stats.is_agent_up);
+    assert_int_equal(stats.agent_failures, ticks);
+    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), ticks);
+    assert_true(clock_mono(&clock_real) - began_ns < 40 * NS_PER_SEC); /* 5 s each are more */
+    close(fd);
+}
+
+/* Answers so many requests, of any kind. */
+struct standin {
+    int fd, requests;
+};
+
+static void *answer(void *arg)
+{
+    static const char reply[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+    const struct standin *agent = arg;
+
+    for (int i = 0; i < agent->requests; i++) {
+        int fd = accept(agent->fd, NULL, NULL);
+        char request[4096];
+
+        if (read(fd, request, sizeof(request)) > 0) {
+            (void)!write(fd, reply, sizeof(reply) - 1);
+            (void)!write(fd, of_c1, sizeof(of_c1) - 1);
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+static void what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away(void **state)
+{
+    struct fixture *f = *state;
+    struct standin agent = { .fd = listen_at(f), .requests = 3 };
+    struct ticker_stats stats;
+    pthread_t thread;
+    char url[100];
+    struct err err;
+
+    assert_int_equal(pthread_create(&thread, NULL, answer, &agent), 0);
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
+    f->is_away = true;
+    assert_int_equal(start(f, true, url, &err), 0);
+    stats = stats_after(f, 1);
+    assert_true(stats.is_agent_up);
+    assert_int_equal(count_samples(f, "job/"), 1); /* nobody knows yet whose it is */
+    f->is_away = false;
+    stats_after(f, 2);
+    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 1);
+    f->is_away = true;
+    stats_after(f, 3);
+    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close(agent.fd);
+}
+
 static void what_is_simulated_is_never_written_beside_what_is_real(void **state)
 {
     struct fixture *f = *state;
@@ -266,7 +420,7 @@ static void what_is_simulated_is_never_written_beside_what_is_real(void **state)
     f->ticker = ticker_stop(f->ticker);
     assert_int_equal(start(f, true, NULL, &err), -EINVAL);
     assert_true(err.text[0]);
-    assert_int_equal(count_samples(f, "job/1/"), 1);
+    assert_int_equal(count_samples(f, "job/simulated/1/"), 1);
 }
 
 static void a_clock_that_was_set_back_stops_nothing(void **state)
@@ -282,7 +436,7 @@ static void a_clock_that_was_set_back_stops_nothing(void **state)
     assert_int_equal(stats.ticks, 2);
     assert_int_equal(stats.failures, 0);
     assert_true(stats.series.last_time < now);
-    assert_int_equal(count_samples(f, "job/1/"), 2);
+    assert_int_equal(count_samples(f, "job/simulated/1/"), 2);
 }
 
 static void a_file_that_cannot_be_made_is_tried_again_at_the_next_tick(void **state)
@@ -310,9 +464,13 @@ int main(void)
         cmocka_unit_test(an_agents_samples_are_kept_under_their_words),
         cmocka_unit_test(what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it),
         cmocka_unit_test(a_label_is_never_more_than_one_part_of_a_name),
+        cmocka_unit_test(the_jobs_of_the_agent_are_of_the_only_cluster),
+        cmocka_unit_test(of_several_clusters_the_agent_is_of_the_one_that_has_its_node),
         WITH_TICKER(each_tick_writes_what_clusters_do_and_what_else_there_is),
         WITH_TICKER(a_cluster_that_does_not_answer_leaves_a_gap),
         WITH_TICKER(an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest),
+        WITH_TICKER(an_agent_that_hangs_does_not_hold_up_the_rest),
+        WITH_TICKER(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away),
         WITH_TICKER(what_is_simulated_is_never_written_beside_what_is_real),
         WITH_TICKER(a_clock_that_was_set_back_stops_nothing),
         WITH_TICKER(a_file_that_cannot_be_made_is_tried_again_at_the_next_tick),

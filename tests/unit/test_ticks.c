@@ -692,6 +692,34 @@ static void the_file_is_readable_by_its_group_only(void **state)
     end(&f);
 }
 
+static void jobs_of_a_file_without_clusters_are_given_one(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    put(&f, BEGIN, "job/7/c1/cpu", 1);
+    tidy(&f, BEGIN + WINDOW);
+    put(&f, BEGIN + WINDOW, "job/7/c1/cpu", 2);
+    put(&f, BEGIN + WINDOW + 15, "cluster/x/jobs/running", 3);
+    execute(&f, "PRAGMA user_version = 1");
+    open_again(&f);
+    put(&f, BEGIN + WINDOW + 30, "cluster/x/jobs/running", 4);
+    assert_int_equal(ask(&f, "PRAGMA user_version"), 1);
+    OK(&f, ticks_name_cluster(f.writer, STR("beluga"), &f.err));
+    OK(&f, ticks_name_cluster(f.writer, STR("mila"), &f.err));
+    put(&f, BEGIN + WINDOW + 45, "job/beluga/7/c1/cpu", 5);
+    assert_int_equal(read_all(&f, "job/"), 1);
+    assert_str(f.line[0].name, "job/beluga/7/c1/cpu");
+    assert_int_equal(f.line[0].n, 3);
+    assert_int_equal(read_all(&f, "cluster/x/"), 1);
+    assert_int_equal(f.line[0].n, 2);
+    open_again(&f);
+    OK(&f, ticks_name_cluster(f.writer, STR("mila"), &f.err));
+    assert_int_equal(read_all(&f, "job/beluga/7/"), 1);
+    end(&f);
+}
+
 static void a_file_that_is_none_of_ours_is_left_alone(void **state)
 {
     struct ticks_writer *writer;
@@ -707,7 +735,7 @@ static void a_file_that_is_none_of_ours_is_left_alone(void **state)
     assert_int_equal(ticks_open(&f.config, &writer, &f.err), -EBADMSG);
     assert_int_equal(ticks_reader_open(f.path, &reader, &f.err), -EBADMSG);
     assert_contains(f.err.text, "is not a file of series");
-    execute(&f, "PRAGMA application_id = 1936682612; PRAGMA user_version = 2");
+    execute(&f, "PRAGMA application_id = 1936682612; PRAGMA user_version = 99");
     assert_int_equal(ticks_open(&f.config, &writer, &f.err), -EPROTO);
     fd = open(f.path, O_WRONLY | O_TRUNC);
     assert_int_equal(write(fd, "this is text, and not a database, whoever asks\n", 47), 47);
@@ -900,6 +928,7 @@ int main(void)
         cmocka_unit_test(even_a_head_that_is_too_much_goes),
         cmocka_unit_test(what_is_simulated_is_not_mixed_with_what_is_real),
         cmocka_unit_test(the_file_is_readable_by_its_group_only),
+        cmocka_unit_test(jobs_of_a_file_without_clusters_are_given_one),
         cmocka_unit_test(a_file_that_is_none_of_ours_is_left_alone),
         cmocka_unit_test(damaged_samples_are_told),
         cmocka_unit_test(a_damaged_head_is_not_sealed),
