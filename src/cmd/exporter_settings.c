@@ -260,6 +260,7 @@ static int exclude(struct settings *settings, struct err *err)
         settings->excluded[i] =
             serve_excluded(pattern, collectors[i]->families, collectors[i]->n_families);
     settings->excluded_self = serve_excluded(pattern, self_families, n_self_families);
+    settings->excluded_up = serve_excluded(pattern, up_self_families, n_up_self_families);
     pattern_free(pattern);
     return 0;
 }

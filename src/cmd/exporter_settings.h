@@ -44,6 +44,7 @@ struct exporter_hooks {
 
     /* As metrics_config's. */
     bool (*may_scrape)(void *ctx, const struct http_exchange *x);
+    void (*tell_up)(void *ctx, struct up_self *up_self);
     void *ctx;
 };
 
@@ -98,7 +99,7 @@ struct settings {
     struct series_matcher *matcher;    /* as many as matchers has */
     int64_t history_from;              /* UTC seconds */
     uint64_t excluded[COLLECTORS_MAX]; /* bit i: family i of the collector is not wanted */
-    uint64_t excluded_self;
+    uint64_t excluded_self, excluded_up;
 };
 
 /* Of the settings of that shape. */

@@ -151,6 +151,7 @@ static int make_engine(struct exporter *exporter, const struct settings *setting
     engine->collectors = settings_collectors(settings, engine);
     engine->profile = settings->profile;
     engine->excluded = settings->excluded_self;
+    engine->excluded_up = settings->excluded_up;
     engine->patience_ns = settings_patience(settings);
     if (code < 0)
         engine_free(engine);
@@ -167,6 +168,7 @@ static void tune_engine(struct exporter *exporter, const struct settings *settin
         .profile = settings->profile,
         .patience_ns = settings_patience(settings),
         .excluded = settings->excluded_self,
+        .excluded_up = settings->excluded_up,
         .tunings = tunings,
     };
 
@@ -316,6 +318,13 @@ static bool may_scrape(void *ctx, const struct http_exchange *x)
     return exporter->shape->hooks->may_scrape(exporter->shape->hooks->ctx, x);
 }
 
+static void tell_up(void *ctx, struct up_self *up_self)
+{
+    const struct exporter *exporter = ctx;
+
+    exporter->shape->hooks->tell_up(exporter->shape->hooks->ctx, up_self);
+}
+
 static void start_trace(struct exporter *exporter)
 {
     const struct settings *settings = exporter->settings;
@@ -383,6 +392,7 @@ static int start(struct exporter *exporter, struct err *err)
         .reload = reload,
         .tell_store = tell_store,
         .tell_drain = tell_drain,
+        .tell_up = exporter->shape->hooks ? tell_up : NULL,
         .may_scrape = exporter->shape->hooks ? may_scrape : NULL,
         .ctx = exporter,
     };

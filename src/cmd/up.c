@@ -110,6 +110,54 @@ static struct str tell_health(void *ctx, struct arena *arena)
     return up_health_put(up->health, arena, up->recorder, up->ticker, up->agent != NULL);
 }
 
+static struct str tell_notice(void *ctx, struct arena *arena)
+{
+    const struct up *up = ctx;
+    struct ticker *ticker = up->ticker;
+    struct ticker_stats stats;
+    struct buf text;
+    struct str notice;
+
+    if (!ticker)
+        return STR("");
+    ticker_stats(ticker, &stats);
+    buf_init(&text, 1000);
+    if (up->agent && stats.agent_failures)
+        buf_text(&text, "The agent of this machine does not answer: what jobs on it use is not "
+                        "seen, and charts of them have a gap. ");
+    if (stats.failures && !stats.is_up)
+        buf_text(&text, "Numbers over time are not written, and charts end: the log says why. ");
+    notice = arena_str(arena, buf_str(&text));
+    buf_free(&text);
+    return notice;
+}
+
+static void tell_up(void *ctx, struct up_self *up_self)
+{
+    const struct up *up = ctx;
+    struct ticker *ticker = up->ticker;
+    struct up_agent_stats agent = { 0 };
+    struct ticker_stats stats = { 0 };
+
+    if (up->agent)
+        up_agent_stats(up->agent, &agent);
+    if (ticker)
+        ticker_stats(ticker, &stats);
+    *up_self = (struct up_self){
+        .has_agent = up->agent && ticker, /* it is the ticker who asks it */
+        .is_agent_up = stats.is_agent_up,
+        .agent_ends = agent.ends,
+        .agent_hangs = agent.hangs,
+        .has_series = ticker != NULL,
+        .is_series_up = stats.is_up,
+        .ticks = stats.ticks,
+        .tick_failures = stats.failures,
+        .series = stats.series.series,
+        .skipped = stats.series.skipped,
+        .bytes = stats.series.bytes,
+    };
+}
+
 /* What is simulated and what is real are never in one file. */
 static int judge_series(struct up *up, const struct engine *engine, struct err *err)
 {
@@ -141,6 +189,7 @@ static int start(void *ctx, struct engine *engine, struct recorder *recorder,
         .is_up = true,
         .motd = up->motd,
         .health = tell_health,
+        .notice = tell_notice,
         .health_ctx = up,
         .clock = clock_of_environment(),
         .log = up->log,
@@ -278,6 +327,7 @@ int main(int argc, char **argv)
         .stop = stop,
         .use_engine = use_engine,
         .may_scrape = may_scrape,
+        .tell_up = tell_up,
         .ctx = &up,
     };
     const struct exporter_shape shape = {

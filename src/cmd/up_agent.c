@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,13 +20,21 @@
 
 enum { PASSED_FD = 3, BACKLOG = 64, FLAG_MAX = 64 };
 
-static const int64_t look_ns = 100 * NS_PER_MS;    /* from one look whether it lives to the next */
-static const int64_t healthy_ns = 60 * NS_PER_SEC; /* one that lived so long is started at once */
-static const int64_t farewell_ns = 5 * NS_PER_SEC; /* how long it may take to end */
+static const int64_t look_ns = 100 * NS_PER_MS;     /* from one look whether it lives to the next */
+static const int64_t healthy_ns = 60 * NS_PER_SEC;  /* one that lived so long is started at once */
+static const int64_t farewell_ns = 5 * NS_PER_SEC;  /* how long it may take to end */
+static const int64_t ask_ns = 5 * NS_PER_SEC;       /* from one question to the next */
+static const int64_t patience_ns = 30 * NS_PER_SEC; /* how long it may be silent */
 static const int64_t first_backoff_ns = NS_PER_SEC / 2, most_backoff_ns = 60 * NS_PER_SEC;
+
+/* What the keeper counts, in memory that it shares with us. */
+struct counted {
+    _Atomic uint64_t ends, hangs;
+};
 
 struct up_agent {
     char *socket_path;
+    struct counted *counted;
     pid_t keeper;
     int rope; /* the keeper holds its other end, and ends when we let go */
 };
@@ -32,11 +42,17 @@ struct up_agent {
 /* What the keeper knows. */
 struct keeper {
     char *program;
+    const char *socket_path;
+    struct counted *counted;
     char tick[FLAG_MAX];
     int listener, rope;
     struct log *log;
     pid_t pid; /* of the agent; 0: there is none */
     int64_t began_ns, backoff_ns;
+    int question;         /* a connection on which it is to answer; -1: none */
+    int64_t asked_ns;     /* when the last one was asked */
+    int64_t silent_looks; /* since it was last heard: time may pass in which nobody runs */
+    bool is_killed;
 };
 
 static void put_number(char *to, size_t room, const char *name, int64_t number)
@@ -79,6 +95,8 @@ static void begin(struct keeper *keeper)
         become_agent(keeper, parent);
     keeper->pid = pid > 0 ? pid : 0;
     keeper->began_ns = clock_mono(&clock_real);
+    keeper->silent_looks = 0;
+    keeper->is_killed = false;
 }
 
 /* True: whoever wants an agent has let go. */
@@ -106,6 +124,69 @@ static bool has_ended(struct keeper *keeper, int *ret_status)
     return true;
 }
 
+/* ---- whether it answers ---- */
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    return address;
+}
+
+static void drop_question(struct keeper *keeper)
+{
+    if (keeper->question >= 0)
+        close(keeper->question);
+    keeper->question = -1;
+}
+
+static void ask(struct keeper *keeper)
+{
+    static const char request[] =
+        "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const struct sockaddr_un address = address_of(keeper->socket_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    keeper->question = fd;
+    keeper->asked_ns = clock_mono(&clock_real);
+    if (fd >= 0 && (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+                    send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0))
+        drop_question(keeper);
+}
+
+/* Whatever it says, it lives. */
+static void listen_for_answer(struct keeper *keeper)
+{
+    char some[64];
+    ssize_t n;
+
+    if (keeper->question < 0)
+        return;
+    n = recv(keeper->question, some, sizeof(some), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0)
+        keeper->silent_looks = 0;
+    drop_question(keeper);
+}
+
+/* Of one that is stopped, or hangs in a driver, the kernel says that all is well. */
+static void look_after(struct keeper *keeper)
+{
+    keeper->silent_looks++;
+    listen_for_answer(keeper);
+    if (keeper->question < 0 && clock_mono(&clock_real) - keeper->asked_ns >= ask_ns)
+        ask(keeper);
+    if (keeper->is_killed || keeper->silent_looks * look_ns < patience_ns)
+        return;
+    LOG(keeper->log, LOG_WARN, "sonde agent is there and does not answer; it is killed",
+        LOG_INT("pid", keeper->pid),
+        LOG_DOUBLE("silent_seconds", (double)(keeper->silent_looks * look_ns) / NS_PER_SEC));
+    keeper->is_killed = true;
+    kill(-keeper->pid, SIGKILL);
+}
+
 static void back_off(struct keeper *keeper)
 {
     bool was_healthy = clock_mono(&clock_real) - keeper->began_ns > healthy_ns;
@@ -121,10 +202,14 @@ static bool attend(struct keeper *keeper)
     int status = 0;
 
     begin(keeper);
-    while (!has_ended(keeper, &status))
+    while (!has_ended(keeper, &status)) {
         if (wait_for(keeper, look_ns))
             return true;
+        look_after(keeper);
+    }
+    drop_question(keeper);
     back_off(keeper);
+    atomic_fetch_add(keeper->is_killed ? &keeper->counted->hangs : &keeper->counted->ends, 1);
     LOG(keeper->log, LOG_WARN, "sonde agent has ended; it is started again",
         LOG_INT(WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
@@ -206,14 +291,13 @@ static int bind_as_owner(int fd, const struct sockaddr_un *address,
 
 static int listen_at(const struct up_agent_config *config, struct err *err)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const struct sockaddr_un address = address_of(config->socket_path);
     int fd, code;
 
     if (strlen(config->socket_path) >= sizeof(address.sun_path))
         return err_set(err, ENAMETOOLONG,
                        "%s is too long for a socket: choose another --state.directory",
                        config->socket_path);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", config->socket_path);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && is_answered(&address)) {
         close(fd);
@@ -251,26 +335,51 @@ static int start_keeper(struct up_agent *agent, struct keeper *keeper, struct er
     return err_set(err, errno, "cannot start a process: %s", err_words(errno));
 }
 
+static struct counted *share_counts(void)
+{
+    void *memory = mmap(NULL, sizeof(struct counted), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct up_agent *free_agent(struct up_agent *agent)
+{
+    if (agent->counted)
+        munmap(agent->counted, sizeof(*agent->counted));
+    free(agent->socket_path);
+    free(agent);
+    return NULL;
+}
+
 int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, struct err *err)
 {
     struct up_agent *agent = heap_alloc(sizeof(*agent));
-    struct keeper keeper = { .listener = listen_at(config, err), .log = config->log };
+    struct keeper keeper = {
+        .socket_path = config->socket_path,
+        .listener = listen_at(config, err),
+        .log = config->log,
+        .question = -1,
+    };
     int code = keeper.listener < 0 ? keeper.listener : 0;
 
+    agent->socket_path = heap_str(str_of(config->socket_path));
+    agent->counted = keeper.counted = share_counts();
+    if (code == 0 && !agent->counted)
+        code = err_set(err, errno, "cannot share memory: %s", err_words(errno));
     keeper.program =
         config->program ? heap_str(str_of(config->program)) : program_beside_us("sonde-agent");
     put_number(keeper.tick, sizeof(keeper.tick), "--timer",
                (config->tick_ns + NS_PER_SEC - 1) / NS_PER_SEC);
-    if (code == 0) {
+    if (code == 0)
         code = start_keeper(agent, &keeper, err);
+    if (keeper.listener >= 0)
         close(keeper.listener);
-    }
     free(keeper.program);
     if (code < 0) {
-        free(agent);
+        free_agent(agent);
         return code;
     }
-    agent->socket_path = heap_str(str_of(config->socket_path));
     *ret = agent;
     return 0;
 }
@@ -286,7 +395,10 @@ struct up_agent *up_agent_stop(struct up_agent *agent)
     while (waitpid(agent->keeper, NULL, WNOHANG) == 0 && clock_mono(&clock_real) < until_ns)
         nanosleep(&moment, NULL);
     unlink(agent->socket_path);
-    free(agent->socket_path);
-    free(agent);
-    return NULL;
+    return free_agent(agent);
+}
+
+void up_agent_stats(const struct up_agent *agent, struct up_agent_stats *ret)
+{
+    *ret = (struct up_agent_stats){ agent->counted->ends, agent->counted->hangs };
 }

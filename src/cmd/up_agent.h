@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The agent of `sonde up`. A small process that keeps what `sonde up` was started with (root, or
- * not) starts sonde-agent on a socket of ours, starts it again when it ends, and ends with us. */
+ * not) starts sonde-agent on a socket of ours, starts it again when it ends or no longer answers,
+ * and ends with us. */
 #ifndef SONDE_CMD_UP_AGENT_H
 #define SONDE_CMD_UP_AGENT_H
 
@@ -21,6 +22,12 @@ struct up_agent_config {
 
 /* Before there is any thread, and before privileges are given up. */
 int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, struct err *err);
+
+/* After what it was started again: it had ended, or it had not answered and was killed. */
+struct up_agent_stats {
+    uint64_t ends, hangs;
+};
+void up_agent_stats(const struct up_agent *agent, struct up_agent_stats *ret);
 
 /* Waits until both have ended, for some seconds at most. Returns NULL. */
 struct up_agent *up_agent_stop(struct up_agent *agent);

@@ -130,6 +130,7 @@ static int make_site(struct web_serving *serving, const struct web_serving_confi
         .motd = config->motd ? arena_str(&serving->arena, str_of(config->motd)).p : NULL,
         .is_up = config->is_up,
         .health = config->health,
+        .notice = config->notice,
         .health_ctx = config->health_ctx,
         .timeout_ns = serving->options.timeout_ns,
         .clock = config->clock,

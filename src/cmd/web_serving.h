@@ -22,6 +22,7 @@ struct web_serving_config {
     bool is_up;
     const char *motd;                                     /* as site_config's */
     struct str (*health)(void *ctx, struct arena *arena); /* or NULL */
+    struct str (*notice)(void *ctx, struct arena *arena); /* likewise; both as site_config's */
     void *health_ctx;
     const struct clock *clock;
     struct log *log;

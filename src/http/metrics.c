@@ -182,6 +182,22 @@ static struct str own_labels(const struct engine *engine)
     return engine->clusters[0].is_labelled ? STR("") : str_of(engine->clusters[0].const_labels);
 }
 
+static void put_up_self(struct metrics *metrics, const struct engine *engine,
+                        enum metric_format format, struct buf *text)
+{
+    struct up_self self = { 0 };
+    struct metric_writer writer;
+
+    if (!metrics->config.tell_up)
+        return;
+    metrics->config.tell_up(metrics->config.ctx, &self);
+    metric_writer_init(&writer, text, format, own_labels(engine), up_self_families,
+                       n_up_self_families);
+    writer.excluded = engine->excluded_up;
+    up_self_collect(&self, &writer);
+    metric_writer_free(&writer);
+}
+
 /* What sonde says of itself, and the end of the exposition. */
 static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
                                  const struct view *view, struct scrape scrape, collector_set on)
@@ -228,6 +244,7 @@ static struct segment *make_tail(struct metrics *metrics, struct engine *engine,
     writer.is_unchecked = true;
     self_collect(&self, &writer);
     metric_writer_free(&writer);
+    put_up_self(metrics, engine, scrape.format, &text);
     buf_put(&text, metric_eof(scrape.format));
     tail = segment_new_stored(&text);
     buf_free(&text);
@@ -616,6 +633,7 @@ void metrics_tune_engine(struct metrics *metrics, const struct engine_tuning *tu
     engine->profile = tuning->profile;
     engine->patience_ns = tuning->patience_ns;
     engine->excluded = tuning->excluded;
+    engine->excluded_up = tuning->excluded_up;
     for (size_t i = 0; i < engine->n_clusters; i++)
         for (size_t feed = 0; feed < FEEDS; feed++)
             if (engine->clusters[i].feeds[feed].refresher)

@@ -5,6 +5,7 @@
 #define SONDE_HTTP_METRICS_H
 
 #include "collector/self.h"
+#include "collector/up_self.h"
 #include "http/server.h"
 #include "snapshot/refresh.h"
 
@@ -35,6 +36,7 @@ struct engine {
                                * none */
     int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
     uint64_t excluded;        /* bit i: self_families[i] is not wanted */
+    uint64_t excluded_up;     /* likewise up_self_families[i] */
 };
 
 struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
@@ -55,7 +57,8 @@ struct metrics_config {
      * likewise. */
     bool (*tell_store)(void *ctx, struct self_store *store, struct self_cluster *clusters,
                        size_t n_clusters);
-    enum self_drain (*tell_drain)(void *ctx); /* or NULL */
+    enum self_drain (*tell_drain)(void *ctx);            /* or NULL */
+    void (*tell_up)(void *ctx, struct up_self *up_self); /* or NULL: it is no `sonde up` */
 
     /* Whether who asks may see what everybody does: 403 otherwise. NULL: they may. */
     bool (*may_scrape)(void *ctx, const struct http_exchange *x);
@@ -91,7 +94,7 @@ struct engine_tuning {
     collector_set collectors;
     struct str profile;
     int64_t patience_ns;
-    uint64_t excluded;
+    uint64_t excluded, excluded_up;
     struct refresh_tuning (*tunings)[FEEDS];
 };
 void metrics_tune_engine(struct metrics *metrics, const struct engine_tuning *tuning);

@@ -30,9 +30,11 @@ struct site_config {
     bool is_up;       /* of `sonde up`: says how to move to Prometheus */
     struct str (*health)(void *ctx, struct arena *arena); /* JSON of what sonde says of itself; or
                                                            * NULL */
-    void *health_ctx;
-    int64_t timeout_ns;        /* for one page */
-    const struct clock *clock; /* as api_config */
+    struct str (*notice)(void *ctx, struct arena *arena); /* what is wrong with sonde itself, for
+                                                           * every page; empty: nothing. Or NULL */
+    void *health_ctx;                                     /* of both */
+    int64_t timeout_ns;                                   /* for one page */
+    const struct clock *clock;                            /* as api_config */
     struct log *log;
 };
 

@@ -172,11 +172,26 @@ static void put_cluster_banners(const struct board_cluster *cluster, struct buf 
     }
 }
 
+static void put_notice(const struct site_call *call, struct buf *to)
+{
+    const struct site_config *config = call->config;
+    struct arena arena = { 0 };
+    struct str notice = config->notice ? config->notice(config->health_ctx, &arena) : STR("");
+
+    if (notice.n) {
+        buf_text(to, "<p class=\"banner critical\" role=\"alert\">");
+        html_text(to, notice);
+        buf_text(to, "</p>\n");
+    }
+    arena_clear(&arena);
+}
+
 static void put_banners(const struct site_call *call, struct buf *to)
 {
     buf_text(to, "<section id=\"banners\" aria-label=\"Notices\" data-live>\n");
     if (call->config->motd)
         buf_printf(to, "<div class=\"banner note\">%s</div>\n", call->config->motd);
+    put_notice(call, to);
     for (size_t i = 0; call->board && i < call->board->n_clusters; i++)
         if (site_shows(call, &call->board->cluster[i])) {
             put_simulated(&call->board->cluster[i], call->board->n_clusters == 1, to);

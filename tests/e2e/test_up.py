@@ -144,6 +144,32 @@ class Real(Case):
         wait_until(lambda: up.health()["sonde"]["facts"]["series"]["ticks"] > ticks + 1 and
                    up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
 
+    def test_an_agent_that_hangs_is_told_and_replaced(self):
+        up = self.real()
+        [first] = wait_until(up.agents, "an agent")
+
+        def series():
+            return up.health()["sonde"]["facts"]["series"]
+
+        def told(name):
+            return float(up.get("/metrics").samples()[name])
+        wait_until(lambda: series()["agent_answers"], "its answer")
+        self.assertNotIn("does not answer: what jobs", up.get("/").text)
+        self.assertEqual(told("sonde_agent_up"), 1)
+        os.kill(first, signal.SIGSTOP)
+        wait_until(lambda: not series()["agent_answers"], "that it is silent")
+        for path in "/", "/nodes":
+            self.assertIn("The agent of this machine does not answer", up.get(path).text, path)
+        wait_until(lambda: told("sonde_agent_up") == 0, "the metric")
+        ticks = series()["ticks"]
+        wait_until(lambda: series()["ticks"] >= ticks + 5, "ticks that go on")
+        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent", 4 * DEADLINE)
+        self.assertFalse(is_there(first))
+        self.assertIn("sonde agent is there and does not answer; it is killed", up.log())
+        wait_until(lambda: told('sonde_agent_restarts_total{reason="hung"}') == 1, "the metric")
+        self.assertEqual(told('sonde_agent_restarts_total{reason="ended"}'), 0)
+        wait_until(lambda: "does not answer: what jobs" not in up.get("/").text, "its answer")
+
     def test_a_signal_ends_all_of_it(self):
         up = self.real()
         wait_until(up.agents, "an agent")

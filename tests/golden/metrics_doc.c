@@ -2,6 +2,7 @@
 /* Prints docs/metrics.md from the tables that the exporter and the agent themselves use. */
 #include "collector/agent_self.h"
 #include "collector/self.h"
+#include "collector/up_self.h"
 
 static const char *const types[] = { "gauge", "counter", "histogram", "untyped" };
 
@@ -54,6 +55,9 @@ static void print_exporter(void)
     }
     puts("\n### The exporter itself\n\nAlways there.");
     print_families(self_families, n_self_families);
+    puts("\n### sonde up itself\n\nWhat `sonde up` adds: of its agent, and of the series that it "
+         "keeps.");
+    print_families(up_self_families, n_up_self_families);
 }
 
 static void print_agent(void)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "collector/self.h"
+#include "collector/up_self.h"
 #include "metric/convert.h"
 #include "snapshot/publish.h"
 #include "source/sim.h"
@@ -139,6 +140,7 @@ static void check_profile(struct str profile)
     assert_true(set);
     map_init(&names, &arena);
     check_names(&names, self_families, n_self_families);
+    check_names(&names, up_self_families, n_up_self_families);
     for (size_t i = 0; collectors[i]; i++)
         if (set & (collector_set)1 << i)
             check_names(&names, collectors[i]->families, collectors[i]->n_families);
