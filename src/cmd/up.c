@@ -153,7 +153,7 @@ static void tell_up(void *ctx, struct up_self *up_self)
         .ticks = stats.ticks,
         .tick_failures = stats.failures,
         .series = stats.series.series,
-        .skipped = stats.series.skipped,
+        .skipped = stats.series.skipped + stats.left_out,
         .bytes = stats.series.bytes,
     };
 }

@@ -35,6 +35,7 @@ static const char *const statements[TICKS_STATEMENTS] = {
     [TICKS_OLDEST_TICKS] = "SELECT time, n FROM head WHERE time < ?1 ORDER BY time LIMIT ?2",
     [TICKS_READ_TICKS] = "SELECT time, samples FROM head WHERE time <= ?1 ORDER BY time",
     [TICKS_DROP_TICKS] = "DELETE FROM head WHERE time <= ?1",
+    [TICKS_DROP_TICK] = "DELETE FROM head WHERE time = ?1",
     [TICKS_DROP_LAST_TICKS] = "DELETE FROM head WHERE time >= ?1",
     [TICKS_ADD_BATCH] = "INSERT INTO batch(begin_time, end_time, times) VALUES(?1, ?2, ?3)",
     [TICKS_OLDEST_BATCH] = "SELECT id FROM batch WHERE end_time < ?1 ORDER BY id LIMIT 1",

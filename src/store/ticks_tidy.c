@@ -58,6 +58,7 @@ static int find_ticks(struct ticks_writer *writer, int64_t before, size_t most, 
 struct walk {
     int (*see)(void *ctx, size_t tick, struct str blob);
     void *ctx;
+    int64_t *damaged; /* the time of the tick that `see` refused; or NULL */
 };
 
 static int walk_ticks(struct ticks_writer *writer, int64_t until, const struct walk *walk,
@@ -71,11 +72,50 @@ static int walk_ticks(struct ticks_writer *writer, int64_t until, const struct w
     db_bind_i64(statement, 1, until);
     for (size_t tick = 0; (r = db_step(statement, err)) > 0; tick++) {
         if (walk->see(walk->ctx, tick, db_blob(statement, 1)) < 0) {
+            if (walk->damaged)
+                *walk->damaged = db_i64(statement, 0, 0);
             r = ticks_damaged(writer->path, err);
             break;
         }
     }
     sqlite3_reset(statement);
+    return r;
+}
+
+static int check_tick(void *ctx, size_t tick, struct str blob)
+{
+    struct tick_cursor cursor;
+    struct tick_value value;
+    int r;
+
+    (void)ctx;
+    (void)tick;
+    if (!tick_open(blob, &cursor))
+        return -EBADMSG;
+    while ((r = tick_next(&cursor, &value)) > 0)
+        ;
+    return r;
+}
+
+/* One tick that cannot be read must not keep all the others from being sealed, and the file from
+ * staying small: what it had is lost already. */
+static int drop_damaged(struct ticks_writer *writer, int64_t until, struct err *err)
+{
+    sqlite3_stmt *statement;
+    int64_t damaged;
+    int r;
+
+    while ((r = walk_ticks(writer, until, &(struct walk){ check_tick, NULL, &damaged }, err)) ==
+           -EBADMSG) {
+        r = ticks_use(writer, TICKS_DROP_TICK, &statement, err);
+        if (r < 0)
+            return r;
+        db_bind_i64(statement, 1, damaged);
+        r = db_run(statement, err);
+        if (r < 0)
+            return r;
+        writer->skipped++;
+    }
     return r;
 }
 
@@ -121,7 +161,7 @@ static int see_series(void *ctx, size_t tick, struct str blob)
 static int find_series(struct ticks_writer *writer, int64_t until, struct known *known,
                        struct err *err)
 {
-    int r = walk_ticks(writer, until, &(struct walk){ see_series, known }, err);
+    int r = walk_ticks(writer, until, &(struct walk){ see_series, known, NULL }, err);
 
     free(known->merged);
     known->merged = NULL;
@@ -185,7 +225,7 @@ static int turn(struct ticks_writer *writer, struct batch *batch, struct err *er
     if (r < 0)
         return r;
     batch->end = heap_alloc((known.n + 1) * sizeof(*batch->end));
-    r = walk_ticks(writer, until, &(struct walk){ count_samples, batch }, err);
+    r = walk_ticks(writer, until, &(struct walk){ count_samples, batch, NULL }, err);
     for (size_t i = 0; i < batch->n_series; i++) {
         size_t n = batch->end[i];
 
@@ -194,7 +234,7 @@ static int turn(struct ticks_writer *writer, struct batch *batch, struct err *er
     }
     batch->tick = heap_array(begin, sizeof(*batch->tick));
     batch->value = heap_array(begin, sizeof(*batch->value));
-    return r < 0 ? r : walk_ticks(writer, until, &(struct walk){ take_samples, batch }, err);
+    return r < 0 ? r : walk_ticks(writer, until, &(struct walk){ take_samples, batch, NULL }, err);
 }
 
 static int add_batch(struct ticks_writer *writer, const struct batch *batch, int64_t *ret,
@@ -284,14 +324,17 @@ static int seal_batch(struct ticks_writer *writer, struct batch *batch, struct e
 static int seal(struct ticks_writer *writer, int64_t before, size_t most, struct err *err)
 {
     struct batch batch = { 0 };
-    int r =
-        find_ticks(writer, before, most < TICKS_BATCH_MAX ? most : TICKS_BATCH_MAX, &batch, err);
+    int r = drop_damaged(writer, before - 1, err);
 
+    if (r == 0)
+        r = find_ticks(writer, before, most < TICKS_BATCH_MAX ? most : TICKS_BATCH_MAX, &batch,
+                       err);
     if (r == 0 && batch.n_ticks)
         r = seal_batch(writer, &batch, err);
     if (r == 0)
         r = batch.n_ticks > 0;
     batch_free(&batch);
+    ticks_forget_names(writer); /* those of jobs that have ended are not needed any more */
     return r;
 }
 
@@ -366,8 +409,10 @@ static int drop_names(struct ticks_writer *writer, int64_t batch, struct err *er
 {
     struct known known = { 0 };
     sqlite3_stmt *statement;
-    int r = find_series(writer, INT64_MAX, &known, err);
+    int r = drop_damaged(writer, INT64_MAX, err);
 
+    if (r == 0)
+        r = find_series(writer, INT64_MAX, &known, err);
     if (r == 0)
         r = ticks_use(writer, TICKS_SEALED_IN, &statement, err);
     if (r == 0) {

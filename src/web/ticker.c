@@ -22,14 +22,18 @@ static const int64_t board_patience_ns = 5 * NS_PER_SEC;
 struct gathered {
     struct tick_sample *sample;
     size_t n, room;
+    size_t left_out; /* there are too many */
 };
 
 static void gather(struct gathered *to, const struct tick_sample *sample, size_t n)
 {
-    for (size_t i = 0; i < n && to->n < TICKS_SAMPLES_MAX; i++) {
+    size_t room = TICKS_SAMPLES_MAX - to->n, taken = n < room ? n : room;
+
+    for (size_t i = 0; i < taken; i++) {
         to->sample = heap_grow(to->sample, to->n, &to->room, sizeof(*to->sample));
         to->sample[to->n++] = sample[i];
     }
+    to->left_out += n - taken;
 }
 
 /* ---- what an agent says ---- */
@@ -141,7 +145,7 @@ static void see_sample(void *ctx, const struct metric_sample *sample)
 }
 
 void ticker_take_agent(struct str text, struct str cluster, struct arena *arena,
-                       struct tick_sample **ret, size_t *ret_n)
+                       struct tick_sample **ret, size_t *ret_n, size_t *ret_left_out)
 {
     struct agent_answer answer = { .cluster = cluster, .arena = arena };
 
@@ -151,6 +155,7 @@ void ticker_take_agent(struct str text, struct str cluster, struct arena *arena,
     arena_adopt(arena, answer.gathered.sample);
     *ret = answer.gathered.sample;
     *ret_n = answer.gathered.n;
+    *ret_left_out = answer.gathered.left_out;
 }
 
 /* An agent has one node, and names it wherever it tells of a job. */
@@ -295,12 +300,13 @@ static void take_agent(struct ticker *ticker, struct str text, struct arena *are
                        struct gathered *to)
 {
     struct tick_sample *sample;
-    size_t n;
+    size_t n, left_out;
 
     if (!has_cluster(ticker))
         return;
-    ticker_take_agent(text, str_of(ticker->cluster), arena, &sample, &n);
+    ticker_take_agent(text, str_of(ticker->cluster), arena, &sample, &n, &left_out);
     gather(to, sample, n);
+    to->left_out += left_out;
 }
 
 static struct board *take_board(struct ticker *ticker)
@@ -343,9 +349,9 @@ static void take_all(struct ticker *ticker, struct arena *arena, struct gathered
     board = take_board(ticker);
     if (board && text.n)
         note_cluster(ticker, board, buf_str(&text));
-    take_agent(ticker, buf_str(&text), arena, to);
-    if (board)
+    if (board) /* before jobs, of which there may be too many */
         take_clusters(board, arena, to);
+    take_agent(ticker, buf_str(&text), arena, to);
     board_unref(board);
     buf_free(&text);
 }
@@ -381,20 +387,24 @@ static int write_tick(struct ticker *ticker, int64_t now, const struct gathered 
         code = ticks_put(ticker->writer, now, gathered->sample, gathered->n, err);
     for (int i = 0; code == 0 && is_more && i < TIDIES_A_TICK; i++)
         code = ticks_tidy(ticker->writer, now, &is_more, err);
-    if (code == -ENOENT || code == -EBADMSG) /* it was moved away: the next tick begins anew */
+    if (code == 0)
+        code = ticks_stats(ticker->writer, ret, err);
+    /* It may have been moved away, or made writable meanwhile: the next tick opens it anew. */
+    if (code < 0)
         ticker->writer = ticks_close(ticker->writer);
-    return code < 0 ? code : ticks_stats(ticker->writer, ret, err);
+    return code;
 }
 
-static void note_tick(struct ticker *ticker, int code, size_t samples, int64_t began_ns,
-                      const struct ticks_stats *series)
+static void note_tick(struct ticker *ticker, int code, const struct gathered *gathered,
+                      int64_t began_ns, const struct ticks_stats *series)
 {
     pthread_mutex_lock(&ticker->lock);
+    ticker->stats.left_out += gathered->left_out;
     ticker->stats.is_up = code == 0;
     ticker->stats.last_seconds = (double)(clock_mono(&clock_real) - began_ns) / NS_PER_SEC;
     if (code == 0) {
         ticker->stats.ticks++;
-        ticker->stats.samples += samples;
+        ticker->stats.samples += gathered->n;
         ticker->stats.series = *series;
     } else {
         ticker->stats.failures++;
@@ -428,7 +438,7 @@ static void tick(struct ticker *ticker)
     if (code < 0)
         LOG(ticker->config.log, LOG_ERROR, "the series are not written",
             LOG_STR("path", ticker->path), LOG_STR("error", err.text));
-    note_tick(ticker, code, gathered.n, began_ns, &series);
+    note_tick(ticker, code, &gathered, began_ns, &series);
     free(gathered.sample);
     arena_clear(&arena);
 }

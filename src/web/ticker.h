@@ -28,6 +28,7 @@ struct ticker *ticker_stop(struct ticker *ticker); /* returns NULL */
 
 struct ticker_stats {
     uint64_t ticks, failures, samples;
+    uint64_t left_out;   /* samples that are too many for one tick */
     double last_seconds; /* what the last one took */
     bool is_up, is_agent_up;
     uint64_t agent_failures; /* since it has last answered */
@@ -36,9 +37,9 @@ struct ticker_stats {
 void ticker_stats(struct ticker *ticker, struct ticker_stats *ret);
 
 /* The samples of an agent's answer that are kept, by the rows of report/kept_words.h, as of jobs of
- * that cluster. */
+ * that cluster; and how many are left out, as they are too many. */
 void ticker_take_agent(struct str text, struct str cluster, struct arena *arena,
-                       struct tick_sample **ret, size_t *ret_n);
+                       struct tick_sample **ret, size_t *ret_n, size_t *ret_left_out);
 
 /* Which cluster an agent's jobs are of: the only one there is, or, of several, the one that has a
  * node of the name that the agent tells. Empty: more than one has. False: nobody has said yet. */

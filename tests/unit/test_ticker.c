@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "test.h"
 
+#include "base/buf.h"
 #include "manual_clock.h"
 #include "source/sim.h"
 #include "web/ticker.h"
@@ -32,10 +33,10 @@ static void an_agents_samples_are_kept_under_their_words(void **state)
                                "go_goroutines 8\n";
     struct arena arena = { 0 };
     struct tick_sample *sample;
-    size_t n;
+    size_t n, left_out;
 
     (void)state;
-    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 2);
     assert_true(value_of(sample, n, "job/beluga/4711/c1/cpu_seconds") == 12.5);
     assert_true(value_of(sample, n, "job/beluga/4711/c1/memory_bytes") == 1024);
@@ -53,10 +54,10 @@ static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **sta
         "sonde_job_gpu_info{job_id=\"8\",node=\"g1\",gpu=\"0\",gpu_instance=\"\"} 1\n";
     struct arena arena = { 0 };
     struct tick_sample *sample;
-    size_t n;
+    size_t n, left_out;
 
     (void)state;
-    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 3);
     assert_true(value_of(sample, n, "job/beluga/7/g1/gpu/1/utilization") == 0.25);
     assert_true(value_of(sample, n, "job/beluga/8/g1/gpu/1/utilization") == 0.25);
@@ -75,11 +76,30 @@ static void a_label_is_never_more_than_one_part_of_a_name(void **state)
         "sonde_job_gpu_utilization_ratio{job_id=\"1\",node=\"c1\",gpu=\"0/1\"} 1\n";
     struct arena arena = { 0 };
     struct tick_sample *sample;
-    size_t n;
+    size_t n, left_out;
 
     (void)state;
-    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n);
+    ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 0);
+    arena_clear(&arena);
+}
+
+/* The ceiling holds for what nobody has counted yet, too. */
+static void samples_past_the_ceiling_are_left_out_and_counted(void **state)
+{
+    struct arena arena = { 0 };
+    struct tick_sample *sample;
+    size_t n, left_out;
+    struct buf text;
+
+    (void)state;
+    buf_init(&text, 64 << 20);
+    for (int i = 0; i < TICKS_SAMPLES_MAX + 7; i++)
+        buf_printf(&text, "sonde_job_memory_bytes{job_id=\"%d\",node=\"c1\"} 1\n", i);
+    ticker_take_agent(buf_str(&text), STR("beluga"), &arena, &sample, &n, &left_out);
+    assert_int_equal(n, TICKS_SAMPLES_MAX);
+    assert_int_equal(left_out, 7);
+    buf_free(&text);
     arena_clear(&arena);
 }
 
@@ -464,6 +484,7 @@ int main(void)
         cmocka_unit_test(an_agents_samples_are_kept_under_their_words),
         cmocka_unit_test(what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it),
         cmocka_unit_test(a_label_is_never_more_than_one_part_of_a_name),
+        cmocka_unit_test(samples_past_the_ceiling_are_left_out_and_counted),
         cmocka_unit_test(the_jobs_of_the_agent_are_of_the_only_cluster),
         cmocka_unit_test(of_several_clusters_the_agent_is_of_the_one_that_has_its_node),
         WITH_TICKER(each_tick_writes_what_clusters_do_and_what_else_there_is),

@@ -4,13 +4,14 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "store/ticks.h"
-#include "store/ticks_blob.h"
+#include "store/ticks_writer.h"
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -771,17 +772,93 @@ static void damaged_samples_are_told(void **state)
     }
 }
 
-static void a_damaged_head_is_not_sealed(void **state)
+static void damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten(void **state)
 {
-    bool is_more;
+    struct ticks_stats stats;
     struct fixture f;
 
     (void)state;
     begin(&f);
     put_ticks(&f, 0, 10, 2);
     execute(&f, "UPDATE head SET samples = x'05ffff' WHERE time % 2 = 0");
-    assert_int_equal(ticks_tidy(f.writer, BEGIN + WINDOW, &is_more, &f.err), -EBADMSG);
-    assert_int_equal(ask(&f, "SELECT count(*) FROM head"), 10);
+    tidy(&f, BEGIN + WINDOW);
+    assert_int_equal(ask(&f, "SELECT count(*) FROM head"), 0);
+    assert_int_equal(read_all(&f, "job/7/"), 2);
+    assert_int_equal(f.line[0].n, 5);
+    assert_true(f.line[1].value[2] == value_of(1, 5));
+    OK(&f, ticks_stats(f.writer, &stats, &f.err));
+    assert_int_equal(stats.skipped, 5);
+    put(&f, BEGIN + WINDOW, "b", 1);
+    put_value(&f, BEGIN + WINDOW + STEP, BEGIN + WINDOW + HOUR, 1);
+    execute(&f, "UPDATE head SET samples = x'05ffff' WHERE time % 2 = 1");
+    tidy(&f, BEGIN + 1000 * HOUR);
+    assert_int_equal(ask(&f, "SELECT count(*) FROM name"), 0);
+    end(&f);
+}
+
+/* Jobs come and go: 5,000 a day with 20 series each would be 10 MB a day. */
+static void names_of_what_has_ended_do_not_stay_in_memory(void **state)
+{
+    struct fixture f;
+    char name[40];
+
+    (void)state;
+    begin(&f);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "job/beluga/%d/c1/cpu_seconds", i);
+        put(&f, BEGIN + i * STEP, name, i);
+        tidy(&f, BEGIN + i * STEP);
+        assert_true(f.writer->names.n <= WINDOW / STEP + 1);
+    }
+    assert_int_equal(ask(&f, "SELECT count(*) FROM name"), 1000);
+    end(&f);
+}
+
+/* As on a disk without room. */
+static void limit_files_to(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static int put_quietly(struct fixture *f, int64_t tick)
+{
+    struct tick_sample sample[200];
+    char name[COUNT(sample)][40];
+
+    for (size_t i = 0; i < COUNT(sample); i++) {
+        snprintf(name[i], sizeof(name[i]), "job/7/n%03zu/cpu", i);
+        sample[i] = (struct tick_sample){ str_of(name[i]), value_of(i, tick) };
+    }
+    return ticks_put(f->writer, BEGIN + tick * STEP, sample, COUNT(sample), &f->err);
+}
+
+static void a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost(void **state)
+{
+    int64_t tick = 0, kept;
+    struct fixture f;
+    int r;
+
+    (void)state;
+    begin(&f);
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files_to(200000);
+    while ((r = put_quietly(&f, tick)) == 0 && tick < 1000)
+        tick++;
+    kept = tick;
+    limit_files_to(RLIM_INFINITY);
+    assert_int_equal(r, -ENOSPC);
+    assert_contains(f.err.text, "no room");
+    assert_true(kept > 10);
+    OK(&f, put_quietly(&f, ++tick));
+    tidy(&f, BEGIN + WINDOW);
+    assert_int_equal(read_all(&f, "job/7/n199/"), 1);
+    assert_int_equal(f.line[0].n, kept + 1);
+    for (int64_t i = 0; i < kept; i++)
+        assert_true(f.line[0].value[i] == value_of(199, i));
     end(&f);
 }
 
@@ -931,7 +1008,9 @@ int main(void)
         cmocka_unit_test(jobs_of_a_file_without_clusters_are_given_one),
         cmocka_unit_test(a_file_that_is_none_of_ours_is_left_alone),
         cmocka_unit_test(damaged_samples_are_told),
-        cmocka_unit_test(a_damaged_head_is_not_sealed),
+        cmocka_unit_test(damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten),
+        cmocka_unit_test(names_of_what_has_ended_do_not_stay_in_memory),
+        cmocka_unit_test(a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost),
         cmocka_unit_test(a_reader_past_its_deadline_says_so),
         cmocka_unit_test(a_file_that_was_replaced_is_noticed),
         cmocka_unit_test(a_second_writer_does_no_harm),
