@@ -42,7 +42,7 @@ struct up_agent {
 /* What the keeper knows. */
 struct keeper {
     char *program;
-    const char *socket_path;
+    const struct up_agent_config *config;
     struct counted *counted;
     char tick[FLAG_MAX];
     int listener, rope;
@@ -52,6 +52,7 @@ struct keeper {
     int question;         /* a connection on which it is to answer; -1: none */
     int64_t asked_ns;     /* when the last one was asked */
     int64_t silent_looks; /* since it was last heard: time may pass in which nobody runs */
+    bool is_cut_off;      /* its socket has been removed: nobody can ask it */
     bool is_killed;
 };
 
@@ -124,7 +125,7 @@ static bool has_ended(struct keeper *keeper, int *ret_status)
     return true;
 }
 
-/* ---- whether it answers ---- */
+/* ---- its socket ---- */
 
 static struct sockaddr_un address_of(const char *path)
 {
@@ -132,129 +133,6 @@ static struct sockaddr_un address_of(const char *path)
 
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     return address;
-}
-
-static void drop_question(struct keeper *keeper)
-{
-    if (keeper->question >= 0)
-        close(keeper->question);
-    keeper->question = -1;
-}
-
-static void ask(struct keeper *keeper)
-{
-    static const char request[] =
-        "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    const struct sockaddr_un address = address_of(keeper->socket_path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    keeper->question = fd;
-    keeper->asked_ns = clock_mono(&clock_real);
-    if (fd >= 0 && (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-                    send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0))
-        drop_question(keeper);
-}
-
-/* Whatever it says, it lives. */
-static void listen_for_answer(struct keeper *keeper)
-{
-    char some[64];
-    ssize_t n;
-
-    if (keeper->question < 0)
-        return;
-    n = recv(keeper->question, some, sizeof(some), MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n > 0)
-        keeper->silent_looks = 0;
-    drop_question(keeper);
-}
-
-/* Of one that is stopped, or hangs in a driver, the kernel says that all is well. */
-static void look_after(struct keeper *keeper)
-{
-    keeper->silent_looks++;
-    listen_for_answer(keeper);
-    if (keeper->question < 0 && clock_mono(&clock_real) - keeper->asked_ns >= ask_ns)
-        ask(keeper);
-    if (keeper->is_killed || keeper->silent_looks * look_ns < patience_ns)
-        return;
-    LOG(keeper->log, LOG_WARN, "sonde agent is there and does not answer; it is killed",
-        LOG_INT("pid", keeper->pid),
-        LOG_DOUBLE("silent_seconds", (double)(keeper->silent_looks * look_ns) / NS_PER_SEC));
-    keeper->is_killed = true;
-    kill(-keeper->pid, SIGKILL);
-}
-
-static void back_off(struct keeper *keeper)
-{
-    bool was_healthy = clock_mono(&clock_real) - keeper->began_ns > healthy_ns;
-    int64_t next_ns =
-        was_healthy || !keeper->backoff_ns ? first_backoff_ns : 2 * keeper->backoff_ns;
-
-    keeper->backoff_ns = next_ns < most_backoff_ns ? next_ns : most_backoff_ns;
-}
-
-/* From its start to its end; true: it is to end with us. */
-static bool attend(struct keeper *keeper)
-{
-    int status = 0;
-
-    begin(keeper);
-    while (!has_ended(keeper, &status)) {
-        if (wait_for(keeper, look_ns))
-            return true;
-        look_after(keeper);
-    }
-    drop_question(keeper);
-    back_off(keeper);
-    atomic_fetch_add(keeper->is_killed ? &keeper->counted->hangs : &keeper->counted->ends, 1);
-    LOG(keeper->log, LOG_WARN, "sonde agent has ended; it is started again",
-        LOG_INT(WIFSIGNALED(status) ? "signal" : "status",
-                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-        LOG_DOUBLE("in_seconds", (double)keeper->backoff_ns / NS_PER_SEC));
-    return wait_for(keeper, keeper->backoff_ns);
-}
-
-static bool await_end(struct keeper *keeper)
-{
-    int64_t until_ns = clock_mono(&clock_real) + farewell_ns;
-    const struct timespec moment = { .tv_nsec = 10 * NS_PER_MS };
-    int status;
-
-    while (!has_ended(keeper, &status)) {
-        if (clock_mono(&clock_real) >= until_ns)
-            return false;
-        nanosleep(&moment, NULL);
-    }
-    return true;
-}
-
-static void end(struct keeper *keeper)
-{
-    if (!keeper->pid)
-        return;
-    kill(-keeper->pid, SIGTERM);
-    if (await_end(keeper))
-        return;
-    kill(-keeper->pid, SIGKILL);
-    await_end(keeper);
-}
-
-/* Signals are left to who started us: a Ctrl-C is meant for that one. */
-static void keep(struct keeper *keeper)
-{
-    sigset_t all;
-
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    setpgid(0, 0);
-    prctl(PR_SET_NAME, "sonde-up-agent");
-    while (!attend(keeper))
-        ;
-    end(keeper);
-    _exit(0);
 }
 
 static bool is_answered(const struct sockaddr_un *address)
@@ -315,6 +193,150 @@ static int listen_at(const struct up_agent_config *config, struct err *err)
                    err_words(code));
 }
 
+static void listen_anew(struct keeper *keeper)
+{
+    struct err err;
+    int fd = listen_at(keeper->config, &err);
+
+    if (fd < 0) {
+        LOG(keeper->log, LOG_ERROR, "nobody can ask sonde agent", LOG_STR("error", err.text));
+        return;
+    }
+    close(keeper->listener);
+    keeper->listener = fd;
+    keeper->is_cut_off = false;
+}
+
+/* ---- whether it answers ---- */
+
+static void drop_question(struct keeper *keeper)
+{
+    if (keeper->question >= 0)
+        close(keeper->question);
+    keeper->question = -1;
+}
+
+static void ask(struct keeper *keeper)
+{
+    static const char request[] =
+        "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const struct sockaddr_un address = address_of(keeper->config->socket_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    keeper->question = fd;
+    keeper->asked_ns = clock_mono(&clock_real);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        keeper->is_cut_off = errno == ENOENT || errno == ECONNREFUSED;
+        drop_question(keeper);
+    } else if (fd >= 0 && send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0) {
+        drop_question(keeper);
+    }
+}
+
+/* Whatever it says, it lives. */
+static void listen_for_answer(struct keeper *keeper)
+{
+    char some[64];
+    ssize_t n;
+
+    if (keeper->question < 0)
+        return;
+    n = recv(keeper->question, some, sizeof(some), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0)
+        keeper->silent_looks = 0;
+    drop_question(keeper);
+}
+
+/* Of one that is stopped, or hangs in a driver, the kernel says that all is well. */
+static void look_after(struct keeper *keeper)
+{
+    keeper->silent_looks++;
+    listen_for_answer(keeper);
+    if (keeper->question < 0 && clock_mono(&clock_real) - keeper->asked_ns >= ask_ns)
+        ask(keeper);
+    if (keeper->is_killed || (!keeper->is_cut_off && keeper->silent_looks * look_ns < patience_ns))
+        return;
+    LOG(keeper->log, LOG_WARN, "sonde agent is there and does not answer; it is killed",
+        LOG_INT("pid", keeper->pid),
+        LOG_DOUBLE("silent_seconds", (double)(keeper->silent_looks * look_ns) / NS_PER_SEC));
+    keeper->is_killed = true;
+    kill(-keeper->pid, SIGKILL);
+}
+
+static void back_off(struct keeper *keeper)
+{
+    bool was_healthy = clock_mono(&clock_real) - keeper->began_ns > healthy_ns;
+    int64_t next_ns =
+        was_healthy || !keeper->backoff_ns ? first_backoff_ns : 2 * keeper->backoff_ns;
+
+    keeper->backoff_ns = next_ns < most_backoff_ns ? next_ns : most_backoff_ns;
+}
+
+/* From its start to its end; true: it is to end with us. */
+static bool attend(struct keeper *keeper)
+{
+    int status = 0;
+
+    if (keeper->is_cut_off)
+        listen_anew(keeper);
+    begin(keeper);
+    while (!has_ended(keeper, &status)) {
+        if (wait_for(keeper, look_ns))
+            return true;
+        look_after(keeper);
+    }
+    drop_question(keeper);
+    back_off(keeper);
+    atomic_fetch_add(keeper->is_killed ? &keeper->counted->hangs : &keeper->counted->ends, 1);
+    LOG(keeper->log, LOG_WARN, "sonde agent has ended; it is started again",
+        LOG_INT(WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+        LOG_DOUBLE("in_seconds", (double)keeper->backoff_ns / NS_PER_SEC));
+    return wait_for(keeper, keeper->backoff_ns);
+}
+
+static bool await_end(struct keeper *keeper)
+{
+    int64_t until_ns = clock_mono(&clock_real) + farewell_ns;
+    const struct timespec moment = { .tv_nsec = 10 * NS_PER_MS };
+    int status;
+
+    while (!has_ended(keeper, &status)) {
+        if (clock_mono(&clock_real) >= until_ns)
+            return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
+static void end(struct keeper *keeper)
+{
+    if (!keeper->pid)
+        return;
+    kill(-keeper->pid, SIGTERM);
+    if (await_end(keeper))
+        return;
+    kill(-keeper->pid, SIGKILL);
+    await_end(keeper);
+}
+
+/* Signals are left to who started us: a Ctrl-C is meant for that one. */
+static void keep(struct keeper *keeper)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "sonde-up-agent");
+    while (!attend(keeper))
+        ;
+    end(keeper);
+    _exit(0);
+}
+
 static int start_keeper(struct up_agent *agent, struct keeper *keeper, struct err *err)
 {
     int ends[2];
@@ -356,7 +378,7 @@ int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, 
 {
     struct up_agent *agent = heap_alloc(sizeof(*agent));
     struct keeper keeper = {
-        .socket_path = config->socket_path,
+        .config = config,
         .listener = listen_at(config, err),
         .log = config->log,
         .question = -1,

@@ -91,7 +91,7 @@ class Demo(Case):
         def ended():
             usage = json.loads(up.get("/api/v1/usage").body)
             return usage["rows"] and usage["rows"][0]["ended"] > 4000 and usage
-        usage = wait_until(ended, "the jobs of a day")
+        usage = wait_until(ended, "the jobs of a day", 3 * DEADLINE)
         self.assertTrue(usage["simulated"])
         self.assertGreater(usage["rows"][0]["cpu_efficiency"], 0.3)
         trend = json.loads(up.get("/api/v1/trends/cpus?hours=24").body)
@@ -169,6 +169,32 @@ class Real(Case):
         wait_until(lambda: told('sonde_agent_restarts_total{reason="hung"}') == 1, "the metric")
         self.assertEqual(told('sonde_agent_restarts_total{reason="ended"}'), 0)
         wait_until(lambda: "does not answer: what jobs" not in up.get("/").text, "its answer")
+
+    def test_an_agent_whose_socket_was_removed_gets_another(self):
+        up = self.real()
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+        (self.directory / "state/agent.sock").unlink()
+        wait_until(lambda: not up.health()["sonde"]["facts"]["series"]["agent_answers"], "that it is silent")
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer", 2 * DEADLINE)
+
+    @unittest.skipIf(os.geteuid(), "root takes the rights of a file away, and gives them back")
+    def test_series_that_could_not_be_written_go_on_when_they_can(self):
+        series = self.directory / "state/series.db"
+        with Up(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent", "--no-agent"):
+            wait_until(series.exists, "series")
+        owner = series.stat()
+        for path in series.parent.glob("series.db*"):
+            os.chown(path, 0, 0)
+            path.chmod(0o644)
+        up = self.real("--no-agent")
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["failures"], "a failure")
+        self.assertFalse(up.health()["sonde"]["facts"]["series"]["is_written"])
+        self.assertIn("Numbers over time are not written", up.get("/").text)
+        self.assertEqual(up.get("/metrics").samples()["sonde_series_up"], "0")
+        for path in series.parent.glob("series.db*"):
+            os.chown(path, owner.st_uid, owner.st_gid)
+        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["is_written"], "what is written again")
+        self.assertNotIn("Numbers over time are not written", up.get("/").text)
 
     def test_a_signal_ends_all_of_it(self):
         up = self.real()
