@@ -197,6 +197,7 @@ struct ticker {
                     */
     struct ticks_writer *writer; /* the thread's own; NULL: it could not be opened yet */
     int64_t last_time;           /* of its last tick; 0: there was none */
+    int last_code;               /* what became of it */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -412,6 +413,20 @@ static void note_tick(struct ticker *ticker, int code, const struct gathered *ga
     pthread_mutex_unlock(&ticker->lock);
 }
 
+/* The same at each tick would bury everything else. */
+static void tell_change(struct ticker *ticker, int code, const struct err *err)
+{
+    if (code == ticker->last_code)
+        return;
+    if (code < 0)
+        LOG(ticker->config.log, LOG_ERROR, "the series are not written",
+            LOG_STR("path", ticker->path), LOG_STR("error", err->text));
+    else
+        LOG(ticker->config.log, LOG_INFO, "the series are written again",
+            LOG_STR("path", ticker->path));
+    ticker->last_code = code;
+}
+
 static void note_clock(struct ticker *ticker, int64_t now)
 {
     if (now < ticker->last_time)
@@ -435,9 +450,7 @@ static void tick(struct ticker *ticker)
     take_all(ticker, &arena, &gathered);
     take_more(ticker, now, &arena, &gathered);
     code = write_tick(ticker, now, &gathered, &series, &err);
-    if (code < 0)
-        LOG(ticker->config.log, LOG_ERROR, "the series are not written",
-            LOG_STR("path", ticker->path), LOG_STR("error", err.text));
+    tell_change(ticker, code, &err);
     note_tick(ticker, code, &gathered, began_ns, &series);
     free(gathered.sample);
     arena_clear(&arena);

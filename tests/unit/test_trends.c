@@ -202,6 +202,24 @@ static void a_sample_from_before_the_beginning_holds_there(void **state)
     assert_true(at(fixture, "allocated", BEGIN) == 7);
 }
 
+static void after_a_clock_was_set_back_a_chart_ends_now_and_shows_what_is_new(void **state)
+{
+    struct cluster_sums before = sums_of(9), after = sums_of(2);
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i <= 10; i++)
+        put_tick(fixture, BEGIN + i * MINUTE, &before, STR("one"), NULL);
+    for (int i = 2; i <= 4; i++)
+        put_tick(fixture, BEGIN + i * MINUTE, &after, STR("one"), NULL);
+    ask(fixture, TREND_CPUS, BEGIN, BEGIN + 4 * MINUTE);
+    assert_true(at(fixture, "allocated", BEGIN + MINUTE) == 9);
+    assert_true(at(fixture, "allocated", BEGIN + 2 * MINUTE) == 2);
+    assert_true(at(fixture, "allocated", BEGIN + 4 * MINUTE) == 2);
+    assert_int_equal(fixture->plot.begin +
+                         (int64_t)(fixture->plot.n_points - 1) * fixture->plot.step_seconds,
+                     BEGIN + 4 * MINUTE);
+}
+
 static void a_state_in_which_nothing_is_left_is_none_beside_the_others(void **state)
 {
     struct sums_state states[] = { { STR("idle"), 5, 0 }, { STR("down"), 2, 0 } };
@@ -467,6 +485,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_sample_from_before_the_beginning_holds_there, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            after_a_clock_was_set_back_a_chart_ends_now_and_shows_what_is_new, setup, teardown),
         cmocka_unit_test_setup_teardown(a_state_in_which_nothing_is_left_is_none_beside_the_others,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(of_many_states_the_rarest_are_added_up, setup, teardown),
