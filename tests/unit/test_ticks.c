@@ -250,6 +250,9 @@ static void set_back_by_an_hour(bool is_sealed_between)
     put_value(&f, set - HOUR, set - HOUR / 2, 2);
     assert_value_between(&f, BEGIN, set - HOUR, 1);
     assert_value_between(&f, set - HOUR, set - HOUR / 2, 2);
+    assert_int_equal(read_all(&f, "a"), 1); /* with what is still to be replaced */
+    assert_int_equal(f.line[0].n, (set - BEGIN) / STEP);
+    assert_times_ascend(&f);
     put_value(&f, set - HOUR / 2, set + 2 * WINDOW, 2);
     assert_value_between(&f, BEGIN, set - HOUR, 1);
     assert_value_between(&f, set - HOUR, set + 2 * WINDOW, 2);
