@@ -262,7 +262,8 @@ static void look_after(struct keeper *keeper)
         LOG_INT("pid", keeper->pid),
         LOG_DOUBLE("silent_seconds", (double)(keeper->silent_looks * look_ns) / NS_PER_SEC));
     keeper->is_killed = true;
-    kill(-keeper->pid, SIGKILL);
+    if (kill(-keeper->pid, SIGKILL) < 0) /* it has no group of its own yet */
+        kill(keeper->pid, SIGKILL);
 }
 
 static void back_off(struct keeper *keeper)

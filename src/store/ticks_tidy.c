@@ -13,6 +13,8 @@ enum {
                                * sealed, the next ones need */
 };
 
+static const int64_t no_time = INT64_MIN;
+
 /* Ticks that are sealed together, and the series that have samples in them. */
 struct batch {
     int64_t *time;
@@ -97,25 +99,34 @@ static int check_tick(void *ctx, size_t tick, struct str blob)
     return r;
 }
 
-/* One tick that cannot be read must not keep all the others from being sealed, and the file from
- * staying small: what it had is lost already. */
-static int drop_damaged(struct ticks_writer *writer, int64_t until, struct err *err)
+static int drop_tick(struct ticks_writer *writer, int64_t time, struct err *err)
 {
     sqlite3_stmt *statement;
+    int r = ticks_use(writer, TICKS_DROP_TICK, &statement, err);
+
+    if (r < 0)
+        return r;
+    db_bind_i64(statement, 1, time);
+    r = db_run(statement, err);
+    if (r == 0 && sqlite3_changes(writer->db) != 1)
+        r = ticks_damaged(writer->path, err);
+    writer->skipped += r == 0;
+    return r;
+}
+
+/* One tick that cannot be read must not keep all the others from being sealed, and the file from
+ * staying small: what it had is lost already. What SQLite cannot read is another matter. */
+static int drop_damaged(struct ticks_writer *writer, int64_t until, struct err *err)
+{
     int64_t damaged;
     int r;
 
-    while ((r = walk_ticks(writer, until, &(struct walk){ check_tick, NULL, &damaged }, err)) ==
-           -EBADMSG) {
-        r = ticks_use(writer, TICKS_DROP_TICK, &statement, err);
-        if (r < 0)
-            return r;
-        db_bind_i64(statement, 1, damaged);
-        r = db_run(statement, err);
-        if (r < 0)
-            return r;
-        writer->skipped++;
-    }
+    do {
+        damaged = no_time;
+        r = walk_ticks(writer, until, &(struct walk){ check_tick, NULL, &damaged }, err);
+        if (damaged != no_time)
+            r = drop_tick(writer, damaged, err);
+    } while (r == 0 && damaged != no_time);
     return r;
 }
 

@@ -110,7 +110,8 @@ static void make_names(struct world *world)
         for (size_t k = 0; k < SERIES; k++) {
             char *name = world->name[k * JOBS + i]; /* as agents tell: family by family */
 
-            snprintf(name, sizeof(world->name[0]), "job/beluga/%zu/c%zu/%s", 4700 + i, i % 8, words[k]);
+            snprintf(name, sizeof(world->name[0]), "job/beluga/%zu/c%zu/%s", 4700 + i, i % 8,
+                     words[k]);
             world->sample[k * JOBS + i].name = str_of(name);
         }
     }

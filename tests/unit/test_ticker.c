@@ -7,6 +7,7 @@
 #include "web/ticker.h"
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -404,6 +405,23 @@ static void *answer(void *arg)
     return NULL;
 }
 
+/* As the version before has written it. */
+static void make_file_without_clusters(const struct fixture *f)
+{
+    const struct ticks_config config = { .path = f->path, .is_simulated = true };
+    const struct tick_sample sample = { STR("job/7/c1/cpu_seconds"), 1 };
+    struct ticks_writer *writer;
+    struct err err;
+    sqlite3 *db;
+
+    assert_int_equal(ticks_open(&config, &writer, &err), 0);
+    assert_int_equal(ticks_put(writer, now - 60, &sample, 1, &err), 0);
+    ticks_close(writer);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
 static void what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away(void **state)
 {
     struct fixture *f = *state;
@@ -413,19 +431,22 @@ static void what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away(voi
     char url[100];
     struct err err;
 
+    make_file_without_clusters(f);
     assert_int_equal(pthread_create(&thread, NULL, answer, &agent), 0);
     snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
     f->is_away = true;
     assert_int_equal(start(f, true, url, &err), 0);
     stats = stats_after(f, 1);
     assert_true(stats.is_agent_up);
-    assert_int_equal(count_samples(f, "job/"), 1); /* nobody knows yet whose it is */
+    assert_int_equal(count_samples(f, "job/simulated/7/"), 0); /* nobody knows yet whose it is */
+    assert_int_equal(count_samples(f, "job/7/"), 1);
     f->is_away = false;
     stats_after(f, 2);
-    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 1);
+    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples(f, "job/7/"), 0);
     f->is_away = true;
     stats_after(f, 3);
-    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 3);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close(agent.fd);
 }

@@ -799,6 +799,63 @@ static void damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten(void
     end(&f);
 }
 
+static int put_quietly(struct fixture *f, int64_t tick)
+{
+    struct tick_sample sample[200];
+    char name[COUNT(sample)][40];
+
+    for (size_t i = 0; i < COUNT(sample); i++) {
+        snprintf(name[i], sizeof(name[i]), "job/7/n%03zu/cpu", i);
+        sample[i] = (struct tick_sample){ str_of(name[i]), value_of(i, tick) };
+    }
+    return ticks_put(f->writer, BEGIN + tick * STEP, sample, COUNT(sample), &f->err);
+}
+
+static void spoil(const struct fixture *f, off_t from)
+{
+    char rubbish[4096];
+    struct stat file;
+    int fd = open(f->path, O_WRONLY | O_CLOEXEC);
+
+    memset(rubbish, 0xff, sizeof(rubbish));
+    assert_int_equal(fstat(fd, &file), 0);
+    assert_true(file.st_size > from);
+    for (; from < file.st_size; from += (off_t)sizeof(rubbish))
+        assert_int_equal(pwrite(fd, rubbish, sizeof(rubbish), from), sizeof(rubbish));
+    close(fd);
+}
+
+/* Wherever the damage begins, whoever writes comes to an end with a sentence, or goes on. */
+static void a_file_with_damaged_pages_is_told(void **state)
+{
+    size_t told = 0;
+
+    (void)state;
+    for (off_t page = 1; page < 24; page += 3) {
+        struct fixture f;
+        bool is_more = true;
+        int r;
+
+        begin(&f);
+        put_ticks(&f, 0, 600, 20);
+        tidy(&f, BEGIN + WINDOW);
+        f.writer = ticks_close(f.writer);
+        spoil(&f, page * 4096);
+        r = ticks_open(&f.config, &f.writer, &f.err);
+        if (r == 0)
+            r = put_quietly(&f, 600);
+        while (r == 0 && is_more)
+            r = ticks_tidy(f.writer, BEGIN + 1000 * HOUR, &is_more, &f.err);
+        if (r < 0) {
+            assert_int_equal(r, -EBADMSG);
+            assert_contains(f.err.text, "damaged");
+            told++;
+        }
+        end(&f);
+    }
+    assert_true(told > 2);
+}
+
 /* Jobs come and go: 5,000 a day with 20 series each would be 10 MB a day. */
 static void names_of_what_has_ended_do_not_stay_in_memory(void **state)
 {
@@ -825,18 +882,6 @@ static void limit_files_to(rlim_t bytes)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     limit.rlim_cur = bytes;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
-static int put_quietly(struct fixture *f, int64_t tick)
-{
-    struct tick_sample sample[200];
-    char name[COUNT(sample)][40];
-
-    for (size_t i = 0; i < COUNT(sample); i++) {
-        snprintf(name[i], sizeof(name[i]), "job/7/n%03zu/cpu", i);
-        sample[i] = (struct tick_sample){ str_of(name[i]), value_of(i, tick) };
-    }
-    return ticks_put(f->writer, BEGIN + tick * STEP, sample, COUNT(sample), &f->err);
 }
 
 static void a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost(void **state)
@@ -1012,6 +1057,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_none_of_ours_is_left_alone),
         cmocka_unit_test(damaged_samples_are_told),
         cmocka_unit_test(damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten),
+        cmocka_unit_test(a_file_with_damaged_pages_is_told),
         cmocka_unit_test(names_of_what_has_ended_do_not_stay_in_memory),
         cmocka_unit_test(a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost),
         cmocka_unit_test(a_reader_past_its_deadline_says_so),
