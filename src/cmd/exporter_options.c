@@ -188,7 +188,7 @@ void exporter_options_make(struct exporter_options *made, const struct exporter_
 
     if (shape->is_lustre)
         ADD_ROWS(made, port_options);
-    serve_options_rows(SETTING(serve), shape->address, "512", made->rows + made->n);
+    serve_options_rows(SETTING(serve), shape->address, shape->connections, made->rows + made->n);
     made->n += SERVE_OPTIONS;
     if (shape->is_lustre)
         ADD_ROWS(made, lustre_log_options);

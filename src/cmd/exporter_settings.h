@@ -55,6 +55,7 @@ struct exporter_shape {
     const char *description; /* likewise */
     const char *what;        /* headline of the landing page */
     const char *address;     /* ":9092" */
+    const char *connections; /* at once: "512" for a few Prometheus servers, more for people */
     bool is_lustre;          /* it gives nothing but Lustre's collectors, and needs a Prometheus */
     const struct exporter_hooks *hooks; /* or NULL */
 };

@@ -19,6 +19,7 @@ static const struct exporter_shape shape = {
         "or, if there is a mistake in it, nothing changes and the log says why.",
     .what = "Who reads from and writes to Lustre",
     .address = ":9846",
+    .connections = "512",
     .is_lustre = true,
 };
 

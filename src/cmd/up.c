@@ -336,6 +336,7 @@ int main(int argc, char **argv)
         .description = description,
         .what = "What Slurm is doing",
         .address = "127.0.0.1:8080",
+        .connections = "4096",
         .hooks = &hooks,
     };
     int status = exporter_main(&shape, argc, argv);

@@ -74,7 +74,7 @@ static void make_options(struct made_options *made)
     struct option serve[SERVE_OPTIONS], web[WEB_OPTIONS], prometheus[PROMETHEUS_OPTIONS];
     size_t n_serve, n_web;
 
-    serve_options_rows(SETTING(serve), "127.0.0.1:8080", "256", serve);
+    serve_options_rows(SETTING(serve), "127.0.0.1:8080", "4096", serve);
     web_options_rows(SETTING(web), web);
     prometheus_options_rows(SETTING(prometheus), prometheus);
     n_serve = count_web(serve, SERVE_OPTIONS);

@@ -170,7 +170,7 @@ static void make_note(struct maker *maker)
         buf_text(&maker->words, ": ");
         maker_put_text(maker, origin->why_no_series);
     }
-    if (maker->words.p[maker->words.n - 1] != '.')
+    if (!strchr(".?!", maker->words.p[maker->words.n - 1]))
         buf_byte(&maker->words, '.');
     if (origin->has_accounting)
         buf_text(&maker->words, " What follows is what Slurm's accounting knows.");

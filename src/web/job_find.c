@@ -274,7 +274,7 @@ static void take_board_facts(struct site_call *call, const struct job_found *fou
         call->why_no_store.n
             ? call->why_no_store
             : STR("it is in the queue, and nothing of it has been kept yet: look again in a "
-                  "minute.");
+                  "minute");
     facts_finish(facts);
 }
 
@@ -289,6 +289,7 @@ static int take_kept_facts(struct site_call *call, const struct job_found *found
     gather.wants_plots = wants_plots;
     gather.deadline_ns = job_deadline(call);
     code = gather_run(&gather, &found->row.key, &call->arena, facts, &call->err);
+    store_reader_deadline(call->reader, call->deadline_ns); /* the rest of the page has its own */
     return code == -ENOENT ? job_refused(call, 404) : code;
 }
 

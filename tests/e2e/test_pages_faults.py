@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Pages of `sonde up` in trouble: crowds, clients that dawdle, a store that is damaged, a Prometheus that hangs. What does not
+need what is broken is served as ever, and what does says so."""
+import asyncio
+import collections
+import contextlib
+import pathlib
+import re
+import resource
+import socket
+import tempfile
+import threading
+import unittest
+
+from sonde import DEADLINE, shortest, wait_until
+from test_pages import Up
+
+CROWD = 2000
+
+
+class Case(unittest.TestCase):
+    def up(self, *flags):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        up = self.enterContext(Up(self.directory, *flags))
+        wait_until(lambda: up.get("/jobs").status == 200, "pages are there")
+        return up
+
+    @staticmethod
+    def job_in(up, path):
+        """The address of a job that is listed there."""
+        page = wait_until(lambda: (answer := up.get(path)).status == 200 and "/job/" in answer.text and answer, f"jobs are in {path}")
+        return re.search(r'href="(/job/[^"]+)"', page.text)[1].replace("&amp;", "&")
+
+
+class Crowds(Case):
+    async def ask(self, port, path):
+        """The status of one client's answer."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            await writer.drain()
+            answer = await reader.read()
+        finally:
+            writer.close()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        self.assertEqual(int(length[1]), len(body), "an answer is whole")
+        return int(head.split()[1])
+
+    def test_two_thousand_clients_at_once_are_answered_or_told_to_come_back(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < CROWD + 200:
+            self.skipTest(f"no more than {hard} files may be open here")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, CROWD + 200), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        up = self.up("--demo")
+
+        async def crowd():
+            paths = ("/", "/jobs", "/nodes", "/partitions", "/api/v1/overview")
+            asking = [self.ask(up.port, paths[i % len(paths)]) for i in range(CROWD)]
+            return await asyncio.wait_for(asyncio.gather(*asking), 3 * DEADLINE)
+        statuses = collections.Counter(asyncio.run(crowd()))
+        print(f"# {dict(statuses)}")
+        self.assertLessEqual(set(statuses), {200, 503})
+        self.assertGreater(statuses[200], 500)
+        wait_until(lambda: up.get("/").status == 200, "then it is as before")
+
+    def test_clients_that_dawdle_hold_up_nobody(self):
+        up = self.up("--demo")
+        dawdlers = [self.enterContext(socket.create_connection(("127.0.0.1", up.port))) for _ in range(100)]
+        for i, dawdler in enumerate(dawdlers):
+            # half of them never end their question, half never read the answer
+            dawdler.sendall(b"GET /nodes?view=table&limit=1000 HTTP/1.1\r\nHost: localhost\r\n" + b"\r\n" * (i % 2))
+        for path in ("/", "/jobs"):
+            self.assertLess(shortest(lambda p=path: self.assertEqual(up.get(p).status, 200)), 2)
+
+
+class Store(Case):
+    def damaged(self, damage):
+        up = self.up("--source=sim:nodes=8", "--no-agent")
+        job = self.job_in(up, "/jobs?kept=1")
+        store, = self.directory.rglob("sonde.db")
+        damage(store)
+        return up, job
+
+    def check(self, damage, words):
+        up, job = self.damaged(damage)
+        answer = wait_until(lambda: (a := up.get("/jobs?kept=1")).status == 503 and a, "what needs the store says so")
+        self.assertRegex(answer.text, words)
+        self.assertEqual({path: up.get(path).status for path in ("/", "/jobs", "/nodes", "/partitions", "/metrics")},
+                         dict.fromkeys(("/", "/jobs", "/nodes", "/partitions", "/metrics"), 200))
+        self.assertIn(up.get(job).status, (200, 404, 503))
+        self.assertEqual(up.get("/api/v1/queue").status, 200)
+        self.assertEqual(up.get("/api/v1/jobs").status, 503)
+
+    def test_garbage_in_its_place(self):
+        def damage(store):
+            for path in store.parent.glob("sonde.db*"):
+                path.unlink()
+            store.write_bytes(b"no store at all " * 1000)
+            store.chmod(0o644)
+        self.check(damage, "not a store|cannot be read")
+
+    def test_a_directory_that_went_away(self):
+        def damage(store):
+            store.parent.rename(store.parent.with_suffix(".away"))
+        self.check(damage, "cannot be read|cannot open")
+
+
+class Hanging:
+    """A Prometheus that takes every question and answers none."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.taken = []
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.taken.append(self.listener.accept()[0])
+
+    def end(self):
+        self.listener.close()
+        for connection in self.taken:
+            connection.close()
+
+
+class Prometheus(Case):
+    def up_with(self, url):
+        up = self.up("--source=sim:nodes=8", "--no-agent", "--series.path=", f"--prometheus.url={url}", "--prometheus.timeout=5s", "--api.timeout=10s")
+        return up, self.job_in(up, "/jobs?kept=1&state=RUNNING")
+
+    def test_one_that_is_away_leaves_a_page_without_charts_that_says_why(self):
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        up, job = self.up_with(f"http://127.0.0.1:{port}")
+        page = up.get(job)
+        self.assertEqual(page.status, 200)
+        self.assertIn(f"127.0.0.1:{port}", page.text)
+        self.assertRegex(page.text, "Connection refused|cannot be reached|Couldn't connect|Failed to connect")
+        self.assertNotIn("<canvas", page.text)
+
+    def test_one_that_hangs_delays_its_own_pages_only(self):
+        hanging = Hanging()
+        self.addCleanup(hanging.end)
+        up, job = self.up_with(f"http://127.0.0.1:{hanging.port}")
+        pages = []
+        waiting = [threading.Thread(target=lambda: pages.append(up.get(job))) for _ in range(3)]
+        for thread in waiting:
+            thread.start()
+        wait_until(lambda: hanging.taken, "Prometheus is asked")
+        for path in ("/", "/jobs", "/nodes"):
+            self.assertLess(shortest(lambda p=path: self.assertEqual(up.get(p).status, 200)), 2)
+        for thread in waiting:
+            thread.join(DEADLINE)
+        self.assertEqual([page.status for page in pages], [200] * 3)
+        self.assertRegex(pages[0].text, "(?i)did not answer|timed out|has not answered|within")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
