@@ -831,6 +831,7 @@ static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
     (void)deadline_ns;
     (void)why;
     board->cluster[0].name = STR("one");
+    board->cluster[0].section[KIND_JOBS] = section_new(KIND_JOBS);
     board_sum(board);
     return board;
 }

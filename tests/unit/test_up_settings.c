@@ -10,9 +10,9 @@ static const struct exporter_hooks hooks = {
     .read = up_settings_read,
     .changed = up_settings_changed,
 };
-static const struct exporter_shape shape = { .name = "sonde up",
-                                             .address = "127.0.0.1:8080",
-                                             .hooks = &hooks };
+static const struct exporter_shape shape = {
+    .name = "sonde up", .address = "127.0.0.1:8080", .connections = "4096", .hooks = &hooks
+};
 
 struct fixture {
     struct arena arena;
