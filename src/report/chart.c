@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Colours: Masataka Okabe and Kei Ito, "Color Universal Design", with changes that
- * docs/decisions/charts.md gives reasons for. */
+/* Colours are told apart as docs/decisions/charts.md says. */
 #include "report/chart.h"
 
 #include "base/shown.h"
@@ -8,19 +7,19 @@
 const struct ink_look *ink_look(int ink)
 {
     static const struct ink_look looks[INK_FIRST + INK_SERIES] = {
-        [INK_TEXT] = { "text", 0x222222, 1, true },
-        [INK_FAINT] = { "faint", 0x222222, 0.7, true },
-        [INK_GRID] = { "grid", 0x222222, 0.18, true },
-        [INK_LIMIT] = { "limit", 0x222222, 0.85, true },
-        [INK_BAND] = { "band", 0x0072b2, 0.25, false },
-        [INK_FIRST] = { "1", 0x0072b2, 1, false },
-        { "2", 0xd55e00, 1, false },
-        { "3", 0x009e73, 1, false },
-        { "4", 0xcc79a7, 1, false },
-        { "5", 0xe69f00, 1, false },
-        { "6", 0x56b4e9, 1, false },
-        { "7", 0x777777, 1, false },
-        { "8", 0xb3a100, 1, false },
+        [INK_TEXT] = { "text", 0x1b2328, 0xdfe6ea, 1, true },
+        [INK_FAINT] = { "faint", 0x1b2328, 0xdfe6ea, 0.7, true },
+        [INK_GRID] = { "grid", 0x1b2328, 0xdfe6ea, 0.18, true },
+        [INK_LIMIT] = { "limit", 0x1b2328, 0xdfe6ea, 0.85, true },
+        [INK_BAND] = { "band", 0x0b5cad, 0x3d9bf0, 0.25, false },
+        [INK_FIRST] = { "1", 0x0b5cad, 0x3d9bf0, 1, false }, /* blue */
+        { "2", 0x9c1a0b, 0xf2694a, 1, false },               /* red */
+        { "3", 0x0a9f6e, 0x48d4a1, 1, false },               /* green */
+        { "4", 0xb065e8, 0xd7a9f9, 1, false },               /* purple */
+        { "5", 0x9a6410, 0xf0a43a, 1, false },               /* amber */
+        { "6", 0x1f8799, 0xa3ecf6, 1, false },               /* teal */
+        { "7", 0x5c6064, 0x929da6, 1, false },               /* grey */
+        { "8", 0x948c18, 0xdfe180, 1, false },               /* olive */
     };
 
     return &looks[ink < INK_FIRST ? ink : INK_FIRST + (ink - INK_FIRST) % INK_SERIES];

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* What a thing is decides how it looks: docs/decisions/charts.md. Series colours are told apart by
- * the colour-blind and in grey (Okabe and Ito), with dashes and marks besides. */
+/* What a thing is decides how it looks: docs/decisions/charts.md. Series colours are those of the
+ * pages (src/web/static/sonde.css), told apart by the colour-blind, with dashes besides. */
 enum ink {
     INK_TEXT,
     INK_FAINT, /* frame, secondary text */
@@ -24,6 +24,7 @@ enum ink {
 struct ink_look {
     const char *name;    /* of its class, with "sonde-" in front */
     uint32_t rgb;        /* on white paper */
+    uint32_t dark_rgb;   /* on a dark page */
     double opacity;      /* of a line or an area */
     bool is_text_colour; /* whatever colour the text around it has, dark on light or not */
 };
@@ -74,9 +75,15 @@ void chart_add(struct chart *chart, const struct mark *mark);
 /* About how wide a text is, in the fonts that are likely: charts are laid out without any. */
 double chart_text_width(struct str text, double font_size);
 
+/* Rules of a style sheet: how charts look on a dark page. */
+void chart_dark_rules(struct buf *to);
+
 /* As one <svg> element that can stand in a page: real text, classes, titles, no style of its own
  * but what makes it readable without a style sheet. Ids begin with `prefix`, so that several can
  * stand in one page. */
 void chart_svg(struct buf *to, const struct chart *chart, const char *prefix);
+
+/* As an image of its own, which no page's style sheet reaches: it has one. */
+void chart_svg_image(struct buf *to, const struct chart *chart);
 
 #endif

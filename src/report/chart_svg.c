@@ -295,17 +295,58 @@ static void put_head(struct buf *to, const struct chart *chart, struct str prefi
     buf_text(to, "</desc>\n");
 }
 
-void chart_svg(struct buf *to, const struct chart *chart, const char *prefix)
+/* A print of a dark page is on white paper. */
+void chart_dark_rules(struct buf *to)
+{
+    buf_text(to, "@media screen and (prefers-color-scheme:dark){");
+    for (int ink = INK_BAND; ink < INK_FIRST + INK_SERIES; ink++) {
+        const struct ink_look *look = ink_look(ink);
+        unsigned rgb = look->dark_rgb;
+
+        if (ink < INK_FIRST)
+            buf_printf(to, ".sonde-%s{fill:#%06x}", look->name, rgb);
+        else
+            buf_printf(to, ".sonde-line-%s{stroke:#%06x}.sonde-fill-%s{fill:#%06x}", look->name,
+                       rgb, look->name, rgb);
+    }
+    buf_text(to, "}");
+}
+
+static void put_style(struct buf *to)
+{
+    const struct ink_look *text = ink_look(INK_TEXT);
+
+    buf_printf(to,
+               "<style>svg{color:#%06x}"
+               "@media screen and (prefers-color-scheme:dark){svg{color:#%06x}}",
+               (unsigned)text->rgb, (unsigned)text->dark_rgb);
+    chart_dark_rules(to);
+    buf_text(to, "</style>\n");
+}
+
+static void put_marks(struct buf *to, const struct chart *chart)
 {
     static void (*const writers[])(struct buf * to, const struct mark *mark) = {
         [MARK_LINE] = put_line,   [MARK_AREA] = put_area,  [MARK_RECTANGLE] = put_rectangle,
         [MARK_WEDGE] = put_wedge, [MARK_TEXT] = put_words,
     };
 
-    put_head(to, chart, str_of(prefix));
     for (size_t i = 0; i < chart->n_marks; i++) {
         writers[chart->mark[i].kind](to, &chart->mark[i]);
         buf_byte(to, '\n');
     }
     buf_text(to, "</svg>\n");
+}
+
+void chart_svg(struct buf *to, const struct chart *chart, const char *prefix)
+{
+    put_head(to, chart, str_of(prefix));
+    put_marks(to, chart);
+}
+
+void chart_svg_image(struct buf *to, const struct chart *chart)
+{
+    put_head(to, chart, STR(""));
+    put_style(to);
+    put_marks(to, chart);
 }

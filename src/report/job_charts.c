@@ -2,7 +2,6 @@
 #include "report/job_charts.h"
 
 #include "report/core_charts.h"
-#include "report/time_chart.h"
 #include "report/words.h"
 
 #include <math.h>
@@ -108,25 +107,24 @@ static const struct {
     [JOB_CHART_GPU_POWER] = { PLOT_GPU_POWER, AXIS_WATTS, "GPU power", "GPUs", NULL },
 };
 
-static bool draw_over_time(struct chart *to, const struct job_facts *facts, enum job_chart which)
+void job_chart_over_time(const struct job_facts *facts, enum job_chart which, struct arena *arena,
+                         struct time_chart *ret)
 {
-    struct time_chart ask = {
+    struct buf text;
+
+    *ret = (struct time_chart){
         .title = kinds[which].title,
         .members = kinds[which].members,
         .unit = kinds[which].unit,
         .from = &facts->plot[kinds[which].plot],
         .limit = NAN,
     };
-    struct buf text;
-    bool is_drawn;
-
+    if (!kinds[which].limit)
+        return;
     buf_init(&text, TEXT_MAX);
-    if (kinds[which].limit)
-        kinds[which].limit(facts, &text, &ask.limit);
-    ask.limit_text = buf_str(&text);
-    is_drawn = time_chart(to, &ask);
+    kinds[which].limit(facts, &text, &ret->limit);
+    ret->limit_text = arena_str(arena, buf_str(&text));
     buf_free(&text);
-    return is_drawn;
 }
 
 const char *const job_chart_names[JOB_CHARTS] = {
@@ -161,10 +159,13 @@ bool job_chart_find(struct str name, enum job_chart *ret)
 bool job_chart(struct chart *to, struct arena *arena, const struct job_facts *facts,
                enum job_chart which, double width, double height)
 {
+    struct time_chart over_time;
+
     chart_init(to, arena, width, height);
     if (which == JOB_CHART_TIME)
         return time_pie(to, facts);
     if (which == JOB_CHART_CORES)
         return core_chart(to, facts);
-    return draw_over_time(to, facts, which);
+    job_chart_over_time(facts, which, arena, &over_time);
+    return time_chart(to, &over_time);
 }

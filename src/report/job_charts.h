@@ -3,8 +3,7 @@
 #ifndef SONDE_REPORT_JOB_CHARTS_H
 #define SONDE_REPORT_JOB_CHARTS_H
 
-#include "report/chart.h"
-#include "report/facts.h"
+#include "report/time_chart.h"
 
 enum job_chart {
     JOB_CHART_CPU,
@@ -27,5 +26,9 @@ bool job_chart_find(struct str name, enum job_chart *ret);
 /* False if there is nothing to draw. */
 bool job_chart(struct chart *to, struct arena *arena, const struct job_facts *facts,
                enum job_chart which, double width, double height);
+
+/* Of one over time, up to JOB_CHART_GPU_POWER: what is drawn of it. */
+void job_chart_over_time(const struct job_facts *facts, enum job_chart which, struct arena *arena,
+                         struct time_chart *ret);
 
 #endif

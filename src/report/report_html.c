@@ -154,8 +154,11 @@ static void put_head(struct html *html, struct str title)
                            "initial-scale=1\">\n<title>");
     put_text(html, title);
     buf_text(html->to, "</title>\n");
-    if (html->kind == HTML_PAGE)
-        buf_printf(html->to, "<style>%s</style>\n", style_sheet);
+    if (html->kind == HTML_PAGE) {
+        buf_printf(html->to, "<style>%s", style_sheet);
+        chart_dark_rules(html->to);
+        buf_text(html->to, "</style>\n");
+    }
     buf_text(html->to, html->kind == HTML_MAIL ? "</head><body bgcolor=\"#ffffff\">\n"
                                                : "</head><body><main>\n");
 }

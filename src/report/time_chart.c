@@ -21,6 +21,7 @@ struct drawing {
     const struct facts_plot *from;
     struct chart *chart;
     struct plot plot;
+    int *ink;                     /* of each line */
     double lowest, highest, mean; /* of all points */
     int64_t begin, end;
 };
@@ -125,12 +126,79 @@ static struct str count_text(const struct drawing *drawing, const char *before, 
     return kept;
 }
 
-static enum dash dash_of(const struct facts_plot *from, size_t line)
+enum dash time_chart_dash(const struct facts_plot *from, size_t line)
 {
     static const enum dash dashes[] = { DASH_NONE, DASH_LONG, DASH_SHORT, DASH_MIXED };
 
     /* of many, dashes would hide each other */
     return from->n_lines > LINES_NAMED ? DASH_NONE : dashes[line % COUNT(dashes)];
+}
+
+/* As the "Colours" of src/web/static/sonde.css. */
+enum { BLUE = INK_FIRST, RED, GREEN, PURPLE, AMBER, TEAL, GREY };
+
+static const struct {
+    struct str name;
+    int ink;
+} known[] = {
+    { STR_INIT("allocated"), BLUE },      { STR_INIT("running"), BLUE },
+    { STR_INIT("idle"), GREEN },          { STR_INIT("completed"), GREEN },
+    { STR_INIT("unusable"), RED },        { STR_INIT("down"), RED },
+    { STR_INIT("failed"), RED },          { STR_INIT("timeout"), RED },
+    { STR_INIT("out_of_memory"), RED },   { STR_INIT("node_fail"), RED },
+    { STR_INIT("mixed"), TEAL },          { STR_INIT("pending"), AMBER },
+    { STR_INIT("drained"), AMBER },       { STR_INIT("draining"), AMBER },
+    { STR_INIT("suspended"), AMBER },     { STR_INIT("completing"), PURPLE },
+    { STR_INIT("powered_down"), PURPLE }, { STR_INIT("reserved"), PURPLE },
+    { STR_INIT("preempted"), PURPLE },    { STR_INIT("cancelled"), GREY },
+    { STR_INIT("unknown"), GREY },
+};
+
+static int ink_of(struct str name)
+{
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (str_eq_nocase(name, known[i].name))
+            return known[i].ink;
+    return 0;
+}
+
+static int take_left(const bool *is_taken)
+{
+    int i = 0;
+
+    while (i < INK_SERIES - 1 && is_taken[i])
+        i++;
+    return INK_FIRST + i;
+}
+
+static void choose_inks(const struct facts_plot *from, int ret[])
+{
+    bool is_taken[INK_SERIES] = { false };
+
+    for (size_t i = 0; i < from->n_lines; i++) {
+        int ink = ink_of(from->line[i].name);
+
+        ret[i] = ink && !is_taken[ink - INK_FIRST] ? ink : 0;
+        if (ret[i])
+            is_taken[ink - INK_FIRST] = true;
+    }
+    for (size_t i = 0; i < from->n_lines; i++) {
+        if (ret[i])
+            continue;
+        ret[i] = take_left(is_taken);
+        is_taken[ret[i] - INK_FIRST] = true;
+    }
+}
+
+/* More lines than colours have them in turn. */
+void time_chart_inks(const struct facts_plot *from, int ret[])
+{
+    if (from->n_lines <= INK_SERIES) {
+        choose_inks(from, ret);
+        return;
+    }
+    for (size_t i = 0; i < from->n_lines; i++)
+        ret[i] = INK_FIRST + (int)i;
 }
 
 static void make_legend(const struct drawing *drawing, struct legend *legend)
@@ -151,7 +219,7 @@ static void make_legend(const struct drawing *drawing, struct legend *legend)
     } else {
         for (size_t i = 0; i < from->n_lines; i++)
             legend->entry[legend->n++] =
-                (struct legend_entry){ SAMPLE_LINE, INK_FIRST + (int)i, dash_of(from, i),
+                (struct legend_entry){ SAMPLE_LINE, drawing->ink[i], time_chart_dash(from, i),
                                        from->line[i].name };
     }
     if (!isnan(drawing->ask->limit))
@@ -352,14 +420,14 @@ static void put_dots(struct drawing *drawing, const struct mark *line)
     free(dot);
 }
 
-static void put_line(struct drawing *drawing, const struct plot_line *line, size_t i)
+static void put_line(struct drawing *drawing, const struct plot_line *line, size_t i, int ink)
 {
     const struct facts_plot *from = drawing->from;
     struct point *point = heap_array(from->n_points + 1, sizeof(*point));
     struct mark mark = {
         .kind = MARK_LINE,
-        .ink = INK_FIRST + (int)i,
-        .dash = is_range(from) ? DASH_NONE : dash_of(from, i),
+        .ink = ink,
+        .dash = is_range(from) ? DASH_NONE : time_chart_dash(from, i),
         .width = from->n_lines > LINES_NAMED ? 0.7 : 1.2,
         .point = point,
         .n_points = points_of(drawing, line->value, point),
@@ -414,7 +482,7 @@ static void put_range(struct drawing *drawing)
     if (low && high)
         put_band(drawing, low->value, high->value);
     if (median)
-        put_line(drawing, median, 0);
+        put_line(drawing, median, 0, INK_FIRST);
 }
 
 bool time_chart(struct chart *to, const struct time_chart *ask)
@@ -426,6 +494,8 @@ bool time_chart(struct chart *to, const struct time_chart *ask)
     if (!drawing.from->n_points || !measure(&drawing))
         return false;
     to->title = str_of(ask->title);
+    drawing.ink = ARENA_ARRAY(to->arena, int, drawing.from->n_lines);
+    time_chart_inks(drawing.from, drawing.ink);
     set_summary(&drawing);
     set_times(&drawing);
     make_legend(&drawing, &legend);
@@ -439,7 +509,7 @@ bool time_chart(struct chart *to, const struct time_chart *ask)
         put_range(&drawing);
     else
         for (size_t i = 0; i < drawing.from->n_lines; i++)
-            put_line(&drawing, &drawing.from->line[i], i);
+            put_line(&drawing, &drawing.from->line[i], i, drawing.ink[i]);
     if (!isnan(ask->limit))
         plot_limit(&drawing.plot, ask->limit, ask->limit_text);
     return true;

@@ -15,6 +15,13 @@ struct time_chart {
     struct str limit_text;
 };
 
+/* The colour of each line, from INK_FIRST on: where it has the name of a state or a use, that which
+ * the pages have for it, so that "idle" is green everywhere; else one that is left. */
+void time_chart_inks(const struct facts_plot *from, int ret[]);
+
+/* How it is drawn. */
+enum dash time_chart_dash(const struct facts_plot *from, size_t line);
+
 /* Into a chart that has its size. False if there is nothing to draw. */
 bool time_chart(struct chart *to, const struct time_chart *ask);
 

@@ -69,6 +69,7 @@ static const struct {
     "{\"type\":\"object\",\"required\":[\"labels\",\"points\"],\"properties\":{"                   \
     "\"title\":{\"type\":\"string\"},\"unit\":{\"type\":\"string\"},"                              \
     "\"labels\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                             \
+    "\"colours\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},"                           \
     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"array\","                                \
     "\"items\":{\"type\":[\"number\",\"null\"]}}}}}"
 #define AMOUNT                                                                                     \

@@ -8,6 +8,7 @@
 #include "web/html.h"
 #include "web/job_pages.h"
 #include "web/report_child.h"
+#include "web/series_json.h"
 
 #include <math.h>
 
@@ -45,7 +46,7 @@ static void draw_words(struct site_call *call, const char *words)
                                       .anchor = ANCHOR_MIDDLE,
                                       .font_size = 12,
                                       .text = str_of(words) });
-    chart_svg(&call->out, &chart, "");
+    chart_svg_image(&call->out, &chart);
 }
 
 static int draw_svg(struct site_call *call, const struct job_found *found, enum job_chart which)
@@ -57,7 +58,7 @@ static int draw_svg(struct site_call *call, const struct job_found *found, enum 
     if (code)
         return code;
     if (job_chart(&chart, &call->arena, &report.facts, which, IMAGE_WIDTH, IMAGE_HEIGHT))
-        chart_svg(&call->out, &chart, "");
+        chart_svg_image(&call->out, &chart);
     else
         draw_words(call, "There is nothing to draw.");
     return 0;
@@ -149,39 +150,6 @@ static int make_pie(struct site_call *call, const char **ret_type)
     return draw(call, str_cut(&rest, '/'), STR("time"), ret_type);
 }
 
-static bool is_of_bytes(enum job_chart chart)
-{
-    return chart == JOB_CHART_MEMORY || chart == JOB_CHART_READ || chart == JOB_CHART_WRITTEN ||
-           chart == JOB_CHART_GPU_MEMORY;
-}
-
-/* {"unit":"bytes","labels":["time","n1",…],"points":[[1790000000,3.5,null],…]} */
-static void put_series(struct buf *out, const struct facts_plot *plot, enum job_chart chart)
-{
-    buf_text(out, is_of_bytes(chart) ? "{\"unit\":\"bytes\"," : "{");
-    buf_text(out, "\"labels\":[\"time\"");
-    for (size_t i = 0; i < plot->n_lines && plot->n_points; i++) {
-        buf_byte(out, ',');
-        buf_json(out, plot->line[i].name);
-    }
-    buf_text(out, "],\"points\":[");
-    for (size_t i = 0; i < plot->n_points; i++) {
-        buf_text(out, i ? ",[" : "[");
-        buf_i64(out, plot->begin + (int64_t)i * plot->step_seconds);
-        for (size_t j = 0; j < plot->n_lines; j++) {
-            double value = plot->line[j].value[i];
-
-            buf_byte(out, ',');
-            if (isfinite(value))
-                buf_double(out, value);
-            else
-                buf_text(out, "null");
-        }
-        buf_byte(out, ']');
-    }
-    buf_text(out, "]}\n");
-}
-
 /* The charts over time, in the order of the plots that they show. */
 _Static_assert(JOB_CHART_CPU == (int)PLOT_CPU && JOB_CHART_GPU_POWER == (int)PLOT_GPU_POWER &&
                    FACTS_PLOTS == JOB_CHART_GPU_POWER + 1,
@@ -191,6 +159,7 @@ static int make_series(struct site_call *call, const char **ret_type)
 {
     struct job_found found;
     struct job_report report;
+    struct time_chart chart;
     enum job_chart which;
     int code = job_find_one(call, call->rest, &found);
 
@@ -203,7 +172,8 @@ static int make_series(struct site_call *call, const char **ret_type)
     code = job_make_report(call, &found, true, &report);
     if (code)
         return code;
-    put_series(&call->out, &report.facts.plot[which], which);
+    job_chart_over_time(&report.facts, which, &call->arena, &chart);
+    series_json(&call->out, &chart, &call->arena);
     *ret_type = "application/json";
     return 0;
 }

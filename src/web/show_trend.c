@@ -6,6 +6,7 @@
 #include "report/words.h"
 #include "web/allocation_rows.h"
 #include "web/cluster_pages.h"
+#include "web/series_json.h"
 #include "web/show_cluster.h"
 
 #include <math.h>
@@ -172,42 +173,17 @@ static int make_chart(struct site_call *call, const char **ret_type)
     }
     if (code < 0)
         draw_nothing(&chart, &asked, why);
-    chart_svg(&call->out, &chart, "");
+    chart_svg_image(&call->out, &chart);
     *ret_type = "image/svg+xml";
     return 0;
-}
-
-static void put_number(struct buf *out, double value)
-{
-    buf_byte(out, ',');
-    if (isfinite(value))
-        buf_double(out, value);
-    else
-        buf_text(out, "null");
-}
-
-/* A promise is one more line, of the same height all over. */
-static void put_points(struct buf *out, const struct facts_plot *plot, double limit)
-{
-    buf_text(out, "],\"points\":[");
-    for (size_t i = 0; i < plot->n_points; i++) {
-        buf_text(out, i ? ",[" : "[");
-        buf_i64(out, plot->begin + plot->step_seconds * (int64_t)i);
-        for (size_t k = 0; k < plot->n_lines; k++)
-            put_number(out, plot->line[k].value[i]);
-        if (!isnan(limit))
-            put_number(out, limit);
-        buf_byte(out, ']');
-    }
-    buf_text(out, "]}\n");
 }
 
 static int make_data(struct site_call *call, const char **ret_type)
 {
     struct asked asked;
     struct facts_plot plot;
+    struct time_chart ask = { .from = &plot };
     struct str why;
-    double limit;
     int code = read_question(call, call->rest, &asked);
 
     if (code)
@@ -217,19 +193,10 @@ static int make_data(struct site_call *call, const char **ret_type)
         return site_refuse(call, 503, "there is no data: %.*s", STR_ARG(why));
     if (code < 0)
         plot = (struct facts_plot){ 0 };
-    limit = limit_of(&asked, &why);
-    buf_text(&call->out, "{\"title\":");
-    buf_json(&call->out, str_of(asked.row->title));
-    if (asked.row->unit == AXIS_BYTES)
-        buf_text(&call->out, ",\"unit\":\"bytes\"");
-    buf_text(&call->out, ",\"labels\":[\"time\"");
-    for (size_t i = 0; i < plot.n_lines; i++) {
-        buf_byte(&call->out, ',');
-        buf_json(&call->out, plot.line[i].name);
-    }
-    if (!isnan(limit))
-        buf_text(&call->out, ",\"promised\"");
-    put_points(&call->out, &plot, limit);
+    ask.title = asked.row->title;
+    ask.unit = asked.row->unit;
+    ask.limit = limit_of(&asked, &ask.limit_text);
+    series_json(&call->out, &ask, &call->arena);
     *ret_type = "application/json";
     return 0;
 }

@@ -638,6 +638,157 @@ static void no_number_makes_an_svg_that_cannot_be_read(void **state)
     }
 }
 
+static void a_line_has_the_colour_of_the_state_that_it_is_named_by(void **state)
+{
+    static const struct {
+        struct str name;
+        int ink;
+    } lines[] = {
+        { STR_INIT("gpu07"), INK_FIRST + 1 },    { STR_INIT("IDLE"), INK_FIRST + 2 },
+        { STR_INIT("allocated"), INK_FIRST },    { STR_INIT("drained"), INK_FIRST + 4 },
+        { STR_INIT("draining"), INK_FIRST + 3 }, /* its own is taken */
+    };
+    struct plot_line line[COUNT(lines)];
+    const struct facts_plot plot = { .line = line, .n_lines = COUNT(lines) };
+    int ink[COUNT(lines)];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++)
+        line[i] = (struct plot_line){ .name = lines[i].name };
+    time_chart_inks(&plot, ink);
+    for (size_t i = 0; i < COUNT(lines); i++)
+        assert_int_equal(ink[i], lines[i].ink);
+}
+
+/* WCAG 2.1, "relative luminance". */
+static double linear(uint32_t rgb, int shift)
+{
+    double value = (rgb >> shift & 255) / 255.0;
+
+    return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+}
+
+static double luminance(uint32_t rgb)
+{
+    return 0.2126 * linear(rgb, 16) + 0.7152 * linear(rgb, 8) + 0.0722 * linear(rgb, 0);
+}
+
+static double contrast(uint32_t a, uint32_t b)
+{
+    double x = luminance(a) + 0.05, y = luminance(b) + 0.05;
+
+    return x > y ? x / y : y / x;
+}
+
+static void colours_can_be_seen_on_white_and_on_dark_pages(void **state)
+{
+    (void)state;
+    for (int ink = INK_FIRST; ink < INK_FIRST + INK_SERIES; ink++) {
+        assert_true(contrast(ink_look(ink)->rgb, 0xffffff) >= 3);
+        assert_true(contrast(ink_look(ink)->dark_rgb, 0x14191d) >= 3);
+    }
+    assert_true(contrast(ink_look(INK_TEXT)->rgb, 0xffffff) >= 7);
+    assert_true(contrast(ink_look(INK_TEXT)->dark_rgb, 0x14191d) >= 7);
+}
+
+/* What those see who lack a kind of cone: Machado, Oliveira and Fernandes, "A Physiologically-based
+ * Model for Simulation of Color Vision Deficiency" (2009), severity 1; then in Oklab. */
+static const double visions[][3][3] = {
+    { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
+    { { 0.152286, 1.052583, -0.204868 },
+      { 0.114503, 0.786281, 0.099216 },
+      { -0.003882, -0.048116, 1.051998 } },
+    { { 0.367322, 0.860646, -0.227968 },
+      { 0.280085, 0.672501, 0.047413 },
+      { -0.011820, 0.042940, 0.968881 } },
+};
+
+static void see(uint32_t rgb, const double vision[3][3], double ret[3])
+{
+    const double light[] = { linear(rgb, 16), linear(rgb, 8), linear(rgb, 0) };
+    double seen[3], l, m, s;
+
+    for (size_t i = 0; i < 3; i++)
+        seen[i] = fmax(0, fmin(1, vision[i][0] * light[0] + vision[i][1] * light[1] +
+                                      vision[i][2] * light[2]));
+    l = cbrt(0.4122214708 * seen[0] + 0.5363325363 * seen[1] + 0.0514459929 * seen[2]);
+    m = cbrt(0.2119034982 * seen[0] + 0.6806995451 * seen[1] + 0.1073969566 * seen[2]);
+    s = cbrt(0.0883024619 * seen[0] + 0.2817188376 * seen[1] + 0.6299787005 * seen[2]);
+    ret[0] = 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
+    ret[1] = 1.9779984951 * l - 2.4285922050 * m + 0.4505937099 * s;
+    ret[2] = 0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s;
+}
+
+static void assert_apart(uint32_t a, uint32_t b)
+{
+    const double least = 0.075; /* a step of lightness of 7.5 % */
+
+    for (size_t i = 0; i < COUNT(visions); i++) {
+        double x[3], y[3];
+
+        see(a, visions[i], x);
+        see(b, visions[i], y);
+        if (hypot(hypot(x[0] - y[0], x[1] - y[1]), x[2] - y[2]) < least)
+            fail_msg("#%06x and #%06x look alike", (unsigned)a, (unsigned)b);
+    }
+}
+
+static void the_colour_blind_tell_colours_apart(void **state)
+{
+    (void)state;
+    for (int i = INK_FIRST; i < INK_FIRST + INK_SERIES; i++)
+        for (int k = INK_FIRST; k < i; k++) {
+            assert_apart(ink_look(i)->rgb, ink_look(k)->rgb);
+            assert_apart(ink_look(i)->dark_rgb, ink_look(k)->dark_rgb);
+        }
+}
+
+static void charts_have_the_colours_of_the_pages(void **state)
+{
+    static const char *const words[INK_SERIES] = { "blue",  "red",  "green", "purple",
+                                                   "amber", "teal", "grey",  "olive" };
+    char path[4096], *style = calloc(1, OUT_MAX), *dark;
+    FILE *file;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/../../src/web/static/sonde.css", getenv("TEST_DATA"));
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_true(fread(style, 1, OUT_MAX - 1, file) > 0);
+    fclose(file);
+    dark = strstr(style, "prefers-color-scheme: dark");
+    assert_non_null(dark);
+    for (int i = 0; i < INK_SERIES; i++) {
+        const struct ink_look *look = ink_look(INK_FIRST + i);
+        char rule[64];
+
+        snprintf(rule, sizeof(rule), "--%s: #%06x;", words[i], (unsigned)look->rgb);
+        assert_contains(style, rule);
+        snprintf(rule, sizeof(rule), "--%s: #%06x;", words[i], (unsigned)look->dark_rgb);
+        assert_contains(dark, rule);
+        snprintf(rule, sizeof(rule), ".sonde-line-%s { stroke: var(--%s); }", look->name, words[i]);
+        assert_contains(style, rule);
+    }
+    free(style);
+}
+
+static void an_image_brings_its_colours_and_a_chart_in_a_page_does_not(void **state)
+{
+    struct fixture *f = *state;
+    struct seen seen;
+
+    plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
+    draw(f, JOB_CHART_CPU);
+    chart_svg(&f->out, &f->chart, "cpu-");
+    assert_null(strstr(f->out.p, "<style"));
+    buf_reset(&f->out);
+    chart_svg_image(&f->out, &f->chart);
+    parse(&f->out, &seen);
+    assert_contains(f->out.p, "@media screen and (prefers-color-scheme:dark){svg{color:#dfe6ea}}");
+    assert_contains(f->out.p, ".sonde-line-1{stroke:#3d9bf0}.sonde-fill-1{fill:#3d9bf0}");
+    forget(&seen);
+}
+
 static void a_chart_is_drawn_as_before(void **state)
 {
     const char *update = getenv("SONDE_UPDATE_GOLDEN");
@@ -697,6 +848,11 @@ int main(void)
         TEST(an_svg_has_real_text_titles_and_ids_of_its_own),
         TEST(eight_lines_of_a_thousand_points_are_less_than_30_kb),
         TEST(no_number_makes_an_svg_that_cannot_be_read),
+        TEST(a_line_has_the_colour_of_the_state_that_it_is_named_by),
+        TEST(colours_can_be_seen_on_white_and_on_dark_pages),
+        TEST(the_colour_blind_tell_colours_apart),
+        TEST(charts_have_the_colours_of_the_pages),
+        TEST(an_image_brings_its_colours_and_a_chart_in_a_page_does_not),
         TEST(a_chart_is_drawn_as_before),
     };
 

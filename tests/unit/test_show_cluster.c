@@ -741,9 +741,11 @@ static void a_chart_has_what_was_kept_and_what_was_promised(void **state)
     data = get("/chart/cpus.svg?hours=1", ALICE, 200);
     assert_has(data, "<svg ");
     assert_has(data, "promised: 40");
+    assert_has(data, "@media screen and (prefers-color-scheme:dark){");
     assert_lacks(data, "no data");
     data = get("/api/v1/trends/cpus?hours=1", ALICE, 200);
-    assert_has(data, "{\"title\":\"CPUs\",\"labels\":[\"time\",\"allocated\",\"promised\"],");
+    assert_has(data, "{\"title\":\"CPUs\",\"unit\":\"number\","
+                     "\"labels\":[\"time\",\"allocated\",\"promised: 40\"],\"colours\":[1,0],");
     assert_has(data, "[1789999980,32,40]");
     assert_has(data, ",null,40]");
     assert_has(get("/chart/memory.svg", ALICE, 200), "no data: none was kept of this time");

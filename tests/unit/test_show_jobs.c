@@ -696,7 +696,8 @@ static void a_chart_without_data_says_so_and_its_numbers_are_none(void **state)
     assert_str(reply_header(&reply, "Content-Type"), "image/svg+xml");
     assert_has(reply, "There is nothing to draw.");
     reply = get_as("alice", "/api/v1/series/11?plot=cpu");
-    assert_str(reply.body, "{\"labels\":[\"time\"],\"points\":[]}\n");
+    assert_str(reply.body, "{\"title\":\"CPUs in use by node\",\"unit\":\"number\","
+                           "\"labels\":[\"time\"],\"colours\":[],\"points\":[]}\n");
 }
 
 static void a_measured_job_has_charts_and_their_numbers(void **state)
@@ -713,11 +714,13 @@ static void a_measured_job_has_charts_and_their_numbers(void **state)
     assert_has(reply, "CPUs in use by node");
     assert_lacks(reply, "nothing to draw");
     reply = get_as("frank", "/api/v1/series/16?plot=cpu");
-    assert_has(reply, "{\"labels\":[\"time\",\"n1\"],\"points\":[[1790020");
-    assert_has(reply, ",2],[");
-    assert_has(reply, ",null],[");
+    assert_has(reply, "\"unit\":\"number\",\"labels\":[\"time\",\"n1\",\"80 % of 4 CPUs\"],"
+                      "\"colours\":[1,0],\"points\":[[1790020");
+    assert_has(reply, ",2,3.2],[");
+    assert_has(reply, ",null,3.2],[");
     reply = get_as("frank", "/api/v1/series/16?plot=memory");
-    assert_has(reply, ",1073741824]");
+    assert_has(reply, "\"unit\":\"bytes\"");
+    assert_has(reply, ",1073741824");
 }
 
 static void without_a_store_the_queue_is_still_there(void **state)
