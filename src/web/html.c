@@ -60,6 +60,12 @@ void html_argument(struct html_address *address, const char *name, struct str va
     address->has_query = true;
 }
 
+void html_fragment(struct html_address *address, const char *id)
+{
+    buf_byte(address->to, '#');
+    buf_url(address->to, str_of(id));
+}
+
 void html_end_link(struct html_address *address, struct str words)
 {
     buf_text(address->to, "\">");
@@ -119,21 +125,34 @@ static bool is_of_this_site(const char *address)
     return address && (address[0] == '?' || (address[0] == '/' && address[1] != '/'));
 }
 
+/* The word and its number, as a link if there is where to. */
+static void put_linked(struct buf *to, const char *href, const char *word, double value,
+                       void (*put)(struct buf *to, double value))
+{
+    bool is_link = is_of_this_site(href);
+
+    if (is_link) {
+        buf_text(to, "<a href=\"");
+        html_textz(to, href);
+        buf_text(to, "\">");
+    }
+    html_textz(to, word);
+    if (isfinite(value)) {
+        buf_text(to, " <b>");
+        put(to, value);
+        buf_text(to, "</b>");
+    }
+    buf_text(to, is_link ? "</a>" : "");
+}
+
 static void put_bar_words(struct buf *to, const struct html_part_of *part,
                           void (*put)(struct buf *to, double value))
 {
     buf_text(to, "<li><i");
     put_class(to, part->class);
     buf_text(to, "></i>");
-    if (is_of_this_site(part->href)) {
-        buf_text(to, "<a href=\"");
-        html_textz(to, part->href);
-        buf_text(to, "\">");
-    }
-    html_textz(to, part->word);
-    buf_text(to, " <b>");
-    put(to, part->value);
-    buf_text(to, is_of_this_site(part->href) ? "</b></a></li>" : "</b></li>");
+    put_linked(to, part->href, part->word, part->value, put);
+    buf_text(to, "</li>");
 }
 
 static bool is_shown(const struct html_part_of *part)
@@ -141,21 +160,15 @@ static bool is_shown(const struct html_part_of *part)
     return isfinite(part->value) && part->value > 0;
 }
 
-void html_bar(struct buf *to, const char *title, const struct html_part_of *part, size_t n,
-              double total, void (*put)(struct buf *to, double value))
+void html_bar(struct buf *to, const struct html_bar *bar, const struct html_part_of *part, size_t n)
 {
     double sum = 0, of;
 
     for (size_t i = 0; i < n; i++)
         sum += is_shown(&part[i]) ? part[i].value : 0;
-    of = total > sum ? total : sum; /* parts that exceed their total still fit */
+    of = bar->total > sum ? bar->total : sum; /* parts that exceed their total still fit */
     buf_text(to, "<div class=\"bar\"><p>");
-    html_textz(to, title);
-    if (isfinite(total)) {
-        buf_text(to, " <b>");
-        put(to, total);
-        buf_text(to, "</b>");
-    }
+    put_linked(to, bar->href, bar->title, bar->total, bar->put);
     buf_text(to, "</p><div class=\"parts\" aria-hidden=\"true\">");
     for (size_t i = 0; i < n; i++)
         if (is_shown(&part[i]))
@@ -163,7 +176,7 @@ void html_bar(struct buf *to, const char *title, const struct html_part_of *part
     buf_text(to, sum > 0 ? "</div><ul class=\"legend\">" : "</div>");
     for (size_t i = 0; i < n; i++)
         if (is_shown(&part[i]))
-            put_bar_words(to, &part[i], put);
+            put_bar_words(to, &part[i], bar->put);
     buf_text(to, sum > 0 ? "</ul></div>\n" : "</div>\n");
 }
 
@@ -301,6 +314,13 @@ void html_number(struct buf *to, double number)
     put_value(to, number, words_number);
 }
 
+void html_end_number(struct html_address *address, double number)
+{
+    buf_text(address->to, "\">");
+    html_number(address->to, number);
+    buf_text(address->to, "</a>");
+}
+
 void html_bytes(struct buf *to, double bytes)
 {
     put_value(to, bytes, words_bytes);
@@ -313,16 +333,16 @@ void html_empty(struct buf *to, const char *sentence)
     buf_text(to, "</p>\n");
 }
 
-void html_chart(struct buf *to, struct str src, struct str series, struct str words)
+void html_chart(struct buf *to, const struct html_chart *chart)
 {
-    buf_text(to, "<figure class=\"chart\"><img src=\"");
-    html_text(to, src);
-    if (series.n) {
+    buf_printf(to, "<figure class=\"chart\"%s><img src=\"", chart->goes_on ? " data-goes-on" : "");
+    html_text(to, chart->src);
+    if (chart->series.n) {
         buf_text(to, "\" data-series=\"");
-        html_text(to, series);
+        html_text(to, chart->series);
     }
     buf_printf(to, "\" width=\"%d\" height=\"%d\" loading=\"lazy\" alt=\"", HTML_CHART_WIDTH,
                HTML_CHART_HEIGHT);
-    html_text(to, words);
+    html_text(to, chart->words);
     buf_text(to, "\"></figure>\n");
 }

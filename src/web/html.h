@@ -24,7 +24,9 @@ struct html_address {
 struct html_address html_begin_link(struct buf *to, const char *path);
 void html_part(struct html_address *address, struct str part);
 void html_argument(struct html_address *address, const char *name, struct str value);
+void html_fragment(struct html_address *address, const char *id); /* after the last argument */
 void html_end_link(struct html_address *address, struct str words);
+void html_end_number(struct html_address *address, double number); /* with its value, as below */
 
 /* <a href="/user/alice?cluster=c">alice</a>; nothing for an empty name. */
 void html_link(struct buf *to, const char *path, struct str name, struct str cluster);
@@ -34,14 +36,21 @@ void html_link(struct buf *to, const char *path, struct str name, struct str clu
 void html_meter(struct buf *to, double ratio, const char *class, struct str words);
 
 /* A bar of several parts under its title and total, with its legend as a list: "allocated 32".
- * Parts that are NAN or 0 are left out, and so is a total that is unknown. */
+ * Parts that are NAN or 0 are left out, and so is a total that is unknown. An href is what the
+ * number is made of: an address of this site, encoded; or NULL. */
 struct html_part_of {
     const char *word, *class;
     double value;
-    const char *href; /* what it is made of: an address of this site, encoded; or NULL */
+    const char *href;
 };
-void html_bar(struct buf *to, const char *title, const struct html_part_of *part, size_t n,
-              double total, void (*put)(struct buf *to, double value));
+struct html_bar {
+    const char *title;
+    double total;
+    const char *href;
+    void (*put)(struct buf *to, double value);
+};
+void html_bar(struct buf *to, const struct html_bar *bar, const struct html_part_of *part,
+              size_t n);
 
 /* A table whose columns can be sorted by links, with a caption for those who do not see it. The
  * argument is sort=WORD, and sort=-WORD for the highest first. One none of whose columns has a word
@@ -81,8 +90,12 @@ void html_empty(struct buf *to, const char *sentence);
 
 /* An image of the server's making, HTML_CHART_WIDTH by HTML_CHART_HEIGHT, its words for who does
  * not see it, and where its data is for the script: <figure><img src=… data-series=…>. Both
- * addresses are of this site, encoded. */
+ * addresses are of this site, encoded. What still goes on is renewed while somebody looks. */
 enum { HTML_CHART_WIDTH = 680, HTML_CHART_HEIGHT = 240 };
-void html_chart(struct buf *to, struct str src, struct str series, struct str words);
+struct html_chart {
+    struct str src, series, words;
+    bool goes_on;
+};
+void html_chart(struct buf *to, const struct html_chart *chart);
 
 #endif

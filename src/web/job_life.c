@@ -41,7 +41,8 @@ static void put_bar(struct site_call *call, const struct job_facts *facts)
         { "left of its limit", "free", facts->is_running ? limit - ran : NAN, NULL },
     };
 
-    html_bar(&call->out, "From submit to end", parts, COUNT(parts), NAN, words_duration);
+    html_bar(&call->out, &(struct html_bar){ "From submit to end", NAN, NULL, words_duration },
+             parts, COUNT(parts));
 }
 
 static void put_moment(struct buf *out, int64_t time, struct str state, struct str reason)

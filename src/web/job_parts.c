@@ -151,7 +151,8 @@ static bool can_be_drawn(const struct job_facts *facts, enum chart_need need)
 }
 
 /* "/plot/4711/cpu.svg?key=…" and "/api/v1/series/4711?plot=cpu&key=…" */
-static void put_chart(struct site_call *call, const struct job_found *found, enum job_chart which)
+static void put_chart(struct site_call *call, const struct job_found *found, enum job_chart which,
+                      bool goes_on)
 {
     bool is_over_time = charts[which].need == CHART_SERIES || charts[which].need == CHART_GPUS;
     struct str key = job_key(&call->arena, &found->row.key);
@@ -164,7 +165,8 @@ static void put_chart(struct site_call *call, const struct job_found *found, enu
     if (is_over_time)
         buf_printf(&series, "/api/v1/series/%u?plot=%s&key=%.*s", (unsigned)found->row.key.job_id,
                    job_chart_names[which], STR_ARG(key));
-    html_chart(&call->out, buf_str(&src), buf_str(&series), str_of(charts[which].words));
+    html_chart(&call->out, &(struct html_chart){ buf_str(&src), buf_str(&series),
+                                                 str_of(charts[which].words), goes_on });
     buf_free(&series);
     buf_free(&src);
 }
@@ -180,7 +182,7 @@ void job_put_charts(struct site_call *call, const struct job_found *found,
     buf_text(out, "<section><h2>Charts</h2>\n<div class=\"charts\">\n");
     for (size_t i = 0; i < JOB_CHARTS && found->is_kept; i++)
         if (can_be_drawn(facts, charts[i].need)) {
-            put_chart(call, found, (enum job_chart)i);
+            put_chart(call, found, (enum job_chart)i, facts->is_running);
             has_any = true;
         }
     buf_text(out, "</div>\n");
@@ -231,6 +233,32 @@ static bool put_fact_link(struct site_call *call, const struct job_facts *facts,
     return false;
 }
 
+/* Where it says when: in the reader's zone, as everywhere on the page. */
+static const struct {
+    const char *label;
+    size_t offset; /* in struct job_record */
+} times[] = {
+    { "Submitted", offsetof(struct job_record, submit_time) },
+    { "Could start from", offsetof(struct job_record, eligible_time) },
+    { "Started", offsetof(struct job_record, start_time) },
+    { "Ended", offsetof(struct job_record, end_time) },
+};
+
+static bool put_fact_time(struct site_call *call, const struct job_facts *facts,
+                          const struct outline_fact *fact)
+{
+    for (size_t i = 0; i < COUNT(times); i++)
+        if (strcmp(times[i].label, fact->label) == 0) {
+            html_time(&call->out,
+                      *(const int64_t *)((const char *)&facts->row.record + times[i].offset));
+            return true;
+        }
+    if (strcmp("As of", fact->label) != 0)
+        return false;
+    html_time(&call->out, facts->now);
+    return true;
+}
+
 /* Each of them, if they are not too many. */
 static bool put_node_links(struct site_call *call, const struct job_facts *facts)
 {
@@ -255,7 +283,8 @@ static void put_fact(struct site_call *call, const struct job_facts *facts,
     buf_text(&call->out, "<dd>");
     if (fact->is_link)
         put_web_link(&call->out, fact->value);
-    else if (!(is_nodes && put_node_links(call, facts)) && !put_fact_link(call, facts, fact))
+    else if (!(is_nodes && put_node_links(call, facts)) && !put_fact_link(call, facts, fact) &&
+             !put_fact_time(call, facts, fact))
         html_text(&call->out, fact->value);
     buf_text(&call->out, "</dd>\n");
 }

@@ -6,10 +6,12 @@
 #include "web/job_asked.h"
 #include "web/job_find.h"
 #include "web/job_rows.h"
+#include "web/show_cluster.h"
+#include "web/show_more.h"
 
 #include <math.h>
 
-enum { JOBS_SHOWN = 20, USAGE_ROWS = 1 << 20, USAGE_SHOWN = 20, TITLE_BYTES = 1024 };
+enum { USAGE_ROWS = 1 << 20, TITLE_BYTES = 1024 };
 
 static const int64_t day_seconds = 86400;
 
@@ -38,6 +40,20 @@ static void put_link(const struct job_people *people, bool is_kept, const char *
     html_end_link(&link, str_of(words));
 }
 
+static void put_all_link(const struct job_people *people, uint64_t n_jobs)
+{
+    struct buf words;
+
+    buf_init(&words, 100);
+    buf_text(&words, "All ");
+    words_number(&words, (double)n_jobs);
+    buf_text(&words, " jobs in the queue");
+    buf_text(&people->call->out, "<p class=\"note\">");
+    put_link(people, false, words.p);
+    buf_text(&people->call->out, "</p>\n");
+    buf_free(&words);
+}
+
 static const struct sums_group *find_group(const struct job_people *people,
                                            const struct board_cluster *cluster)
 {
@@ -49,18 +65,6 @@ static const struct sums_group *find_group(const struct job_people *people,
         if (str_eq(group[i].name, people->name))
             return &group[i];
     return NULL;
-}
-
-static void put_sums(struct html_table *table, size_t column, const struct sums_jobs *jobs)
-{
-    html_begin_cell(table, column);
-    html_number(table->to, jobs->jobs);
-    html_begin_cell(table, column + 1);
-    html_number(table->to, jobs->cpus);
-    html_begin_cell(table, column + 2);
-    html_number(table->to, jobs->gpus);
-    html_begin_cell(table, column + 3);
-    html_bytes(table->to, jobs->memory_bytes);
 }
 
 /* What they hold and wait for, cluster by cluster. */
@@ -81,14 +85,21 @@ static void put_groups(const struct job_people *people)
     for (size_t i = 0; i < board->n_clusters; i++) {
         const struct board_cluster *cluster = &board->cluster[i];
         const struct sums_group *group = find_group(people, cluster);
+        const struct str none = STR(""), name = people->name;
+        const struct show_jobs holding = { people->is_account ? none : name,
+                                           people->is_account ? name : none, STR(SHOW_HOLDING),
+                                           none };
+        struct show_jobs pending = holding;
 
+        pending.state = STR("PENDING");
         if (!group || !site_shows(people->call, cluster))
             continue;
         html_begin_row(&table);
         html_begin_cell(&table, 0);
         html_text(table.to, cluster->name.n ? cluster->name : STR("–"));
-        put_sums(&table, 1, &group->holding);
-        put_sums(&table, 5, &group->pending);
+        show_jobs_cells(people->call, cluster, &table, 1, &holding, &group->holding);
+        show_jobs_cells(people->call, cluster, &table, 1 + SHOW_JOBS_CELLS, &pending,
+                        &group->pending);
         html_end_row(&table);
     }
     html_end_table(&table);
@@ -107,9 +118,8 @@ static void put_queue(const struct job_people *people, const struct queue_page *
         job_table_row(&table, &row);
     }
     job_table_end(&table);
-    buf_text(&call->out, "<p>");
-    put_link(people, false, "All of them");
-    buf_text(&call->out, "</p>\n");
+    if (page->matches > page->n)
+        put_all_link(people, page->jobs);
 }
 
 static void put_now(const struct job_people *people)
@@ -120,7 +130,7 @@ static void put_now(const struct job_people *people)
         .filter = &filter,
         .sort = QUEUE_BY_SUBMIT,
         .is_descending = true,
-        .limit = JOBS_SHOWN,
+        .limit = SHOW_FEW,
         .viewer = &call->viewer,
         .now = call->now,
     };
@@ -237,51 +247,63 @@ static int by_use(const void *a, const void *b)
     return 0;
 }
 
-static int put_grouped(const struct job_people *people, enum usage_key key, const char *title,
-                       const char *path)
+struct usage_list {
+    struct show_list list;
+    enum usage_key key;
+    const char *title, *path; /* of what a row is named by; or NULL */
+};
+
+static int put_grouped(const struct job_people *people, const struct usage_list *by)
 {
+    size_t most = show_most(people->call, &by->list);
     struct buf *out = &people->call->out;
     struct usage_row *rows;
     struct html_table table;
     size_t n;
-    int code = ask_usage(people, 30, &key, &rows, &n, NULL);
+    int code = ask_usage(people, 30, &by->key, &rows, &n, NULL);
 
     if (code < 0)
         return code;
     if (!n || (n == 1 && !rows[0].keys[0].n))
         return 0;
     qsort(rows, n, sizeof(*rows), by_use);
-    buf_text(out, "<section><h2>");
-    html_textz(out, title);
+    buf_printf(out, "<section%s><h2>", show_list_id(people->call, &by->list));
+    html_textz(out, by->title);
     buf_text(out, "</h2>\n");
-    html_begin_table(&table, out, title, usage_columns, COUNT(usage_columns), STR(""), false,
+    html_begin_table(&table, out, by->title, usage_columns, COUNT(usage_columns), STR(""), false,
                      STR(""));
-    for (size_t i = 0; i < n && i < USAGE_SHOWN; i++) {
+    for (size_t i = 0; i < n && i < most; i++) {
         html_begin_row(&table);
         html_begin_cell(&table, 0);
-        if (path && rows[i].keys[0].n)
-            html_link(out, path, rows[i].keys[0], STR(""));
+        if (by->path && rows[i].keys[0].n)
+            html_link(out, by->path, rows[i].keys[0], STR(""));
         else
             html_text(out, rows[i].keys[0].n ? rows[i].keys[0] : STR("none"));
         put_usage_cells(&table, &rows[i]);
         html_end_row(&table);
     }
     html_end_table(&table);
+    show_rest(people->call, &by->list, n, STR(""));
     buf_text(out, "</section>\n");
     return 0;
 }
 
 static int put_usage(const struct job_people *people)
 {
+    static const struct usage_list by_user = {
+        { "users", "users", SHOW_FEW }, USAGE_USER, "By user, last 30 days", "/user/"
+    };
+    static const struct usage_list by_account = {
+        { "accounts", "accounts", SHOW_FEW }, USAGE_ACCOUNT, "By account, last 30 days", "/account/"
+    };
+    static const struct usage_list by_type = {
+        { "gpus", "types of GPU", SHOW_FEW }, USAGE_GPU_TYPE, "By type of GPU, last 30 days", NULL
+    };
     int code = put_days(people);
 
-    if (code == 0 && people->is_account)
-        code = put_grouped(people, USAGE_USER, "By user, last 30 days", "/user/");
-    if (code == 0 && !people->is_account)
-        code = put_grouped(people, USAGE_ACCOUNT, "By account, last 30 days", "/account/");
     if (code == 0)
-        code = put_grouped(people, USAGE_GPU_TYPE, "By type of GPU, last 30 days", NULL);
-    return code;
+        code = put_grouped(people, people->is_account ? &by_user : &by_account);
+    return code == 0 ? put_grouped(people, &by_type) : code;
 }
 
 static bool has_association(const struct job_people *people, const struct board_cluster *cluster)

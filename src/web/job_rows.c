@@ -189,12 +189,12 @@ static const struct column {
     { "CPUs", QUEUE_BY_CPUS, OF_BOTH, true, false, put_cpus },
     { "GPUs", QUEUE_BY_GPUS, OF_BOTH, true, false, put_gpus },
     { "Memory", QUEUE_BY_MEMORY, OF_BOTH, true, false, put_memory },
-    { "Submitted", QUEUE_BY_SUBMIT, OF_BOTH, false, false, put_submit },
-    { "Started", QUEUE_BY_START, OF_BOTH, false, false, put_start },
-    { "Ended", -1, OF_KEPT, false, false, put_end },
     { "Elapsed", QUEUE_BY_ELAPSED, OF_BOTH, true, false, put_elapsed },
     { "Limit", QUEUE_BY_LIMIT, OF_BOTH, true, false, put_limit },
     { "CPU use", -1, OF_KEPT, true, false, put_efficiency },
+    { "Submitted", QUEUE_BY_SUBMIT, OF_BOTH, false, false, put_submit },
+    { "Started", QUEUE_BY_START, OF_BOTH, false, false, put_start },
+    { "Ended", -1, OF_KEPT, false, false, put_end },
     { "Priority", QUEUE_BY_PRIORITY, OF_QUEUE, true, false, put_priority },
 };
 

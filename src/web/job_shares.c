@@ -5,10 +5,12 @@
 #include "web/html.h"
 #include "web/job_people.h"
 #include "web/job_rows.h"
+#include "web/show_more.h"
 
 #include <math.h>
 
-enum { ROWS_SHOWN = 200 };
+static const struct show_list shares = { "shares", "shares", SHOW_FEW };
+static const struct show_list limits_of_all = { "limits", "limits", SHOW_FEW };
 
 static bool is_of(const struct job_people *people, const struct section *section, symbol account,
                   symbol user)
@@ -49,28 +51,31 @@ void people_put_shares(const struct job_people *people)
         { "Level", NULL, true },
     };
     struct site_call *call = people->call;
+    size_t n = 0, most = show_most(call, &shares);
     struct html_table table;
-    size_t n = 0;
 
     for (size_t i = 0; call->board && i < call->board->n_clusters; i++) {
         const struct section *section = call->board->cluster[i].section[KIND_SHARES];
 
-        for (size_t j = 0; section && j < section->shares.n && n < ROWS_SHOWN; j++) {
+        for (size_t j = 0; section && j < section->shares.n; j++) {
             const struct share *share = &section->shares.share[j];
 
             if (!is_of(people, section, share->account, share->user) ||
                 !site_shows(call, &call->board->cluster[i]))
                 continue;
             if (!n++) {
-                buf_text(&call->out, "<section><h2>Fair share</h2>\n");
+                buf_printf(&call->out, "<section%s><h2>Fair share</h2>\n",
+                           show_list_id(call, &shares));
                 html_begin_table(&table, &call->out, "Fair share", columns, COUNT(columns), STR(""),
                                  false, STR(""));
             }
-            put_share(&table, section, share);
+            if (n <= most)
+                put_share(&table, section, share);
         }
     }
     if (n) {
         html_end_table(&table);
+        show_rest(call, &shares, n, STR(""));
         buf_text(&call->out, "</section>\n");
     }
 }
@@ -128,7 +133,7 @@ static void put_limit(struct html_table *table, const struct section *section,
 struct limit_table {
     struct site_call *call;
     struct html_table html;
-    size_t n;
+    size_t n, most; /* that there are; that are shown */
 };
 
 static void put_limits_of(struct limit_table *table, const struct section *section,
@@ -139,21 +144,23 @@ static void put_limits_of(struct limit_table *table, const struct section *secti
         { "Used", NULL, true },     { "At most", NULL, true },
     };
 
-    for (uint32_t i = 0; i < association->n_limits && table->n < ROWS_SHOWN; i++) {
+    for (uint32_t i = 0; i < association->n_limits; i++) {
         if (!table->n++) {
-            buf_text(&table->call->out, "<section><h2>Limits</h2>\n");
+            buf_printf(&table->call->out, "<section%s><h2>Limits</h2>\n",
+                       show_list_id(table->call, &limits_of_all));
             html_begin_table(&table->html, &table->call->out, "Limits", columns, COUNT(columns),
                              STR(""), false, STR(""));
         }
-        put_limit(&table->html, section, association,
-                  &section->associations.limit[association->first_limit + i]);
+        if (table->n <= table->most)
+            put_limit(&table->html, section, association,
+                      &section->associations.limit[association->first_limit + i]);
     }
 }
 
 void people_put_limits(const struct job_people *people)
 {
     struct site_call *call = people->call;
-    struct limit_table table = { .call = call };
+    struct limit_table table = { .call = call, .most = show_most(call, &limits_of_all) };
 
     for (size_t i = 0; call->board && i < call->board->n_clusters; i++) {
         const struct section *section = call->board->cluster[i].section[KIND_ASSOCIATIONS];
@@ -168,6 +175,7 @@ void people_put_limits(const struct job_people *people)
     }
     if (table.n) {
         html_end_table(&table.html);
+        show_rest(call, &limits_of_all, table.n, STR(""));
         buf_text(&call->out, "</section>\n");
     }
 }

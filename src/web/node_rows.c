@@ -1,11 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "web/node_rows.h"
 
-#include "collector/node_gpus.h"
+#include "collector/node_use.h"
 #include "model/hostlist.h"
 #include "web/job_rows.h"
 
 #include <math.h>
+
+const struct node_choice_row node_choices[NODE_CHOICES] = {
+    [NODE_FREE_CPUS] = { STR_INIT("free"), STR_INIT("with free CPUs") },
+    [NODE_FREE_GPUS] = { STR_INIT("free-gpus"), STR_INIT("with free GPUs") },
+    [NODE_FREE_MEMORY] = { STR_INIT("free-memory"), STR_INIT("with free memory") },
+    [NODE_STRANDED_GPUS] = { STR_INIT("stranded-gpus"),
+                             STR_INIT("GPUs free, no CPU or memory left") },
+    [NODE_STRANDED_CPUS] = { STR_INIT("stranded-cpus"), STR_INIT("CPUs free, no GPU left") },
+    [NODE_UNUSABLE] = { STR_INIT("unusable"), STR_INIT("takes no jobs") },
+};
+
+/* NODE_CHOICES: none of them. */
+static enum node_choice find_choice(struct str word)
+{
+    enum node_choice choice = 0;
+
+    while (choice < NODE_CHOICES && !str_eq(word, node_choices[choice].word))
+        choice++;
+    return choice;
+}
 
 static bool has_word(struct str list, struct str word)
 {
@@ -37,10 +57,6 @@ static bool is_in_state(const struct node *node, struct str word)
 {
     struct node_state state = node->state;
 
-    if (str_eq(word, NODE_ROWS_UNUSABLE))
-        return !node_takes_jobs(state);
-    if (str_eq(word, NODE_ROWS_FREE))
-        return node_takes_jobs(state) && node->cpus_idle && node->cpus_idle != MODEL_UNKNOWN_U32;
     if (node_rows_is_state_word(word))
         return str_eq_nocase(node_state_word(state), word);
     if (str_eq_nocase(node_base_word(state.base), word))
@@ -64,9 +80,11 @@ static bool is_in_partition(const struct node_entry *entry, struct str name)
 
 struct asked {
     const struct str *wanted; /* by enum node_field */
+    enum node_choice choice;  /* in the place of a state */
     struct map names;         /* of the list, if one is asked for */
 };
 
+/* By what can be told without a look at its GPUs, which costs more. */
 static bool is_wanted(const struct node_entry *entry, const struct asked *asked)
 {
     const struct node *node = entry->node;
@@ -75,7 +93,10 @@ static bool is_wanted(const struct node_entry *entry, const struct asked *asked)
 
     if (wanted[NODE_OF_NAME].n && !map_get(&asked->names, node_entry_text(entry, node->name)))
         return false;
-    if (wanted[NODE_OF_STATE].n && !is_in_state(node, wanted[NODE_OF_STATE]))
+    if (asked->choice == NODE_CHOICES && wanted[NODE_OF_STATE].n &&
+        !is_in_state(node, wanted[NODE_OF_STATE]))
+        return false;
+    if (asked->choice == NODE_UNUSABLE && node_takes_jobs(node->state))
         return false;
     if (wanted[NODE_OF_PARTITION].n && !is_in_partition(entry, wanted[NODE_OF_PARTITION]))
         return false;
@@ -89,16 +110,62 @@ static bool is_wanted(const struct node_entry *entry, const struct asked *asked)
            has_text(node_entry_text(entry, node->reason), text);
 }
 
-static void count_gpus(struct gpu_reader *reader, struct node_entry *entry)
+static void count_gpus(struct node_entry *entry, const struct node_gpus *gpus)
 {
-    struct node_gpus gpus;
-
-    node_gpus_read(reader, entry->node, &gpus);
-    entry->gpus = entry->gpus_allocated = gpus.n ? 0 : NAN;
-    for (size_t i = 0; i < gpus.n; i++) {
-        entry->gpus += job_known_u64(gpus.item[i].count);
-        entry->gpus_allocated += job_known_u64(gpus.item[i].allocated);
+    entry->gpus = entry->gpus_allocated = gpus->n ? 0 : NAN;
+    for (size_t i = 0; i < gpus->n; i++) {
+        entry->gpus += job_known_u64(gpus->item[i].count);
+        entry->gpus_allocated += job_known_u64(gpus->item[i].allocated);
     }
+}
+
+/* Leaves those that are asked for. */
+static void keep_types(struct node_gpus *gpus, const struct gpu_reader *reader, struct str types)
+{
+    size_t n = 0;
+
+    if (!types.n || str_eq(types, STR("any")))
+        return;
+    for (size_t i = 0; i < gpus->n; i++)
+        if (has_word(types, symbols_get(&reader->types, gpus->item[i].type)))
+            gpus->item[n++] = gpus->item[i];
+    gpus->n = n;
+}
+
+static bool is_any(uint64_t amount)
+{
+    return amount && amount != MODEL_UNKNOWN_U64;
+}
+
+/* Of all its GPUs, those that are idle and those of them that are stranded, as sums.c has them. */
+static void count_idle_gpus(const struct node *node, const struct node_gpus *gpus,
+                            uint64_t idle_cpus, bool ret[NODE_CHOICES])
+{
+    for (size_t i = 0; i < gpus->n; i++) {
+        uint64_t use[NODE_USES];
+
+        node_use_gpus(node, &gpus->item[i], use);
+        ret[NODE_FREE_GPUS] |= is_any(use[USE_IDLE]);
+        ret[NODE_STRANDED_GPUS] |= is_any(node_stranded_gpus(node, use[USE_IDLE], idle_cpus));
+    }
+}
+
+static bool is_chosen(const struct node *node, const struct node_gpus *gpus,
+                      enum node_choice choice)
+{
+    bool is[NODE_CHOICES] = { [NODE_UNUSABLE] = !node_takes_jobs(node->state) };
+    uint64_t cpus[NODE_USES], memory[NODE_USES];
+
+    if (choice == NODE_CHOICES)
+        return true;
+    node_use_cpus(node, cpus);
+    node_use_memory(node, memory);
+    is[NODE_FREE_CPUS] = is_any(cpus[USE_IDLE]);
+    is[NODE_FREE_MEMORY] = is_any(memory[USE_IDLE]);
+    is[NODE_STRANDED_CPUS] =
+        node_has_gpus(gpus) && is_any(node_stranded_cpus(gpus, cpus[USE_IDLE]));
+    count_idle_gpus(node, gpus, cpus[USE_IDLE], is);
+    return is[choice];
 }
 
 static void take_cluster(struct node_rows *rows, const struct board_cluster *cluster,
@@ -112,10 +179,17 @@ static void take_cluster(struct node_rows *rows, const struct board_cluster *clu
     for (size_t i = 0; i < section->nodes.n; i++) {
         struct node_entry entry = { .cluster = cluster, .node = &section->nodes.node[i] };
 
+        struct node_gpus gpus;
+
         rows->n_nodes++;
         if (!is_wanted(&entry, asked))
             continue;
-        count_gpus(&reader, &entry);
+        node_gpus_read(&reader, entry.node, &gpus);
+        keep_types(&gpus, &reader, asked->wanted[NODE_OF_GPU]);
+        if ((asked->wanted[NODE_OF_GPU].n && !node_has_gpus(&gpus)) ||
+            !is_chosen(entry.node, &gpus, asked->choice))
+            continue;
+        count_gpus(&entry, &gpus);
         rows->entry[rows->n++] = entry;
     }
     gpu_reader_free(&reader);
@@ -144,7 +218,7 @@ static void find_rows(struct site_call *call, const struct asked *asked, struct 
 int node_rows_find(struct site_call *call, const struct str wanted[NODE_FIELDS],
                    struct node_rows *ret)
 {
-    struct asked asked = { .wanted = wanted };
+    struct asked asked = { .wanted = wanted, .choice = find_choice(wanted[NODE_OF_STATE]) };
     struct hostlist names = { 0 };
     int code =
         hostlist_expand(wanted[NODE_OF_NAME], &call->arena, STORE_NODES_MAX, &names, &call->err);

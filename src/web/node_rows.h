@@ -7,16 +7,31 @@
 
 /* What can be asked for: the arguments of the address, which are fields of the form. */
 enum node_field {
-    NODE_OF_STATE, /* a word of sinfo's; a base state or a flag; NODE_ROWS_FREE, … */
+    NODE_OF_STATE, /* a word of sinfo's; a base state or a flag; one of node_choices */
     NODE_OF_PARTITION,
+    NODE_OF_GPU, /* a type, or several with commas; "any" */
     NODE_OF_FEATURE,
     NODE_OF_RESERVATION,
     NODE_OF_NAME, /* a host list: "n[1-8],login1" */
     NODE_OF_TEXT, /* anywhere in name or reason, whatever its case */
     NODE_FIELDS,
 };
-#define NODE_ROWS_FREE     STR("free")     /* takes jobs, and has idle CPUs */
-#define NODE_ROWS_UNUSABLE STR("unusable") /* takes no jobs */
+
+/* What is asked for in the place of a state: the nodes of which the sums of an overview are made.
+ */
+enum node_choice {
+    NODE_FREE_CPUS,
+    NODE_FREE_GPUS, /* of the type that is asked for */
+    NODE_FREE_MEMORY,
+    NODE_STRANDED_GPUS,
+    NODE_STRANDED_CPUS,
+    NODE_UNUSABLE,
+    NODE_CHOICES,
+};
+extern const struct node_choice_row {
+    struct str word;   /* in an address */
+    struct str phrase; /* for a person */
+} node_choices[NODE_CHOICES];
 
 enum node_sort {
     NODE_BY_NAME, /* as Slurm lists them, if nothing else is said */

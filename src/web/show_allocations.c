@@ -4,6 +4,7 @@
 #include "web/allocation_rows.h"
 #include "web/cluster_pages.h"
 #include "web/show_cluster.h"
+#include "web/show_more.h"
 
 #include <math.h>
 
@@ -26,6 +27,8 @@ static const char *const kinds[ALLOCATION_KINDS] = {
     [ALLOCATION_CPUS] = "CPUs",
     [ALLOCATION_GPUS] = "GPUs",
 };
+
+static const struct show_list allocations = { "allocations", "allocations", 100 };
 
 struct part {
     struct site_call *call;
@@ -151,7 +154,7 @@ static void put_total(struct site_call *call, const struct allocation_rows *rows
 
 static void put_table(struct part *part, const struct allocation_rows *rows)
 {
-    size_t n = 0;
+    size_t n = 0, most = show_most(part->call, &allocations);
 
     for (size_t i = 0; i < rows->n; i++)
         n += viewer_may_see_account(&part->call->viewer, rows->row[i].account);
@@ -162,10 +165,13 @@ static void put_table(struct part *part, const struct allocation_rows *rows)
     }
     html_begin_table(&part->table, &part->call->out, "Allocations", columns, COUNT(columns),
                      STR(""), false, STR(""));
-    for (size_t i = 0; i < rows->n; i++)
-        if (viewer_may_see_account(&part->call->viewer, rows->row[i].account))
+    for (size_t i = 0, n_shown = 0; i < rows->n && n_shown < most; i++)
+        if (viewer_may_see_account(&part->call->viewer, rows->row[i].account)) {
             put_row(part, &rows->row[i]);
+            n_shown++;
+        }
     html_end_table(&part->table);
+    show_rest(part->call, &allocations, n, show_word(part->call, part->cluster));
 }
 
 static void put_cluster(struct site_call *call, const struct board_cluster *cluster)

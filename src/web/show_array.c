@@ -229,6 +229,11 @@ static void put_nodes(struct view *view)
         html_end_row(&table);
     }
     html_end_table(&table);
+    if (view->sums.n_nodes_left_out) {
+        buf_text(view->out, "<p class=\"note\">");
+        words_number(view->out, (double)view->sums.n_nodes_left_out);
+        buf_text(view->out, " more; on these failed most.</p>\n");
+    }
     buf_text(view->out, "</section>\n");
 }
 

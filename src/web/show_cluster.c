@@ -26,7 +26,7 @@ struct str show_word(const struct site_call *call, const struct board_cluster *c
 
 static void put_argument(struct buf *to, bool *has_query, const char *name, struct str value)
 {
-    if (!name || !value.n)
+    if (!value.n)
         return;
     buf_byte(to, *has_query ? '&' : '?');
     buf_text(to, name);
@@ -36,7 +36,7 @@ static void put_argument(struct buf *to, bool *has_query, const char *name, stru
 }
 
 const char *show_address(struct site_call *call, const struct board_cluster *cluster,
-                         const char *path, struct show_argument first, struct show_argument second)
+                         const char *path, const struct show_argument *arguments)
 {
     bool has_query = false;
     struct str address;
@@ -44,8 +44,8 @@ const char *show_address(struct site_call *call, const struct board_cluster *clu
 
     buf_init(&text, ADDRESS_MAX);
     buf_text(&text, path);
-    put_argument(&text, &has_query, first.name, first.value);
-    put_argument(&text, &has_query, second.name, second.value);
+    for (const struct show_argument *argument = arguments; argument->name; argument++)
+        put_argument(&text, &has_query, argument->name, argument->value);
     put_argument(&text, &has_query, "cluster", show_word(call, cluster));
     address = arena_str(&call->arena, buf_str(&text));
     buf_free(&text);
@@ -66,15 +66,59 @@ void show_link(struct buf *to, const char *address, struct str words)
     buf_text(to, "</a>");
 }
 
+void show_amount(struct buf *to, const char *address, double amount,
+                 void (*put)(struct buf *to, double amount))
+{
+    bool is_link = isfinite(amount) && amount > 0;
+
+    if (is_link)
+        begin_link(to, address);
+    put(to, amount);
+    buf_text(to, is_link ? "</a>" : "");
+}
+
 void show_count(struct buf *to, const char *address, double number)
 {
-    if (!isfinite(number)) {
-        html_number(to, number);
-        return;
+    show_amount(to, address, number, html_number);
+}
+
+static const char *sorted_jobs(struct site_call *call, const struct board_cluster *cluster,
+                               const struct show_jobs *which, struct str sort, bool has_gpus)
+{
+    return show_address(call, cluster, "/jobs",
+                        SHOW_ARGUMENTS({ "user", which->user }, { "account", which->account },
+                                       { "state", which->state }, { "reason", which->reason },
+                                       { "min_gpus", has_gpus ? STR("1") : STR("") },
+                                       { "sort", sort }));
+}
+
+const char *show_jobs_address(struct site_call *call, const struct board_cluster *cluster,
+                              const struct show_jobs *which)
+{
+    return sorted_jobs(call, cluster, which, STR(""), false);
+}
+
+void show_jobs_cells(struct site_call *call, const struct board_cluster *cluster,
+                     struct html_table *table, size_t column, const struct show_jobs *which,
+                     const struct sums_jobs *jobs)
+{
+    const struct {
+        double amount;
+        struct str sort;
+        bool has_gpus;
+        void (*put)(struct buf *to, double amount);
+    } cells[SHOW_JOBS_CELLS] = {
+        { jobs->jobs, STR(""), false, html_number },
+        { jobs->cpus, STR("-cpus"), false, html_number },
+        { jobs->gpus, STR("-gpus"), true, html_number },
+        { jobs->memory_bytes, STR("-memory"), false, html_bytes },
+    };
+
+    for (size_t i = 0; i < COUNT(cells); i++) {
+        html_begin_cell(table, column + i);
+        show_amount(table->to, sorted_jobs(call, cluster, which, cells[i].sort, cells[i].has_gpus),
+                    cells[i].amount, cells[i].put);
     }
-    begin_link(to, address);
-    html_number(to, number);
-    buf_text(to, "</a>");
 }
 
 void show_begin_cluster(struct site_call *call, const struct board_cluster *cluster)
@@ -84,9 +128,7 @@ void show_begin_cluster(struct site_call *call, const struct board_cluster *clus
     buf_printf(out, "<section id=\"cluster-%td\" data-live>\n", cluster - call->board->cluster);
     if (call->board->n_clusters > 1) {
         buf_text(out, "<h2>");
-        show_link(out,
-                  show_address(call, cluster, "/", (struct show_argument){ 0 },
-                               (struct show_argument){ 0 }),
+        show_link(out, show_address(call, cluster, "/", &(struct show_argument){ 0 }),
                   cluster->name.n ? cluster->name : STR("without a name"));
         buf_text(out, "</h2>\n");
     }
@@ -128,9 +170,13 @@ void show_trend(struct site_call *call, const struct board_cluster *cluster, enu
     char words[100];
 
     snprintf(words, sizeof(words), "%s over the last %u hours", trend_rows[trend].title, hours);
-    html_chart(&call->out, trend_address(call, "/chart/", ".svg", cluster, trend, node, hours),
-               trend_address(call, "/api/v1/trends/", "", cluster, trend, node, hours),
-               str_of(words));
+    html_chart(&call->out,
+               &(struct html_chart){
+                   trend_address(call, "/chart/", ".svg", cluster, trend, node, hours),
+                   trend_address(call, "/api/v1/trends/", "", cluster, trend, node, hours),
+                   str_of(words),
+                   true,
+               });
 }
 
 const char *const show_node_classes[] = { "idle", "mixed",  "allocated", "drain",

@@ -16,22 +16,49 @@ void show_private(struct site_call *call, const char *what);
 /* A cluster's name as an argument of addresses: empty if there is no other. */
 struct str show_word(const struct site_call *call, const struct board_cluster *cluster);
 
-/* "/jobs?state=PENDING&cluster=beluga": encoded, in the arena, ended by a NUL. The second argument
- * is left out if its name is NULL. */
+/* "/jobs?state=PENDING&cluster=beluga": encoded, in the arena, ended by a NUL. Arguments without a
+ * value are left out. */
 struct show_argument {
-    const char *name;
+    const char *name; /* NULL: there are no more */
     struct str value;
 };
+#define SHOW_ARGUMENTS(...)                                                                        \
+    (const struct show_argument[])                                                                 \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
 const char *show_address(struct site_call *call, const struct board_cluster *cluster,
-                         const char *path, struct show_argument first, struct show_argument second);
+                         const char *path, const struct show_argument *arguments);
 
 /* Jobs that hold what is allocated, for ?state= of /jobs: squeue shows a flag in the place of
  * RUNNING. */
 #define SHOW_HOLDING "RUNNING,SUSPENDED,COMPLETING,CONFIGURING,RESIZING,SIGNALING,STOPPED"
 
-/* An address as a link, with these words or this number in it. */
+/* An address as a link, with these words or this number in it. 0 is made of nothing: no link. */
 void show_link(struct buf *to, const char *address, struct str words);
 void show_count(struct buf *to, const char *address, double number);
+void show_amount(struct buf *to, const char *address, double amount,
+                 void (*put)(struct buf *to, double amount));
+
+/* The cells of what jobs hold or ask for, from that column on, each a link to these jobs, those
+ * with most of it first. Their columns are SHOW_JOBS_COLUMNS. */
+struct show_jobs {
+    struct str user, account, state, reason;
+};
+enum { SHOW_JOBS_CELLS = 4 };
+#define SHOW_JOBS_COLUMNS                                                                          \
+    { "jobs", NULL, true }, { "CPUs", NULL, true }, { "GPUs", NULL, true },                        \
+    {                                                                                              \
+        "memory", NULL, true                                                                       \
+    }
+void show_jobs_cells(struct site_call *call, const struct board_cluster *cluster,
+                     struct html_table *table, size_t column, const struct show_jobs *which,
+                     const struct sums_jobs *jobs);
+const char *show_jobs_address(struct site_call *call, const struct board_cluster *cluster,
+                              const struct show_jobs *which);
 
 /* A part of the page that is renewed while somebody looks, with the cluster's name as its heading
  * if there are several. */

@@ -17,8 +17,16 @@ static const struct html_column columns[] = {
 static const char *address_of(struct site_call *call, const struct board_cluster *cluster,
                               const char *path, const char *state)
 {
-    return show_address(call, cluster, path, (struct show_argument){ "state", str_of(state) },
-                        (struct show_argument){ 0 });
+    return show_address(call, cluster, path, SHOW_ARGUMENTS({ "state", str_of(state) }));
+}
+
+/* The table of nodes: it has the numbers. */
+static const char *nodes_address(struct site_call *call, const struct board_cluster *cluster,
+                                 const char *gpu, const char *sort)
+{
+    return show_address(
+        call, cluster, "/nodes",
+        SHOW_ARGUMENTS({ "gpu", str_of(gpu) }, { "view", STR("table") }, { "sort", str_of(sort) }));
 }
 
 static double jobs_in(const struct board_cluster *cluster, struct str state)
@@ -64,14 +72,16 @@ static void put_row(struct site_call *call, struct html_table *table,
     const struct section *nodes = cluster->section[KIND_NODES];
     const struct {
         enum column column;
-        const char *path, *state;
+        const char *address;
         double value;
     } cells[] = {
-        { NODES, "/nodes", "", nodes ? (double)nodes->nodes.n : NAN },
-        { CPUS, "/nodes", "", cluster->sums.cpus.total },
-        { GPUS, "/nodes", "", gpus_of(cluster) },
-        { RUNNING, "/jobs", "RUNNING", jobs_in(cluster, STR("RUNNING")) },
-        { PENDING, "/jobs", "PENDING", jobs_in(cluster, STR("PENDING")) },
+        { NODES, address_of(call, cluster, "/nodes", ""), nodes ? (double)nodes->nodes.n : NAN },
+        { CPUS, nodes_address(call, cluster, "", "-cpus"), cluster->sums.cpus.total },
+        { GPUS, nodes_address(call, cluster, "any", "-gpus"), gpus_of(cluster) },
+        { RUNNING, address_of(call, cluster, "/jobs", "RUNNING"),
+          jobs_in(cluster, STR("RUNNING")) },
+        { PENDING, address_of(call, cluster, "/jobs", "PENDING"),
+          jobs_in(cluster, STR("PENDING")) },
     };
 
     html_begin_row(table);
@@ -84,8 +94,7 @@ static void put_row(struct site_call *call, struct html_table *table,
     buf_text(table->to, cluster->is_simulated ? " simulated" : "");
     for (size_t i = 0; i < COUNT(cells); i++) {
         html_begin_cell(table, cells[i].column);
-        show_count(table->to, address_of(call, cluster, cells[i].path, cells[i].state),
-                   cells[i].value);
+        show_count(table->to, cells[i].address, cells[i].value);
     }
     html_begin_cell(table, TOLD);
     put_told(table->to, cluster);
@@ -116,7 +125,9 @@ static void put_kept_rows(struct site_call *call, const struct cluster_row *row,
         html_argument(&link, "cluster", row[i].name);
         html_end_link(&link, row[i].name);
         html_begin_cell(&table, 1);
-        html_number(table.to, (double)row[i].runs);
+        link = html_begin_link(table.to, "/jobs?kept=1");
+        html_argument(&link, "cluster", row[i].name);
+        html_end_number(&link, (double)row[i].runs);
         for (size_t k = 0; k < COUNT(times); k++) {
             html_begin_cell(&table, 2 + k);
             html_time(table.to, times[k]);

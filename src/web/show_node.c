@@ -8,10 +8,11 @@
 #include "web/queue.h"
 #include "web/cluster_pages.h"
 #include "web/show_cluster.h"
+#include "web/show_more.h"
 
 #include <math.h>
 
-enum { JOBS_NOW = 200, JOBS_BEFORE = 50, HOURS = 24, STATES_MAX = 8 };
+enum { HOURS = 24, STATES_MAX = 8 };
 
 struct part {
     struct site_call *call;
@@ -134,8 +135,7 @@ static void put_partitions(const struct part *part)
         buf_text(part->out, i ? ", " : "");
         show_link(part->out,
                   show_address(part->call, part->cluster, "/nodes",
-                               (struct show_argument){ "partition", name },
-                               (struct show_argument){ 0 }),
+                               SHOW_ARGUMENTS({ "partition", name })),
                   name);
     }
     if (!part->node->n_partitions)
@@ -208,12 +208,29 @@ static void put_others(const struct part *part, uint64_t n, bool is_too)
     buf_text(part->out, is_too ? " too.</p>\n" : ".</p>\n");
 }
 
+static void put_all_now(const struct part *part, uint64_t n)
+{
+    struct buf words;
+
+    buf_init(&words, 100);
+    buf_text(&words, "All ");
+    words_number(&words, (double)n);
+    buf_text(&words, " jobs that run there");
+    buf_text(part->out, "<p class=\"note\">");
+    show_link(part->out,
+              show_address(part->call, part->cluster, "/jobs",
+                           SHOW_ARGUMENTS({ "node", part->name }, { "state", STR(SHOW_HOLDING) })),
+              buf_str(&words));
+    buf_text(part->out, "</p>\n");
+    buf_free(&words);
+}
+
 /* Whoever is not staff sees their own, and how many others there are. */
 static int put_now(const struct part *part)
 {
     const struct viewer all = { .is_staff = true };
     struct queue_page page, everybody;
-    int code = find_jobs(part, &part->call->viewer, JOBS_NOW, &page);
+    int code = find_jobs(part, &part->call->viewer, SHOW_FEW, &page);
 
     if (code == 0)
         code = find_jobs(part, &all, 1, &everybody);
@@ -227,15 +244,8 @@ static int put_now(const struct part *part)
         html_empty(part->out, "No job runs there.");
     if (everybody.matches > page.matches)
         put_others(part, everybody.matches - page.matches, page.n > 0);
-    if (page.matches > page.n) {
-        buf_text(part->out, "<p>");
-        show_link(part->out,
-                  show_address(part->call, part->cluster, "/jobs",
-                               (struct show_argument){ "node", part->name },
-                               (struct show_argument){ 0 }),
-                  STR("All of them"));
-        buf_text(part->out, "</p>\n");
-    }
+    if (page.matches > page.n)
+        put_all_now(part, page.matches);
     buf_text(part->out, "</section>\n");
     return 0;
 }
@@ -245,6 +255,7 @@ struct before {
     struct site_call *call;
     struct job_table table;
     size_t n;
+    bool has_more;
 };
 
 static int put_before_row(void *ctx, const struct job_row *row)
@@ -253,6 +264,10 @@ static int put_before_row(void *ctx, const struct job_row *row)
 
     if (!job_record_has_ended(&row->record))
         return 0;
+    if (before->n == SHOW_FEW) {
+        before->has_more = true;
+        return -ECANCELED;
+    }
     if (!before->n++)
         job_table_begin(&before->table, before->call, JOB_TABLE_KEPT,
                         before->call->viewer.is_staff ? "Jobs that ran there"
@@ -262,10 +277,24 @@ static int put_before_row(void *ctx, const struct job_row *row)
     return 0;
 }
 
+static void end_before(const struct part *part, struct before *before)
+{
+    if (before->n)
+        job_table_end(&before->table);
+    if (!before->has_more)
+        return;
+    buf_text(part->out, "<p class=\"note\">");
+    show_link(part->out,
+              show_address(part->call, part->cluster, "/jobs",
+                           SHOW_ARGUMENTS({ "kept", STR("1") }, { "node", part->name })),
+              STR("All jobs that ran there"));
+    buf_text(part->out, "</p>\n");
+}
+
 static int put_before(const struct part *part)
 {
     struct site_call *call = part->call;
-    const struct job_order order = { .limit = JOBS_BEFORE };
+    const struct job_order order = { .limit = 2 * SHOW_FEW }; /* some of them may not have ended */
     struct before before = { .call = call };
     struct job_filter filter;
     int code;
@@ -284,13 +313,12 @@ static int put_before(const struct part *part)
     store_reader_deadline(call->reader, job_deadline(call));
     code =
         store_jobs(call->reader, &filter, &order, call->now, put_before_row, &before, &call->err);
-    if (before.n)
-        job_table_end(&before.table);
+    end_before(part, &before);
     if (code == -ETIMEDOUT)
         html_empty(part->out, "It took too long to find all of them.");
     else if (code == 0 && !before.n)
-        html_empty(part->out, "None is kept.");
-    return code == -ETIMEDOUT ? 0 : code;
+        html_empty(part->out, "No job that ran there is kept.");
+    return code == -ETIMEDOUT || code == -ECANCELED ? 0 : code;
 }
 
 static int put_node(struct site_call *call, const struct board_cluster *cluster,

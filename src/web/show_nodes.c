@@ -16,6 +16,7 @@ static const struct {
 } fields[NODE_FIELDS] = {
     [NODE_OF_STATE] = { "state", "State" },
     [NODE_OF_PARTITION] = { "partition", "Partition" },
+    [NODE_OF_GPU] = { "gpu", "GPU type" },
     [NODE_OF_FEATURE] = { "feature", "Feature" },
     [NODE_OF_RESERVATION] = { "reservation", "Reservation" },
     [NODE_OF_NAME] = { "name", "Nodes" },
@@ -52,17 +53,15 @@ static void put_choice(struct buf *out, struct str value, struct str words, bool
 static void put_states(const struct page *page)
 {
     struct str wanted = page->wanted[NODE_OF_STATE];
-    const struct {
-        struct str word, words;
-    } special[] = { { STR(""), STR("any") },
-                    { NODE_ROWS_FREE, STR("with free CPUs") },
-                    { NODE_ROWS_UNUSABLE, STR("takes no jobs") } };
-    bool is_listed = node_rows_is_state_word(wanted);
+    bool is_listed = !wanted.n || node_rows_is_state_word(wanted);
 
     buf_text(page->out, "<label>State <select name=\"state\">");
-    for (size_t i = 0; i < COUNT(special); i++) {
-        put_choice(page->out, special[i].word, special[i].words, str_eq(wanted, special[i].word));
-        is_listed |= str_eq(wanted, special[i].word);
+    put_choice(page->out, STR(""), STR("any"), !wanted.n);
+    for (size_t i = 0; i < NODE_CHOICES; i++) {
+        bool is_wanted = str_eq(wanted, node_choices[i].word);
+
+        put_choice(page->out, node_choices[i].word, node_choices[i].phrase, is_wanted);
+        is_listed |= is_wanted;
     }
     if (!is_listed)
         put_choice(page->out, wanted, wanted, true);

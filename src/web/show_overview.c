@@ -4,10 +4,11 @@
 #include "report/words.h"
 #include "web/cluster_pages.h"
 #include "web/show_cluster.h"
+#include "web/show_more.h"
 
 #include <math.h>
 
-enum { MOST_BROKEN = 20, MOST_REASONS = 12, MOST_GROUPS = 10, MOST_STATES = 24 };
+enum { MOST_REASONS = 12, MOST_GROUPS = 10, MOST_STATES = 24 };
 
 /* One cluster of the page. */
 struct part {
@@ -20,22 +21,45 @@ struct part {
 static const char *address_of(const struct part *part, const char *path, const char *name,
                               struct str value)
 {
-    return show_address(part->call, part->cluster, path, (struct show_argument){ name, value },
-                        (struct show_argument){ 0 });
+    return show_address(part->call, part->cluster, path, SHOW_ARGUMENTS({ name, value }));
 }
 
-static void put_amount(const struct part *part, const char *title, const struct sums_amount *amount,
-                       void (*put)(struct buf *to, double value))
+/* Where the numbers stand that it is the sum of. */
+static const char *nodes_address(const struct part *part, const char *state, struct str gpu,
+                                 const char *sort)
 {
+    return show_address(part->call, part->cluster, "/nodes",
+                        SHOW_ARGUMENTS({ "state", str_of(state) }, { "gpu", gpu },
+                                       { "view", STR("table") }, { "sort", str_of(sort) }));
+}
+
+/* What a cluster has of something, and where the nodes and the jobs are that have it. */
+struct amount {
+    const char *title;
+    const struct sums_amount *sums;
+    void (*put)(struct buf *to, double value);
+    const char *sort, *free; /* of the nodes: "-cpus", and those that have any of it free */
+    struct str gpu;          /* of GPUs: their type, or "any" */
+};
+
+/* Of GPUs jobs need not say which type they were given: nodes do. */
+static void put_amount(const struct part *part, const struct amount *amount)
+{
+    const struct html_bar bar = { amount->title, amount->sums->total,
+                                  nodes_address(part, "", amount->gpu, amount->sort), amount->put };
     const struct html_part_of parts[] = {
-        { "allocated", "allocated", amount->allocated,
-          address_of(part, "/jobs", "state", STR(SHOW_HOLDING)) },
-        { "idle", "idle", amount->idle, address_of(part, "/nodes", "state", STR("free")) },
-        { "unusable", "down", amount->unusable,
-          address_of(part, "/nodes", "state", STR("unusable")) },
+        { "allocated", "allocated", amount->sums->allocated,
+          amount->gpu.n ? bar.href
+                        : show_address(part->call, part->cluster, "/jobs",
+                                       SHOW_ARGUMENTS({ "state", STR(SHOW_HOLDING) },
+                                                      { "sort", str_of(amount->sort) })) },
+        { "idle", "idle", amount->sums->idle,
+          nodes_address(part, amount->free, amount->gpu, amount->sort) },
+        { "unusable", "down", amount->sums->unusable,
+          nodes_address(part, "unusable", amount->gpu, amount->sort) },
     };
 
-    html_bar(part->out, title, parts, COUNT(parts), amount->total, put);
+    html_bar(part->out, &bar, parts, COUNT(parts));
 }
 
 static void put_gpus(const struct part *part)
@@ -48,7 +72,8 @@ static void put_gpus(const struct part *part)
         buf_text(&title, "GPUs");
         if (gpu->type.n)
             buf_printf(&title, " %.*s", STR_ARG(gpu->type));
-        put_amount(part, title.p, &gpu->amount, words_number);
+        put_amount(part, &(struct amount){ title.p, &gpu->amount, words_number, "-gpus",
+                                           "free-gpus", gpu->type.n ? gpu->type : STR("any") });
         buf_free(&title);
     }
 }
@@ -73,29 +98,34 @@ static void put_nodes(const struct part *part)
             .href = address_of(part, "/nodes", "state", sums->state[i].word),
         };
     }
-    html_bar(part->out, "Nodes", parts, n, total, words_number);
+    html_bar(part->out,
+             &(struct html_bar){ "Nodes", total, address_of(part, "/nodes", "state", STR("")),
+                                 words_number },
+             parts, n);
+}
+
+/* "1 GPU is" or "3 GPUs are", and what about them. */
+static void put_stranded_of(const struct part *part, double n, const char *state, const char *thing,
+                            const char *words)
+{
+    if (!(n > 0))
+        return;
+    buf_text(part->out, "<li>");
+    show_count(part->out, nodes_address(part, state, STR(""), ""), n);
+    buf_printf(part->out, " %s%s %s</li>\n", thing, n == 1 ? " is" : "s are", words);
 }
 
 static void put_stranded(const struct part *part)
 {
     const struct cluster_sums *sums = part->sums;
-    const char *address = address_of(part, "/nodes", "colour", STR("gpu"));
 
     if (!(sums->stranded_gpus > 0) && !(sums->stranded_cpus > 0))
         return;
     buf_text(part->out, "<ul class=\"notes\">\n");
-    if (sums->stranded_gpus > 0) {
-        buf_text(part->out, "<li>");
-        show_count(part->out, address, sums->stranded_gpus);
-        buf_text(part->out, sums->stranded_gpus == 1 ? " GPU is" : " GPUs are");
-        buf_text(part->out, " free, but no CPU or memory is left beside.</li>\n");
-    }
-    if (sums->stranded_cpus > 0) {
-        buf_text(part->out, "<li>");
-        show_count(part->out, address, sums->stranded_cpus);
-        buf_text(part->out, sums->stranded_cpus == 1 ? " CPU is" : " CPUs are");
-        buf_text(part->out, " free on nodes with GPUs, of which none is.</li>\n");
-    }
+    put_stranded_of(part, sums->stranded_gpus, "stranded-gpus", "GPU",
+                    "free, but no CPU or memory is left beside.");
+    put_stranded_of(part, sums->stranded_cpus, "stranded-cpus", "CPU",
+                    "free on nodes whose GPUs are all taken.");
     buf_text(part->out, "</ul>\n");
 }
 
@@ -106,38 +136,20 @@ static void put_capacity(const struct part *part)
         return;
     }
     buf_text(part->out, "<div class=\"cards\"><div class=\"card\">\n");
-    put_amount(part, "CPUs", &part->sums->cpus, words_number);
+    put_amount(part, &(struct amount){ "CPUs", &part->sums->cpus, words_number, "-cpus", "free",
+                                       STR("") });
     put_gpus(part);
     buf_text(part->out, "</div><div class=\"card\">\n");
-    put_amount(part, "Memory", &part->sums->memory_bytes, words_bytes);
+    put_amount(part, &(struct amount){ "Memory", &part->sums->memory_bytes, words_bytes, "-memory",
+                                       "free-memory", STR("") });
     put_nodes(part);
     buf_text(part->out, "</div></div>\n");
     put_stranded(part);
 }
 
-/* Cells of what jobs hold or ask for, from that column on. */
-static void put_jobs_cells(struct html_table *table, size_t column, const char *address,
-                           const struct sums_jobs *jobs)
-{
-    html_begin_cell(table, column);
-    show_count(table->to, address, jobs->jobs);
-    html_begin_cell(table, column + 1);
-    html_number(table->to, jobs->cpus);
-    html_begin_cell(table, column + 2);
-    html_number(table->to, jobs->gpus);
-    html_begin_cell(table, column + 3);
-    html_bytes(table->to, jobs->memory_bytes);
-}
-
-#define JOBS_COLUMNS                                                                               \
-    { "jobs", NULL, true }, { "CPUs", NULL, true }, { "GPUs", NULL, true },                        \
-    {                                                                                              \
-        "memory", NULL, true                                                                       \
-    }
-
 static void put_states(const struct part *part)
 {
-    static const struct html_column columns[] = { { "state", NULL, false }, JOBS_COLUMNS };
+    static const struct html_column columns[] = { { "state", NULL, false }, SHOW_JOBS_COLUMNS };
     const struct cluster_sums *sums = part->sums;
     struct html_table table;
 
@@ -145,48 +157,46 @@ static void put_states(const struct part *part)
                      STR(""));
     for (size_t i = 0; i < sums->n_job_states; i++) {
         const struct sums_by_word *row = &sums->job_state[i];
-        const char *address = address_of(part, "/jobs", "state", row->word);
+        const struct show_jobs which = { .state = row->word };
 
         html_begin_row(&table);
         html_begin_cell(&table, 0);
-        show_link(part->out, address, row->word);
-        put_jobs_cells(&table, 1, address, &row->jobs);
+        show_link(part->out, show_jobs_address(part->call, part->cluster, &which), row->word);
+        show_jobs_cells(part->call, part->cluster, &table, 1, &which, &row->jobs);
         html_end_row(&table);
     }
     html_end_table(&table);
 }
 
-static const char *reason_address(const struct part *part, struct str reason)
-{
-    return show_address(part->call, part->cluster, "/jobs",
-                        (struct show_argument){ "state", STR("PENDING") },
-                        (struct show_argument){ "reason", reason });
-}
+static const struct show_list reasons = { "reasons", "reasons", MOST_REASONS };
 
 static void put_reasons(const struct part *part)
 {
     static const struct html_column columns[] = { { "waits because of", NULL, false },
-                                                  JOBS_COLUMNS };
+                                                  SHOW_JOBS_COLUMNS };
     const struct cluster_sums *sums = part->sums;
+    size_t most = show_most(part->call, &reasons);
     struct html_table table;
 
-    if (!sums->n_reasons)
+    if (!sums->n_reasons) {
+        html_empty(part->out, "No job waits.");
         return;
+    }
     html_begin_table(&table, part->out, "Why jobs wait", columns, COUNT(columns), STR(""), false,
                      STR(""));
-    for (size_t i = 0; i < sums->n_reasons && i < MOST_REASONS; i++) {
+    for (size_t i = 0; i < sums->n_reasons && i < most; i++) {
         const struct sums_by_word *row = &sums->reason[i];
-        const char *address = reason_address(part, row->word);
+        const struct show_jobs which = { .state = STR("PENDING"), .reason = row->word };
 
         html_begin_row(&table);
         html_begin_cell(&table, 0);
-        show_link(part->out, address, row->word.n ? row->word : STR("no reason yet"));
-        put_jobs_cells(&table, 1, address, &row->jobs);
+        show_link(part->out, show_jobs_address(part->call, part->cluster, &which),
+                  row->word.n ? row->word : STR("no reason yet"));
+        show_jobs_cells(part->call, part->cluster, &table, 1, &which, &row->jobs);
         html_end_row(&table);
     }
     html_end_table(&table);
-    if (sums->n_reasons > MOST_REASONS)
-        buf_printf(part->out, "<p>and %zu more.</p>\n", sums->n_reasons - MOST_REASONS);
+    show_rest(part->call, &reasons, sums->n_reasons, show_word(part->call, part->cluster));
 }
 
 static void put_queue(const struct part *part)
@@ -199,7 +209,7 @@ static void put_queue(const struct part *part)
     } else {
         buf_text(part->out, "<div class=\"cards\"><div class=\"card\">\n");
         put_states(part);
-        buf_text(part->out, "</div><div class=\"card\">\n");
+        buf_printf(part->out, "</div><div class=\"card\"%s>\n", show_list_id(part->call, &reasons));
         put_reasons(part);
         buf_text(part->out, "</div></div>\n");
     }
@@ -228,6 +238,20 @@ static void put_broken_row(const struct part *part, struct html_table *table,
     html_end_row(table);
 }
 
+static void put_all_broken(const struct part *part)
+{
+    struct buf words;
+
+    buf_init(&words, 100);
+    buf_text(&words, "All ");
+    words_number(&words, (double)part->sums->n_broken);
+    buf_text(&words, " nodes that take no jobs");
+    buf_text(part->out, "<p class=\"note\">");
+    show_link(part->out, nodes_address(part, "unusable", STR(""), "-since"), buf_str(&words));
+    buf_text(part->out, "</p>\n");
+    buf_free(&words);
+}
+
 static void put_broken(const struct part *part)
 {
     static const struct html_column columns[] = {
@@ -248,23 +272,17 @@ static void put_broken(const struct part *part)
     }
     html_begin_table(&table, part->out, "Nodes that take no jobs", columns, COUNT(columns), STR(""),
                      false, STR(""));
-    for (size_t i = 0; i < sums->n_broken && i < MOST_BROKEN; i++)
+    for (size_t i = 0; i < sums->n_broken && i < SHOW_FEW; i++)
         put_broken_row(part, &table, sums->broken[i]);
     html_end_table(&table);
-    if (sums->n_broken <= MOST_BROKEN)
-        return;
-    buf_text(part->out, "<p>");
-    show_link(part->out,
-              show_address(part->call, part->cluster, "/nodes",
-                           (struct show_argument){ "state", STR("unusable") },
-                           (struct show_argument){ "view", STR("table") }),
-              STR("All nodes that take no jobs"));
-    buf_printf(part->out, ": %zu.</p>\n", sums->n_broken);
+    if (sums->n_broken > SHOW_FEW)
+        put_all_broken(part);
 }
 
 /* A table of users or of accounts: those of them that may be seen, the greatest first. */
 struct groups {
-    const char *caption, *path;
+    struct show_list list;
+    const char *caption, *word, *path;
     const struct sums_group *group;
     size_t n;
     bool (*may_see)(const struct viewer *viewer, struct str name);
@@ -273,40 +291,40 @@ struct groups {
 static void put_group(const struct part *part, const struct groups *groups,
                       struct html_table *table, const struct sums_group *group)
 {
+    bool is_account = groups->group == part->sums->account;
+    const struct show_jobs all = { .user = is_account ? STR("") : group->name,
+                                   .account = is_account ? group->name : STR("") };
+    struct show_jobs holding = all, pending = all;
+
+    holding.state = STR(SHOW_HOLDING);
+    pending.state = STR("PENDING");
     html_begin_row(table);
     html_begin_cell(table, 0);
     html_link(part->out, groups->path, group->name, show_word(part->call, part->cluster));
-    html_begin_cell(table, 1);
-    html_number(part->out, group->holding.jobs);
-    html_begin_cell(table, 2);
-    html_number(part->out, group->holding.cpus);
-    html_begin_cell(table, 3);
-    html_number(part->out, group->holding.gpus);
-    html_begin_cell(table, 4);
-    html_bytes(part->out, group->holding.memory_bytes);
-    html_begin_cell(table, 5);
-    html_number(part->out, group->pending.jobs);
+    show_jobs_cells(part->call, part->cluster, table, 1, &holding, &group->holding);
+    html_begin_cell(table, 1 + SHOW_JOBS_CELLS);
+    show_count(part->out, show_jobs_address(part->call, part->cluster, &pending),
+               group->pending.jobs);
     html_end_row(table);
 }
 
 static void put_groups(const struct part *part, const struct groups *groups)
 {
-    static const struct html_column columns[] = {
-        { "name", NULL, false }, { "jobs", NULL, true },   { "CPUs", NULL, true },
-        { "GPUs", NULL, true },  { "memory", NULL, true }, { "waiting", NULL, true },
-    };
+    const struct html_column columns[] = { { groups->word, NULL, false },
+                                           SHOW_JOBS_COLUMNS,
+                                           { "waiting", NULL, true } };
+    size_t n = 0, most = show_most(part->call, &groups->list);
     struct html_table table;
-    size_t n_shown = 0;
 
+    buf_printf(part->out, "<div class=\"card\"%s>\n", show_list_id(part->call, &groups->list));
     html_begin_table(&table, part->out, groups->caption, columns, COUNT(columns), STR(""), false,
                      STR(""));
-    for (size_t i = 0; i < groups->n && n_shown < MOST_GROUPS; i++) {
-        if (!groups->may_see(&part->call->viewer, groups->group[i].name))
-            continue;
-        put_group(part, groups, &table, &groups->group[i]);
-        n_shown++;
-    }
+    for (size_t i = 0; i < groups->n; i++)
+        if (groups->may_see(&part->call->viewer, groups->group[i].name) && n++ < most)
+            put_group(part, groups, &table, &groups->group[i]);
     html_end_table(&table);
+    show_rest(part->call, &groups->list, n, show_word(part->call, part->cluster));
+    buf_text(part->out, "</div>\n");
 }
 
 static bool sees_any(const struct part *part, const struct groups *groups)
@@ -320,8 +338,19 @@ static bool sees_any(const struct part *part, const struct groups *groups)
 static void put_most(const struct part *part)
 {
     const struct groups both[] = {
-        { "Users", "/user/", part->sums->user, part->sums->n_users, viewer_may_see_user },
-        { "Accounts", "/account/", part->sums->account, part->sums->n_accounts,
+        { { "users", "users", MOST_GROUPS },
+          "Users",
+          "user",
+          "/user/",
+          part->sums->user,
+          part->sums->n_users,
+          viewer_may_see_user },
+        { { "accounts", "accounts", MOST_GROUPS },
+          "Accounts",
+          "account",
+          "/account/",
+          part->sums->account,
+          part->sums->n_accounts,
           viewer_may_see_account },
     };
     bool is_any = false;
@@ -333,9 +362,7 @@ static void put_most(const struct part *part)
         if (!sees_any(part, &both[i]))
             continue;
         is_any = true;
-        buf_text(part->out, "<div class=\"card\">\n");
         put_groups(part, &both[i]);
-        buf_text(part->out, "</div>\n");
     }
     buf_text(part->out, "</div>\n");
     if (!is_any)

@@ -2,6 +2,7 @@
 /* Partitions: what each has, what is free, and who waits. */
 #include "web/cluster_pages.h"
 #include "web/show_cluster.h"
+#include "web/show_more.h"
 
 enum column {
     NAME,
@@ -26,6 +27,8 @@ static const struct html_column columns[] = {
     [PENDING] = { "jobs wait", NULL, true },
 };
 
+static const struct show_list partitions = { "partitions", "partitions", 100 };
+
 struct part {
     struct site_call *call;
     const struct board_cluster *cluster;
@@ -34,12 +37,18 @@ struct part {
     struct str name; /* of the row at hand */
 };
 
-/* The row at hand: what its numbers are made of. */
-static const char *address_of(const struct part *part, const char *path, const char *state)
+/* The row at hand: what its numbers are made of. Sorted nodes are a table, which has them. */
+struct of {
+    const char *state, *gpu, *sort;
+};
+
+static const char *address_of(const struct part *part, const char *path, struct of of)
 {
     return show_address(part->call, part->cluster, path,
-                        (struct show_argument){ "partition", part->name },
-                        (struct show_argument){ "state", str_of(state) });
+                        SHOW_ARGUMENTS({ "partition", part->name }, { "state", str_of(of.state) },
+                                       { "gpu", str_of(of.gpu) },
+                                       { "view", of.sort ? STR("table") : STR("") },
+                                       { "sort", str_of(of.sort) }));
 }
 
 static void put_settings(struct part *part, const struct partition *partition)
@@ -48,7 +57,7 @@ static void put_settings(struct part *part, const struct partition *partition)
     bool lacks_settings = part->section->nodes.lacks_settings;
 
     html_begin_cell(table, NAME);
-    show_link(table->to, address_of(part, "/nodes", ""), part->name);
+    show_link(table->to, address_of(part, "/nodes", (struct of){ 0 }), part->name);
     html_begin_cell(table, STATE);
     if (!lacks_settings) {
         buf_text(table->to, partition->is_up ? "up" : "down");
@@ -65,17 +74,18 @@ static void put_row(struct part *part, const struct sums_partition *row)
 {
     const struct {
         enum column column;
-        const char *path, *state; /* NULL: the number stands alone */
+        const char *path;
+        struct of of;
         double value;
     } cells[] = {
-        { NODES, "/nodes", "", (double)row->nodes },
-        { UNUSABLE, "/nodes", "unusable", (double)row->nodes_unusable },
-        { CPUS, NULL, NULL, row->cpus.total },
-        { IDLE_CPUS, "/nodes", "free", row->cpus.idle },
-        { GPUS, NULL, NULL, row->gpus },
-        { USED_GPUS, NULL, NULL, row->gpus_allocated },
-        { HOLDING, "/jobs", SHOW_HOLDING, row->jobs.holding.jobs },
-        { PENDING, "/jobs", "PENDING", row->jobs.pending.jobs },
+        { NODES, "/nodes", { .state = "" }, (double)row->nodes },
+        { UNUSABLE, "/nodes", { .state = "unusable" }, (double)row->nodes_unusable },
+        { CPUS, "/nodes", { .sort = "-cpus" }, row->cpus.total },
+        { IDLE_CPUS, "/nodes", { .state = "free", .sort = "-cpus" }, row->cpus.idle },
+        { GPUS, "/nodes", { .gpu = "any", .sort = "-gpus" }, row->gpus },
+        { USED_GPUS, "/nodes", { .gpu = "any", .sort = "-gpus" }, row->gpus_allocated },
+        { HOLDING, "/jobs", { .state = SHOW_HOLDING }, row->jobs.holding.jobs },
+        { PENDING, "/jobs", { .state = "PENDING" }, row->jobs.pending.jobs },
     };
     struct html_table *table = &part->table;
 
@@ -84,10 +94,7 @@ static void put_row(struct part *part, const struct sums_partition *row)
     put_settings(part, row->partition);
     for (size_t i = 0; i < COUNT(cells); i++) {
         html_begin_cell(table, cells[i].column);
-        if (cells[i].path)
-            show_count(table->to, address_of(part, cells[i].path, cells[i].state), cells[i].value);
-        else
-            html_number(table->to, cells[i].value);
+        show_count(table->to, address_of(part, cells[i].path, cells[i].of), cells[i].value);
     }
     html_end_row(table);
 }
@@ -108,9 +115,10 @@ static void put_cluster(struct site_call *call, const struct board_cluster *clus
     } else {
         html_begin_table(&part.table, &call->out, "Partitions", columns, COUNT(columns), STR(""),
                          false, STR(""));
-        for (size_t i = 0; i < cluster->sums.n_partitions; i++)
+        for (size_t i = 0; i < cluster->sums.n_partitions && i < show_most(call, &partitions); i++)
             put_row(&part, &cluster->sums.partition[i]);
         html_end_table(&part.table);
+        show_rest(call, &partitions, cluster->sums.n_partitions, show_word(call, cluster));
     }
     show_end_cluster(call);
 }

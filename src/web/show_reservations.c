@@ -3,6 +3,7 @@
 #include "web/job_rows.h"
 #include "web/cluster_pages.h"
 #include "web/show_cluster.h"
+#include "web/show_more.h"
 
 enum column { NAME, STATE, START, END, NODES, HOSTS, CORES, PARTITION, WHOM, FLAGS };
 
@@ -13,6 +14,8 @@ static const struct html_column columns[] = {
     [CORES] = { "cores", NULL, true },       [PARTITION] = { "partition", NULL, false },
     [WHOM] = { "for", NULL, false },         [FLAGS] = { "flags", NULL, false },
 };
+
+static const struct show_list reservations = { "reservations", "reservations", 100 };
 
 struct part {
     struct site_call *call;
@@ -78,22 +81,26 @@ static void put_row(struct part *part, const struct reservation *reservation)
 {
     struct html_table *table = &part->table;
     struct str name = section_text(part->section, reservation->name);
-    const struct show_argument of = { "reservation", name }, none = { 0 },
-                               on = { "name", section_text(part->section, reservation->nodes) };
+    struct str hosts = section_text(part->section, reservation->nodes);
 
     html_begin_row(table);
     html_begin_cell(table, NAME);
-    show_link(table->to, show_address(part->call, part->cluster, "/jobs", of, none), name);
+    show_link(
+        table->to,
+        show_address(part->call, part->cluster, "/jobs", SHOW_ARGUMENTS({ "reservation", name })),
+        name);
     put_times(part, reservation);
     html_begin_cell(table, NODES);
     if (show_is_private(part->call, part->cluster, PRIVATE_NODES))
         html_number(table->to, job_known_u32(reservation->node_count));
     else
-        show_count(table->to, show_address(part->call, part->cluster, "/nodes", on, none),
-                   job_known_u32(reservation->node_count));
+        show_count(
+            table->to,
+            show_address(part->call, part->cluster, "/nodes", SHOW_ARGUMENTS({ "name", hosts })),
+            job_known_u32(reservation->node_count));
     html_begin_cell(table, HOSTS);
     if (!show_is_private(part->call, part->cluster, PRIVATE_NODES))
-        html_text(table->to, on.value);
+        html_text(table->to, hosts);
     html_begin_cell(table, CORES);
     html_number(table->to, job_known_u32(reservation->core_count));
     html_begin_cell(table, PARTITION);
@@ -121,9 +128,11 @@ static void put_cluster(struct site_call *call, const struct board_cluster *clus
     } else {
         html_begin_table(&part.table, &call->out, "Reservations", columns, COUNT(columns), STR(""),
                          false, STR(""));
-        for (size_t i = 0; i < part.section->reservations.n; i++)
+        for (size_t i = 0; i < part.section->reservations.n && i < show_most(call, &reservations);
+             i++)
             put_row(&part, &part.section->reservations.reservation[i]);
         html_end_table(&part.table);
+        show_rest(call, &reservations, part.section->reservations.n, show_word(call, cluster));
     }
     show_end_cluster(call);
 }

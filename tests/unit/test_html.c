@@ -78,7 +78,7 @@ static void bar(struct buf *to, const char *word)
     const struct html_part_of part[] = { { word, word, 3, "/jobs?a=\"b" },
                                          { word, word, NAN, NULL } };
 
-    html_bar(to, word, part, COUNT(part), 4, words_number);
+    html_bar(to, &(struct html_bar){ word, 4, "/nodes?a=\"b", words_number }, part, COUNT(part));
 }
 
 static void table(struct buf *to, const char *word)
@@ -98,7 +98,7 @@ static void table(struct buf *to, const char *word)
 static void rest(struct buf *to, const char *word)
 {
     html_empty(to, word);
-    html_chart(to, str_of(word), str_of(word), str_of(word));
+    html_chart(to, &(struct html_chart){ str_of(word), str_of(word), str_of(word), true });
 }
 
 static void no_text_becomes_markup(void **state)
@@ -160,6 +160,12 @@ static void parts_of_an_address_are_encoded_and_empty_arguments_left_out(void **
         html_argument(&link, "user", STR("a"));
         html_end_link(&link, STR("b"));
     });
+    assert_made("<a href=\"/jobs?user=a#b%23c\"><span data-value=\"3\">3</span></a>", {
+        struct html_address link = html_begin_link(to, "/jobs");
+        html_argument(&link, "user", STR("a"));
+        html_fragment(&link, "b#c");
+        html_end_number(&link, 3);
+    });
 }
 
 static void what_is_unknown_is_a_dash_and_never_zero(void **state)
@@ -193,16 +199,38 @@ static void a_bar_leaves_out_what_is_not_there_and_fits_its_total(void **state)
     };
 
     (void)state;
-    assert_made("<div class=\"bar\"><p>CPUs <b>8</b></p><div class=\"parts\" aria-hidden=\"true\">"
-                "<i class=\"allocated\" style=\"width:66.67%\"></i>"
-                "<i style=\"width:33.33%\"></i></div><ul class=\"legend\">"
-                "<li><i class=\"allocated\"></i>"
-                "<a href=\"/jobs?state=RUNNING&amp;user=a\">allocated <b>6</b></a></li>"
-                "<li><i></i>other <b>3</b></li></ul></div>\n",
-                html_bar(to, "CPUs", part, COUNT(part), 8, words_number));
+    assert_made(
+        "<div class=\"bar\"><p>CPUs <b>8</b></p><div class=\"parts\" aria-hidden=\"true\">"
+        "<i class=\"allocated\" style=\"width:66.67%\"></i>"
+        "<i style=\"width:33.33%\"></i></div><ul class=\"legend\">"
+        "<li><i class=\"allocated\"></i>"
+        "<a href=\"/jobs?state=RUNNING&amp;user=a\">allocated <b>6</b></a></li>"
+        "<li><i></i>other <b>3</b></li></ul></div>\n",
+        html_bar(to, &(struct html_bar){ "CPUs", 8, NULL, words_number }, part, COUNT(part)));
     assert_made("<div class=\"bar\"><p>CPUs</p><div class=\"parts\" aria-hidden=\"true\"></div>"
                 "</div>\n",
-                html_bar(to, "CPUs", part + 1, 2, NAN, words_number));
+                html_bar(to, &(struct html_bar){ "CPUs", NAN, NULL, words_number }, part + 1, 2));
+    assert_made(
+        "<div class=\"bar\"><p><a href=\"/nodes?a=1&amp;b=2\">CPUs <b>8</b></a></p>"
+        "<div class=\"parts\" aria-hidden=\"true\"></div></div>\n",
+        html_bar(to, &(struct html_bar){ "CPUs", 8, "/nodes?a=1&b=2", words_number }, part + 1, 2));
+}
+
+static void only_a_chart_that_goes_on_is_renewed(void **state)
+{
+    struct html_chart chart = { STR("/plot/1/time.svg"), STR(""), STR("Time"), false };
+
+    (void)state;
+    assert_made(
+        "<figure class=\"chart\"><img src=\"/plot/1/time.svg\" width=\"680\" height=\"240\" "
+        "loading=\"lazy\" alt=\"Time\"></figure>\n",
+        html_chart(to, &chart));
+    chart.goes_on = true;
+    chart.series = STR("/api/v1/series/1?a=b&c=d");
+    assert_made("<figure class=\"chart\" data-goes-on><img src=\"/plot/1/time.svg\" "
+                "data-series=\"/api/v1/series/1?a=b&amp;c=d\" width=\"680\" height=\"240\" "
+                "loading=\"lazy\" alt=\"Time\"></figure>\n",
+                html_chart(to, &chart));
 }
 
 static void a_column_is_sorted_by_a_link_that_turns_round(void **state)
@@ -248,6 +276,7 @@ int main(void)
         cmocka_unit_test(what_is_unknown_is_a_dash_and_never_zero),
         cmocka_unit_test(a_time_has_its_zone),
         cmocka_unit_test(a_bar_leaves_out_what_is_not_there_and_fits_its_total),
+        cmocka_unit_test(only_a_chart_that_goes_on_is_renewed),
         cmocka_unit_test(a_column_is_sorted_by_a_link_that_turns_round),
     };
 

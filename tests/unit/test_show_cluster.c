@@ -350,6 +350,38 @@ static struct str get(const char *path, const char *who, unsigned status)
 
 /* ---- */
 
+/* Whether a link is open there. */
+static bool is_in_link(struct str page, size_t at)
+{
+    struct str before = str_head(page, at);
+    size_t begin = 0, end = 0;
+
+    for (size_t i = 0; i < before.n; i++) {
+        struct str rest = str_skip(before, i);
+
+        begin = str_starts(rest, STR("<a ")) ? i + 1 : begin;
+        end = str_starts(rest, STR("</a>")) ? i + 1 : end;
+    }
+    return begin > end;
+}
+
+/* Those that begin so, but for 0; returns how many there are. */
+static size_t assert_linked(struct str page, struct str begin)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < page.n; i++) {
+        struct str here = str_skip(page, i);
+
+        if (!str_starts(here, begin) || str_starts(str_skip(here, begin.n), STR("0")))
+            continue;
+        n++;
+        if (!is_in_link(page, i))
+            fail_msg("no link: %.*s", STR_ARG(str_head(here, 100)));
+    }
+    return n;
+}
+
 static void every_number_of_the_overview_links_to_what_it_is_made_of(void **state)
 {
     struct str page;
@@ -357,17 +389,99 @@ static void every_number_of_the_overview_links_to_what_it_is_made_of(void **stat
     (void)state;
     start();
     page = get("/", STAFF, 200);
+    assert_true(assert_linked(page, STR("<b>")) >= 12);
+    assert_true(assert_linked(page, STR("<span data-value=\"")) >= 20);
+    assert_has(page, "<a href=\"/nodes?view=table&amp;sort=-cpus\">CPUs <b>192</b></a>");
+    assert_has(page, "<a href=\"/jobs?state=RUNNING%2CSUSPENDED%2CCOMPLETING%2CCONFIGURING%2C"
+                     "RESIZING%2CSIGNALING%2CSTOPPED&amp;sort=-cpus\">"
+                     "allocated <b>32</b></a>");
+    assert_has(page, "<a href=\"/nodes?state=free&amp;view=table&amp;sort=-cpus\">idle <b>96</b>");
+    assert_has(page, "<a href=\"/nodes?state=unusable&amp;view=table&amp;sort=-cpus\">unusable "
+                     "<b>64</b></a>");
     assert_has(page,
-               "<a href=\"/jobs?state=RUNNING%2CSUSPENDED%2CCOMPLETING%2CCONFIGURING%2C"
-               "RESIZING%2CSIGNALING%2CSTOPPED\">allocated <b>32</b></a>");
-    assert_has(page, "<a href=\"/nodes?state=free\">idle <b>96</b></a>");
-    assert_has(page, "<a href=\"/nodes?state=unusable\">unusable <b>64</b></a>");
-    assert_has(page, "GPUs a100 <b>4</b>");
+               "<a href=\"/nodes?gpu=a100&amp;view=table&amp;sort=-gpus\">GPUs a100 <b>4</b>");
+    assert_has(page,
+               "<a href=\"/nodes?gpu=a100&amp;view=table&amp;sort=-gpus\">allocated <b>1</b>");
+    assert_has(page,
+               "<a href=\"/nodes?state=free-gpus&amp;gpu=a100&amp;view=table&amp;sort=-gpus\">"
+               "idle <b>3</b></a>");
+    assert_has(page, "<a href=\"/nodes?state=free-memory&amp;view=table&amp;sort=-memory\">idle ");
     assert_has(page, "<a href=\"/nodes?state=drained\">drained <b>1</b></a>");
     assert_has(page, "<a href=\"/jobs?state=PENDING\">PENDING</a>");
     assert_has(page, "<a href=\"/jobs?state=PENDING&amp;reason=Priority\">Priority</a>");
-    assert_has(page, "<img src=\"/chart/cpus.svg?cluster=beluga&amp;hours=6\" "
+    assert_has(page, "<a href=\"/jobs?state=PENDING&amp;reason=Priority&amp;sort=-memory\">"
+                     "<span data-value=\"34359738368\">32 GiB</span></a>");
+    assert_has(page, "<a href=\"/jobs?user=bobby&amp;state=PENDING\"><span data-value=\"1\">");
+    assert_has(page, "<figure class=\"chart\" data-goes-on>"
+                     "<img src=\"/chart/cpus.svg?cluster=beluga&amp;hours=6\" "
                      "data-series=\"/api/v1/trends/cpus?cluster=beluga&amp;hours=6\"");
+}
+
+static void what_is_stranded_leads_to_the_nodes_where_it_is(void **state)
+{
+    struct node *node = board->cluster->section[KIND_NODES]->nodes.node;
+
+    (void)state;
+    node[0].cpus_alloc = 64;
+    node[0].cpus_idle = 0;
+    start();
+    assert_has(get("/", STAFF, 200), "<a href=\"/nodes?state=stranded-gpus&amp;view=table\">"
+                                     "<span data-value=\"3\">3</span></a> GPUs are free, but");
+    assert_has(get("/nodes?state=stranded-gpus", STAFF, 200), "href=\"/node/n1\"");
+    assert_lacks(get("/nodes?state=stranded-gpus", STAFF, 200), "href=\"/node/n3\"");
+    assert_lacks(get("/nodes?state=stranded-cpus", STAFF, 200), "href=\"/node/n1\"");
+}
+
+/* As many jobs as users, all of which run. */
+static void have_users(uint32_t n)
+{
+    struct section *section = section_new(KIND_JOBS);
+
+    section->wall_ns = (NOW - 9) * NS_PER_SEC;
+    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, n);
+    section->jobs.n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "someone%u", i);
+        section->jobs.job[i] = job_of(section, 1000 + i, name, "physics");
+        section->jobs.job[i].state = (struct job_state){ JOB_RUNNING, 0 };
+        section->jobs.job[i].nodes = add(section, "n1");
+        section->jobs.job[i].start_time = NOW - 500;
+    }
+    section_unref(board->cluster->section[KIND_JOBS]);
+    board->cluster->section[KIND_JOBS] = section;
+}
+
+static size_t count(struct str page, const char *part)
+{
+    size_t n = 0;
+
+    for (size_t at; (at = str_find_str(page, str_of(part))) < page.n; n++)
+        page = str_skip(page, at + strlen(part));
+    return n;
+}
+
+static void a_long_list_is_cut_and_leads_to_all_of_it(void **state)
+{
+    struct str page;
+
+    (void)state;
+    have_users(300);
+    start();
+    page = get("/", STAFF, 200);
+    assert_int_equal(count(page, "href=\"/user/someone"), 10);
+    assert_has(page, "<a href=\"/?full=users#full\">All 300 users</a>");
+    assert_lacks(page, "id=\"full\"");
+    page = get("/?full=users", STAFF, 200);
+    assert_int_equal(count(page, "href=\"/user/someone"), 200);
+    assert_int_equal(count(page, "id=\"full\""), 1);
+    assert_has(page, "The first 200 of 300 users");
+    page = get("/node/n1", STAFF, 200);
+    assert_int_equal(count(page, "href=\"/user/someone"), 20);
+    assert_has(page, "<a href=\"/jobs?node=n1&amp;state=RUNNING%2CSUSPENDED%2CCOMPLETING\">"
+                     "All 300 jobs that run there</a>");
+    assert_lacks(get("/?full=users", ALICE, 200), "someone");
 }
 
 static void what_is_broken_is_told_with_its_reason(void **state)
@@ -435,12 +549,31 @@ static void nodes_are_found_by_the_words_that_the_overview_counts(void **state)
     static const struct {
         const char *query, *nodes;
     } cases[] = {
-        { "state=idle", "3" },     { "state=drained", "2" },    { "state=drain", "2" },
-        { "state=IDLE", "3" },     { "state=free", "13" },      { "state=unusable", "2" },
-        { "state=mixed", "1" },    { "feature=ib", "1" },       { "feature=i", "" },
-        { "text=DISK", "2" },      { "text=n", "123" },         { "partition=long", "123" },
-        { "partition=other", "" }, { "reservation=x", "" },     { "state=drain&text=n3", "" },
-        { "state=nonsense", "" },  { "name=n%5B2-3%5D", "23" }, { "name=n1,n7", "1" },
+        { "state=idle", "3" },
+        { "state=drained", "2" },
+        { "state=drain", "2" },
+        { "state=IDLE", "3" },
+        { "state=free", "13" },
+        { "state=unusable", "2" },
+        { "state=mixed", "1" },
+        { "feature=ib", "1" },
+        { "feature=i", "" },
+        { "text=DISK", "2" },
+        { "text=n", "123" },
+        { "partition=long", "123" },
+        { "partition=other", "" },
+        { "reservation=x", "" },
+        { "state=drain&text=n3", "" },
+        { "state=nonsense", "" },
+        { "name=n%5B2-3%5D", "23" },
+        { "name=n1,n7", "1" },
+        { "gpu=a100", "1" },
+        { "gpu=h100", "" },
+        { "gpu=h100,a100", "1" },
+        { "gpu=any", "1" },
+        { "state=free-gpus", "1" },
+        { "state=free-memory", "13" },
+        { "state=free-gpus&gpu=h100", "" },
     };
 
     (void)state;
@@ -802,8 +935,24 @@ static void a_node_tells_what_ran_there_before(void **state)
     assert_has(page, ">90</a>");
     assert_lacks(page, ">91</a>");
     assert_lacks(page, "bobby");
-    assert_has(get("/node/n2", STAFF, 200), "None is kept.");
+    assert_has(get("/node/n2", STAFF, 200), "No job that ran there is kept.");
     assert_has(get("/clusters", STAFF, 200), "/jobs?kept=1&amp;cluster=beluga");
+}
+
+static void of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all(void **state)
+{
+    struct str page;
+
+    (void)state;
+    fixture_open(&kept);
+    for (uint32_t id = 200; id < 220; id++)
+        put_run(id, "alice", "physics");
+    start();
+    assert_lacks(get("/node/n1", STAFF, 200), "All jobs that ran there");
+    put_run(220, "alice", "physics");
+    page = get("/node/n1", STAFF, 200);
+    assert_int_equal(count(page, "href=\"/job/2"), 20);
+    assert_has(page, "<a href=\"/jobs?kept=1&amp;node=n1\">All jobs that ran there</a>");
 }
 
 static void put_allocations_file(const char *text)
@@ -872,7 +1021,8 @@ static void of_several_clusters_each_link_says_which(void **state)
     start();
     page = get("/", STAFF, 200);
     assert_has(page, "<h2><a href=\"/?cluster=x%26%22%3Ci%3E\">x&amp;&quot;&lt;i&gt;</a></h2>");
-    assert_has(page, "/nodes?state=unusable&amp;cluster=x%26%22%3Ci%3E");
+    assert_has(page,
+               "/nodes?state=unusable&amp;view=table&amp;sort=-cpus&amp;cluster=x%26%22%3Ci%3E");
     assert_has(page, "/chart/cpus.svg?cluster=x%26%22%3Ci%3E&amp;hours=6");
     page = get("/nodes", STAFF, 200);
     assert_has(page, "href=\"/node/n1?cluster=beluga\"");
@@ -913,6 +1063,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(every_number_of_the_overview_links_to_what_it_is_made_of),
+        TEST(what_is_stranded_leads_to_the_nodes_where_it_is),
+        TEST(a_long_list_is_cut_and_leads_to_all_of_it),
         TEST(what_is_broken_is_told_with_its_reason),
         TEST(nobody_sees_names_of_others_on_any_page),
         TEST(a_text_is_never_markup_on_any_page),
@@ -934,6 +1086,7 @@ int main(void)
         TEST(a_chart_has_what_was_kept_and_what_was_promised),
         TEST(why_there_is_no_chart_is_for_staff),
         TEST(a_node_tells_what_ran_there_before),
+        TEST(of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all),
         TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store),
         TEST(a_file_of_allocations_that_cannot_be_read_is_said),
         TEST(of_several_clusters_each_link_says_which),
