@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "web/job_people.h"
 
+#include "base/num.h"
 #include "report/words.h"
 #include "web/html.h"
 #include "web/job_asked.h"
@@ -151,20 +152,45 @@ static void put_now(const struct job_people *people)
     buf_text(&call->out, "</section>\n");
 }
 
-static const struct html_column usage_columns[] = {
-    { "Of", NULL, false },
-    { "Jobs", NULL, true },
-    { "CPU-hours", NULL, true },
-    { "GPU-hours", NULL, true },
-    { "Memory, GiB-hours", NULL, true },
-    { "CPU use", NULL, true },
-    { "Waited, on average", NULL, true },
-};
+enum { USAGE_COLUMNS = 7 };
+
+static void begin_usage(const struct job_people *people, const char *caption, const char *first,
+                        struct html_table *ret)
+{
+    const struct html_column columns[USAGE_COLUMNS] = {
+        { first, NULL, false },
+        { "Jobs", NULL, true },
+        { "CPU-hours", NULL, true },
+        { "GPU-hours", NULL, true },
+        { "Memory, GiB-hours", NULL, true },
+        { "CPU use", NULL, true },
+        { "Waited, on average", NULL, true },
+    };
+    struct html_column *kept = ARENA_ARRAY(&people->call->arena, struct html_column, USAGE_COLUMNS);
+
+    memcpy(kept, columns, sizeof(columns));
+    html_begin_table(ret, &people->call->out, caption, kept, USAGE_COLUMNS, STR(""), false,
+                     STR(""));
+}
+
+/* How many there are, as a link to these jobs of so many days; `name` is one more argument. */
+static void put_usage_jobs(const struct job_people *people, uint64_t n, int64_t days,
+                           const char *name, struct str value)
+{
+    char from[NUM_U64_MAX];
+    size_t n_from = num_put_u64(from, (uint64_t)(people->call->now - days * day_seconds));
+    struct html_address link = html_begin_link(&people->call->out, "/jobs?kept=1");
+
+    html_argument(&link, people->is_account ? "account" : "user", people->name);
+    if (name)
+        html_argument(&link, name, value);
+    html_argument(&link, "from", (struct str){ from, n_from });
+    html_argument(&link, "cluster", people->call->cluster);
+    html_end_number(&link, (double)n);
+}
 
 static void put_usage_cells(struct html_table *table, const struct usage_row *row)
 {
-    html_begin_cell(table, 1);
-    html_number(table->to, (double)row->jobs);
     html_begin_cell(table, 2);
     html_number(table->to, (double)row->cpu_seconds / 3600);
     html_begin_cell(table, 3);
@@ -215,8 +241,7 @@ static int put_days(const struct job_people *people)
     struct html_table table;
 
     buf_text(out, "<section><h2>Lately</h2>\n");
-    html_begin_table(&table, out, "What was used lately, and how well", usage_columns,
-                     COUNT(usage_columns), STR(""), false, STR(""));
+    begin_usage(people, "What was used lately, and how well", "When", &table);
     for (size_t i = 0; i < COUNT(spans); i++) {
         struct usage_row total = { 0 }, *rows;
         size_t n;
@@ -227,6 +252,8 @@ static int put_days(const struct job_people *people)
         html_begin_row(&table);
         html_begin_cell(&table, 0);
         html_textz(out, spans[i].words);
+        html_begin_cell(&table, 1);
+        put_usage_jobs(people, total.jobs, spans[i].days, NULL, STR(""));
         put_usage_cells(&table, &total);
         html_end_row(&table);
     }
@@ -250,7 +277,8 @@ static int by_use(const void *a, const void *b)
 struct usage_list {
     struct show_list list;
     enum usage_key key;
-    const char *title, *path; /* of what a row is named by; or NULL */
+    const char *title, *column, *argument; /* of what a row is named by; and in an address */
+    const char *path;                      /* of its page; or NULL */
 };
 
 static int put_grouped(const struct job_people *people, const struct usage_list *by)
@@ -270,8 +298,7 @@ static int put_grouped(const struct job_people *people, const struct usage_list 
     buf_printf(out, "<section%s><h2>", show_list_id(people->call, &by->list));
     html_textz(out, by->title);
     buf_text(out, "</h2>\n");
-    html_begin_table(&table, out, by->title, usage_columns, COUNT(usage_columns), STR(""), false,
-                     STR(""));
+    begin_usage(people, by->title, by->column, &table);
     for (size_t i = 0; i < n && i < most; i++) {
         html_begin_row(&table);
         html_begin_cell(&table, 0);
@@ -279,6 +306,11 @@ static int put_grouped(const struct job_people *people, const struct usage_list 
             html_link(out, by->path, rows[i].keys[0], STR(""));
         else
             html_text(out, rows[i].keys[0].n ? rows[i].keys[0] : STR("none"));
+        html_begin_cell(&table, 1);
+        if (rows[i].keys[0].n)
+            put_usage_jobs(people, rows[i].jobs, 30, by->argument, rows[i].keys[0]);
+        else
+            html_number(out, (double)rows[i].jobs);
         put_usage_cells(&table, &rows[i]);
         html_end_row(&table);
     }
@@ -290,15 +322,24 @@ static int put_grouped(const struct job_people *people, const struct usage_list 
 
 static int put_usage(const struct job_people *people)
 {
-    static const struct usage_list by_user = {
-        { "users", "users", SHOW_FEW }, USAGE_USER, "By user, last 30 days", "/user/"
-    };
-    static const struct usage_list by_account = {
-        { "accounts", "accounts", SHOW_FEW }, USAGE_ACCOUNT, "By account, last 30 days", "/account/"
-    };
-    static const struct usage_list by_type = {
-        { "gpus", "types of GPU", SHOW_FEW }, USAGE_GPU_TYPE, "By type of GPU, last 30 days", NULL
-    };
+    static const struct usage_list by_user = { { "users", "users", SHOW_FEW },
+                                               USAGE_USER,
+                                               "By user, last 30 days",
+                                               "User",
+                                               "user",
+                                               "/user/" };
+    static const struct usage_list by_account = { { "accounts", "accounts", SHOW_FEW },
+                                                  USAGE_ACCOUNT,
+                                                  "By account, last 30 days",
+                                                  "Account",
+                                                  "account",
+                                                  "/account/" };
+    static const struct usage_list by_type = { { "gpus", "types of GPU", SHOW_FEW },
+                                               USAGE_GPU_TYPE,
+                                               "By type of GPU, last 30 days",
+                                               "Type",
+                                               "gpu_type",
+                                               NULL };
     int code = put_days(people);
 
     if (code == 0)

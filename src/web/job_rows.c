@@ -178,11 +178,11 @@ static const struct column {
 } columns[] = {
     { "Job", QUEUE_BY_ID, OF_BOTH, false, false, put_job },
     { "Cluster", -1, OF_BOTH, false, true, put_cluster },
+    { "State", QUEUE_BY_STATE, OF_BOTH, false, false, put_state },
     { "Name", QUEUE_BY_NAME, OF_BOTH, false, false, put_name },
     { "User", QUEUE_BY_USER, OF_BOTH, false, false, put_user },
     { "Account", QUEUE_BY_ACCOUNT, OF_BOTH, false, false, put_account },
     { "Partition", QUEUE_BY_PARTITION, OF_BOTH, false, false, put_partition },
-    { "State", QUEUE_BY_STATE, OF_BOTH, false, false, put_state },
     { "Reason", QUEUE_BY_REASON, OF_QUEUE, false, false, put_reason },
     { "On", -1, OF_BOTH, false, false, put_nodes },
     { "Nodes", QUEUE_BY_NODES, OF_BOTH, true, false, put_node_count },

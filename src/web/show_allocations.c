@@ -14,10 +14,10 @@ static const struct html_column columns[] = {
     [ACCOUNT] = { "account", NULL, false },
     [OF] = { "of", NULL, false },
     [PROMISED] = { "promised, years", NULL, true },
-    [USED] = { "used", NULL, false },
+    [USED] = { "used, years", NULL, false },
     [LEFT] = { "left, years", NULL, true },
-    [STEADY] = { "all the time", NULL, true },
-    [RATE] = { "of late", NULL, true },
+    [STEADY] = { "if used evenly", NULL, true },
+    [RATE] = { "in use of late", NULL, true },
     [FROM] = { "from", NULL, false },
     [TO] = { "to", NULL, false },
     [EMPTY] = { "runs out", NULL, false },
@@ -53,7 +53,7 @@ static void put_used(struct buf *out, const struct allocation *allocation, enum 
     }
     buf_init(&words, 200);
     words_number(&words, years(used));
-    buf_text(&words, " years, ");
+    buf_text(&words, ", ");
     words_percent(&words, ratio);
     html_meter(out, ratio,
                ratio >= 1     ? "critical"
@@ -142,11 +142,11 @@ static void put_total(struct site_call *call, const struct allocation_rows *rows
             continue;
         buf_text(&call->out, "<p>");
         words_number(&call->out, promised);
-        buf_printf(&call->out, " %s are promised for all the time", kinds[what]);
+        buf_printf(&call->out, " %s are promised at all times", kinds[what]);
         if (!isnan(rate)) {
             buf_text(&call->out, "; of late ");
             words_number(&call->out, rate);
-            buf_text(&call->out, " were in use by those to whom they are");
+            buf_text(&call->out, " were in use by the accounts that they are promised to");
         }
         buf_text(&call->out, ".</p>\n");
     }

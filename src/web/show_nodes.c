@@ -123,11 +123,12 @@ static const struct colour {
     struct str word;
     const char *words;
     double (*ratio)(const struct node_entry *entry); /* NULL: by state */
+    const char *unknown;                             /* what a node without a ratio is */
 } colours[] = {
-    { STR_INIT("state"), "state", NULL },
-    { STR_INIT("load"), "load of each CPU", load_ratio },
-    { STR_INIT("gpu"), "GPUs allocated", gpu_ratio },
-    { STR_INIT("memory"), "memory allocated", memory_ratio },
+    { STR_INIT("state"), "state", NULL, NULL },
+    { STR_INIT("load"), "load of each CPU", load_ratio, "not told" },
+    { STR_INIT("gpu"), "GPUs allocated", gpu_ratio, "no GPUs" },
+    { STR_INIT("memory"), "memory allocated", memory_ratio, "not told" },
 };
 
 static const struct colour *find_colour(struct str word)
@@ -191,6 +192,8 @@ static void put_legend(const struct page *page, const struct colour *colour)
     buf_text(page->out, "<ul class=\"legend\">");
     for (size_t i = 0; i < COUNT(steps) && colour->ratio; i++)
         buf_printf(page->out, "<li><i class=\"%s\"></i>%s</li>", steps[i].class, steps[i].words);
+    if (colour->ratio)
+        buf_printf(page->out, "<li><i class=\"unknown\"></i>%s</li>", colour->unknown);
     for (size_t i = 0; show_node_classes[i] && !colour->ratio; i++)
         buf_printf(page->out, "<li><i class=\"%s\"></i>%s</li>", show_node_classes[i],
                    show_node_classes[i]);

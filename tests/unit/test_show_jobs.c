@@ -208,6 +208,28 @@ static struct job waiting(struct section *section, uint32_t id, const char *user
     };
 }
 
+/* Those of an account with more users than a page shows. */
+enum { SHARES = 45 };
+
+static struct section *make_shares(void)
+{
+    struct section *section = section_new(KIND_SHARES);
+
+    section->shares.n = SHARES;
+    section->shares.share = ARENA_ARRAY(&section->arena, struct share, SHARES);
+    for (uint32_t i = 0; i < SHARES; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "sharer%u", i);
+        section->shares.share[i] = (struct share){
+            .account = symbols_put(&section->symbols, STR("chemistry")),
+            .user = symbols_put(&section->symbols, str_of(name)),
+            .raw_shares = 1,
+        };
+    }
+    return section;
+}
+
 static void make_board(void)
 {
     struct section *section = section_new(KIND_JOBS);
@@ -220,6 +242,7 @@ static void make_board(void)
     board = board_new(1, NOW);
     board->cluster[0].name = STR("alpha");
     board->cluster[0].section[KIND_JOBS] = section;
+    board->cluster[0].section[KIND_SHARES] = make_shares();
     board_sum(board);
 }
 
@@ -441,6 +464,37 @@ static void pages_of_people_are_for_themselves_and_staff(void **state)
     assert_status("root", "/user/bob", 200);
     assert_status("root", "/user/nobody-here", 404);
     assert_status("root", "/account/nothing-here", 404);
+}
+
+static size_t count(struct str page, const char *part)
+{
+    size_t n = 0;
+
+    for (size_t at; (at = str_find_str(page, str_of(part))) < page.n; n++)
+        page = str_skip(page, at + strlen(part));
+    return n;
+}
+
+static void a_long_list_of_an_account_is_cut_and_leads_to_all_of_it(void **state)
+{
+    struct reply reply = get_as("root", "/account/chemistry");
+
+    (void)state;
+    assert_int_equal(reply.status, 200);
+    assert_int_equal(count(reply.body, "href=\"/user/sharer"), 20);
+    assert_has(reply, "<a href=\"/account/chemistry?full=shares#full\">All 45 shares</a>");
+    reply = get_as("root", "/account/chemistry?full=shares");
+    assert_int_equal(count(reply.body, "href=\"/user/sharer"), SHARES);
+    assert_has(reply, "<section id=\"full\"><h2>Fair share</h2>");
+}
+
+static void what_people_used_leads_to_the_jobs_that_did(void **state)
+{
+    struct reply reply = get_as("root", "/account/physics");
+
+    (void)state;
+    assert_has(reply, "<a href=\"/jobs?kept=1&amp;account=physics&amp;from=");
+    assert_has(reply, "<a href=\"/jobs?kept=1&amp;account=physics&amp;user=alice&amp;from=");
 }
 
 static void lists_have_only_what_may_be_seen(void **state)
@@ -762,6 +816,8 @@ int main(void)
         cmocka_unit_test(every_form_of_a_job_is_for_its_owner_coordinators_and_staff),
         cmocka_unit_test(a_job_that_is_not_there_is_404_for_everybody),
         cmocka_unit_test(pages_of_people_are_for_themselves_and_staff),
+        cmocka_unit_test(a_long_list_of_an_account_is_cut_and_leads_to_all_of_it),
+        cmocka_unit_test(what_people_used_leads_to_the_jobs_that_did),
         cmocka_unit_test(lists_have_only_what_may_be_seen),
         cmocka_unit_test(no_markup_of_a_user_gets_into_a_page),
         cmocka_unit_test(a_page_past_the_end_says_so_and_leads_back),
