@@ -5,7 +5,8 @@
 
 (() => {
   const here = document.currentScript.dataset;
-  const LIVE_MS = 15000, MOST_LIVE_MS = 120000, TYPE_MS = 200, CHART_POINTS_MAX = 20000;
+  const LIVE_MS = 15000, MOST_LIVE_MS = 120000, ANSWER_MS = 20000, TYPE_MS = 200;
+  const IMAGE_MS = 60000, MOST_CHART_MS = 600000, CHART_POINTS_MAX = 20000;
 
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const two = (number) => String(number).padStart(2, "0");
@@ -97,10 +98,14 @@
     return dygraphs;
   }
 
-  async function fetchSeries(address) {
-    const answer = await fetch(address, { headers: { Accept: "application/json" } });
+  async function ask(address, type) {
+    const answer = await fetch(address, { headers: { Accept: type }, signal: AbortSignal.timeout(ANSWER_MS) });
     if (!answer.ok) throw new Error(answer.status);
-    const data = await answer.json();
+    return answer;
+  }
+
+  async function fetchSeries(address) {
+    const data = await (await ask(address, "application/json")).json();
     if (!data.points.length || data.points.length > CHART_POINTS_MAX) throw new Error("nothing to draw");
     data.points = data.points.map((point) => [new Date(point[0] * 1000), ...point.slice(1)]);
     return data;
@@ -130,37 +135,64 @@
     return parts;
   }
 
-  const variable = (name, of = document.documentElement) => getComputedStyle(of).getPropertyValue("--" + name).trim();
+  const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
-  // A state has its own colour; where two have the same, and for other words, one that is left.
-  function coloursOf(names) {
-    const probe = document.body.appendChild(element("i", "")), taken = new Set();
-    const left = ["blue", "amber", "green", "purple", "teal", "red", "grey", "ink", "faint", "link"].map((n) => variable(n));
-    const own = names.map((name) => {
-      probe.className = /^\w+$/.test(name) ? name.toLowerCase() : "";
-      const colour = variable("colour", probe);
-      return colour && !taken.has(colour) && taken.add(colour) ? colour : null;
+  // As the server's images have them: src/report/chart.c.
+  const PALETTE = ["ink", "blue", "red", "green", "purple", "amber", "teal", "grey", "olive"];
+  const DASHES = [null, [6, 2], [2, 2], [7, 2, 2, 2]], LIMIT_DASH = [4, 3], LINES_NAMED = 8;
+
+  function looks(data) {
+    const series = {};
+    data.colours.forEach((colour, i) => {
+      const dash = data.colours.length > LINES_NAMED ? null : DASHES[i % DASHES.length];
+      series[data.labels[i + 1]] = { strokePattern: colour ? dash : LIMIT_DASH, strokeWidth: colour ? 1.5 : 1 };
     });
-    probe.remove();
-    return own.map((colour) => {
-      const next = colour ?? left.find((other) => !taken.has(other)) ?? left[0];
-      taken.add(next);
-      return next;
-    });
+    return {
+      series, colors: data.colours.map((colour) => variable(PALETTE[colour] ?? "ink")),
+      axisLineColor: variable("grey"), gridLineColor: variable("line"),
+    };
   }
 
+  const decimals = (value) => value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 1 ? 2 : Math.abs(value) < 100 ? 1 : 0 });
+
+  function bytes(value) {
+    const rung = Math.min(6, Math.max(0, Math.floor(Math.log2(Math.abs(value) || 1) / 10)));
+    return `${decimals(value / 1024 ** rung)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][rung]}`;
+  }
+
+  const AMOUNTS = {
+    bytes, "bytes/s": (value) => bytes(value) + "/s", ratio: (value) => `${decimals(100 * value)} %`,
+    watts: (value) => `${decimals(value)} W`, seconds: (value) => `${decimals(value)} s`,
+  };
+
   function options(data) {
+    const put = AMOUNTS[data.unit] ?? decimals;
     return {
-      labels: data.labels, legend: "follow", legendFormatter: valuesAt, includeZero: true, strokeWidth: 1.5,
-      colors: coloursOf(data.labels.slice(1)), axisLineColor: variable("grey"), gridLineColor: variable("line"),
-      labelsKMB: data.unit !== "bytes", labelsKMG2: data.unit === "bytes",
+      ...looks(data), labels: data.labels, legend: "follow", legendFormatter: valuesAt, includeZero: true,
+      labelsKMG2: /^bytes/.test(data.unit),
+      axes: { y: { axisLabelFormatter: put, valueFormatter: put, axisLabelWidth: 64 } },
     };
+  }
+
+  function putKey(figure) {
+    const { labels, colours } = figure.data;
+    figure.querySelector(".legend").replaceChildren(...colours.map((colour, i) =>
+      element("li", "", [swatch(variable(PALETTE[colour] ?? "ink")), labels[i + 1]])));
+  }
+
+  // When it can have a point that it has not.
+  function plan(figure, data) {
+    const [first, second] = data?.points ?? [], step = second ? second[0] - first[0] : IMAGE_MS;
+    figure.every = Math.min(MOST_CHART_MS, Math.max(LIVE_MS, step));
+    figure.due = performance.now() + figure.every;
   }
 
   // The image keeps its place, and with it what a screen reader says.
   async function draw(figure) {
-    const image = figure.querySelector("img[data-series]");
+    const image = figure.querySelector("img");
     const drawn = element("div", ""), place = element("div", ""), key = element("ul", "");
+    plan(figure);
+    if (!image.dataset.series) return;
     try {
       const [Dygraph, data] = await Promise.all([loadDygraphs(), fetchSeries(image.dataset.series)]);
       key.className = "legend";
@@ -169,31 +201,89 @@
       drawn.title = "Drag to zoom, double-click to see all";
       drawn.append(element("p", image.alt), key, place);
       figure.append(drawn);
+      figure.data = data;
+      putKey(figure);
       figure.graph = new Dygraph(place, data.points, options(data));
-      key.append(...figure.graph.getColors().map((colour, i) =>
-        element("li", "", [swatch(colour), data.labels[i + 1]])));
       figure.graph.resize();
-      image.className = "unseen";
+      plan(figure, data);
+      image.classList.add("unseen");
     } catch {
       drawn.remove();
       delete figure.graph;
     }
   }
 
+  // Where one has zoomed in and what one points at stay.
+  function redraw(figure, data) {
+    const graph = figure.graph, row = graph.getSelection(), at = row >= 0 ? graph.getValue(row, 0) : null;
+    figure.data = data;
+    graph.updateOptions({ ...options(data), file: data.points });
+    putKey(figure);
+    const same = at === null ? -1 : data.points.findIndex((point) => +point[0] === at);
+    if (same >= 0) graph.setSelection(same);
+  }
+
+  function newAddress(image) {
+    image.dataset.src ??= image.getAttribute("src");
+    return `${image.dataset.src}${image.dataset.src.includes("?") ? "&" : "?"}at=${Math.floor(Date.now() / 1000)}`;
+  }
+
+  // The old image stands until the new one is there.
+  async function renewImage(image) {
+    const fresh = new Image();
+    fresh.src = newAddress(image);
+    await fresh.decode();
+    image.src = fresh.src;
+  }
+
   async function renew(figure) {
+    const image = figure.querySelector("img");
+    figure.due = Infinity; // until it is known
     try {
-      const data = await fetchSeries(figure.querySelector("img").dataset.series);
-      if (!figure.graph.isZoomed()) figure.graph.updateOptions({ file: data.points, labels: data.labels });
-    } catch { /* it shows what was there */ }
+      if (!figure.graph) {
+        await renewImage(image);
+        plan(figure);
+        return;
+      }
+      const data = await fetchSeries(image.dataset.series);
+      if (!figure.matches(":active")) redraw(figure, data); // a zoom is being drawn
+      figure.isNewer = true;
+      plan(figure, data);
+    } catch { // it shows what was there, and is asked for less often
+      figure.every = Math.min(MOST_CHART_MS, 2 * figure.every);
+      figure.due = performance.now() + figure.every;
+    }
+  }
+
+  const isDue = (figure) => figure.isSeen && "goesOn" in figure.dataset && figure.due <= performance.now();
+
+  // Those on the screen, one after the other.
+  async function renewCharts() {
+    for (const figure of all("figure.chart").filter(isDue)) await renew(figure);
   }
 
   const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries)
-      if (entry.isIntersecting) {
-        seen.unobserve(entry.target);
-        draw(entry.target);
-      }
+    for (const { target, isIntersecting } of entries) {
+      target.isSeen = isIntersecting;
+      if (isIntersecting && target.due === undefined) draw(target);
+      else if (!isPaused && isDue(target)) renew(target);
+    }
   }, { rootMargin: "200px" });
+
+  // Paper has the server's image: lines, not dots, and colours for white.
+  addEventListener("beforeprint", () => {
+    for (const figure of all("figure.chart").filter((figure) => figure.isNewer)) {
+      figure.isNewer = false;
+      figure.querySelector("img").src = newAddress(figure.querySelector("img"));
+    }
+  });
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const figure of all("figure.chart").filter((figure) => figure.graph)) {
+      figure.graph.updateOptions(looks(figure.data));
+      putKey(figure);
+    }
+  });
 
   // ---- what changes while one looks ----
 
@@ -202,71 +292,91 @@
   function prepare(root) {
     localiseTimes(root);
     all("table[data-whole]", root).forEach(makeSortable);
-    for (const image of all("figure.chart img[data-series]", root))
-      if (!image.parentElement.graph) seen.observe(image.parentElement);
+    all("figure.chart", root).forEach((figure) => seen.observe(figure));
   }
 
-  // A chart that is drawn already is kept, and gets the new numbers.
-  function keepCharts(old, fresh) {
-    const figures = all("figure.chart", old).filter((figure) => figure.graph);
-    for (const figure of figures) {
-      const series = figure.querySelector("img").dataset.series;
-      const same = all("figure.chart", fresh).find((f) => f.querySelector("img")?.dataset.series === series);
-      if (!same) continue;
-      same.replaceWith(figure);
-      renew(figure);
-    }
+  // What has the focus has it afterwards too, and boxes stay scrolled.
+  function placeIn(old) {
+    const at = old.contains(document.activeElement) ? document.activeElement : null;
+    const number = at ? all(at.localName, old).indexOf(at) : -1;
+    const boxes = all(".wide", old).map((box) => box.scrollLeft);
+    return (added) => {
+      const alike = at ? all(at.localName, added) : [];
+      all(".wide", added).forEach((box, i) => { box.scrollLeft = boxes[i] ?? 0; });
+      (alike.find((other) => at.href && other.href === at.href) ?? alike[number])?.focus({ preventScroll: true });
+    };
   }
 
   function replace(old, fresh) {
     const text = fresh.outerHTML;
-    const has = (node) => node && old.contains(node);
-    if (raw.get(old) === text || has(document.activeElement?.closest("input, select, textarea"))) {
-      all("figure.chart", old).forEach((figure) => figure.graph && renew(figure));
-      return;
-    }
-    const sorted = sortedBy(old), added = document.importNode(fresh, true);
+    if (raw.get(old) === text || old.contains(document.activeElement?.closest("input, select, textarea") ?? null)) return;
+    const sorted = sortedBy(old), added = document.importNode(fresh, true), putPlace = placeIn(old);
     raw.set(added, text);
-    keepCharts(old, added);
     prepare(added);
     all("table[data-whole]", added).forEach((table, i) => {
       if (sorted[i]?.column >= 0) sortRows(table, sorted[i].column, sorted[i].way);
     });
     old.replaceWith(added);
+    putPlace(added);
   }
 
   async function refresh(address) {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    if (!answer.ok) throw new Error(answer.status);
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const page = new DOMParser().parseFromString(await (await ask(address, "text/html")).text(), "text/html");
     for (const old of all("[data-live][id]")) {
       const fresh = page.getElementById(old.id);
       if (fresh) replace(old, fresh);
     }
   }
 
-  let wait = LIVE_MS, timer;
+  // One look at a time, none while the page is hidden or paused, and fewer while the server is away.
+  const status = element("p", ""), said = element("span", ""), pause = element("button", "");
+  let wait = LIVE_MS, due = performance.now() + wait, timer, isLooking = false;
+  let isPaused = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-  async function tick() {
-    if (document.visibilityState === "visible" && document.getSelection().isCollapsed)
-      try {
-        await refresh(location.href);
-        wait = LIVE_MS;
-      } catch {
-        wait = Math.min(2 * wait, MOST_LIVE_MS);
-      }
-    timer = setTimeout(tick, wait);
+  function wake() {
+    clearTimeout(timer);
+    if (!isPaused && !isLooking && document.visibilityState === "visible")
+      timer = setTimeout(look, Math.max(0, due - performance.now()));
+  }
+
+  async function look() {
+    isLooking = true;
+    try {
+      if (document.getSelection().isCollapsed) await refresh(location.href);
+      wait = LIVE_MS;
+      say("");
+      await renewCharts();
+    } catch {
+      wait = Math.min(2 * wait, MOST_LIVE_MS);
+      say(`No answer: asking again in ${Math.round(wait / 1000)} s. `);
+    }
+    isLooking = false;
+    due = performance.now() + wait;
+    wake();
+  }
+
+  function say(text) {
+    if (said.textContent !== text) said.textContent = text;
+    pause.textContent = isPaused ? "Resume updates" : "Pause updates";
   }
 
   function live() {
     const parts = all("[data-live][id]");
     if (!parts.length) return;
     for (const part of parts) raw.set(part, part.outerHTML);
-    timer = setTimeout(tick, wait);
-    document.addEventListener("visibilitychange", () => {
-      clearTimeout(timer);
-      if (document.visibilityState === "visible") tick();
+    pause.type = "button";
+    said.setAttribute("role", "status");
+    status.append(said, pause);
+    document.querySelector("footer")?.firstElementChild?.after(status);
+    pause.addEventListener("click", () => {
+      isPaused = !isPaused;
+      due = performance.now();
+      say("");
+      wake();
     });
+    document.addEventListener("visibilitychange", wake);
+    say("");
+    wake();
   }
 
   // Columns that the server sorts: without leaving the page, where that part of it can be replaced.
@@ -292,12 +402,12 @@
     let timer, paths = new Map(), asked = 0;
     if (!input || !list) return;
 
-    async function ask() {
+    async function find() {
       const text = input.value.trim(), number = ++asked;
       if (text.length < 2) return list.replaceChildren();
       try {
-        const answer = await fetch("/api/v1/search?limit=10&q=" + encodeURIComponent(text));
-        const found = answer.ok ? (await answer.json()).results : [];
+        const answer = await ask("/api/v1/search?limit=10&q=" + encodeURIComponent(text), "application/json");
+        const found = (await answer.json()).results;
         if (number !== asked) return;
         paths = new Map(found.map((row) => [row.name, row.path]));
         list.replaceChildren(...found.map((row) => {
@@ -314,7 +424,7 @@
       const isChosen = !event.inputType || event.inputType === "insertReplacementText";
       clearTimeout(timer);
       if (isChosen && /^\/[^/]/.test(path ?? "")) location.assign(path);
-      else timer = setTimeout(ask, TYPE_MS);
+      else timer = setTimeout(find, TYPE_MS);
     });
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey ||
