@@ -333,9 +333,19 @@ void html_empty(struct buf *to, const char *sentence)
     buf_text(to, "</p>\n");
 }
 
+/* As sonde.css has it for narrow screens. */
+static void put_narrow_source(struct buf *to, struct str src)
+{
+    buf_text(to, "<source media=\"(max-width: 40rem)\" srcset=\"");
+    html_text(to, src);
+    buf_text(to, str_find(src, '?') < src.n ? "&amp;narrow=1\">" : "?narrow=1\">");
+}
+
 void html_chart(struct buf *to, const struct html_chart *chart)
 {
-    buf_printf(to, "<figure class=\"chart\"%s><img src=\"", chart->goes_on ? " data-goes-on" : "");
+    buf_printf(to, "<figure class=\"chart\"%s><picture>", chart->goes_on ? " data-goes-on" : "");
+    put_narrow_source(to, chart->src);
+    buf_text(to, "<img src=\"");
     html_text(to, chart->src);
     if (chart->series.n) {
         buf_text(to, "\" data-series=\"");
@@ -344,5 +354,5 @@ void html_chart(struct buf *to, const struct html_chart *chart)
     buf_printf(to, "\" width=\"%d\" height=\"%d\" loading=\"lazy\" alt=\"", HTML_CHART_WIDTH,
                HTML_CHART_HEIGHT);
     html_text(to, chart->words);
-    buf_text(to, "\"></figure>\n");
+    buf_text(to, "\"></picture></figure>\n");
 }

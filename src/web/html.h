@@ -88,10 +88,11 @@ void html_bytes(struct buf *to, double bytes);
 /* What is said where there is nothing to show. */
 void html_empty(struct buf *to, const char *sentence);
 
-/* An image of the server's making, HTML_CHART_WIDTH by HTML_CHART_HEIGHT, its words for who does
- * not see it, and where its data is for the script: <figure><img src=… data-series=…>. Both
- * addresses are of this site, encoded. What still goes on is renewed while somebody looks. */
-enum { HTML_CHART_WIDTH = 680, HTML_CHART_HEIGHT = 240 };
+/* An image of the server's making, its words for who does not see it, and where its data is for the
+ * script: <figure><img src=… data-series=…>. Both addresses are of this site, encoded. On a narrow
+ * screen it is another, with narrow=1 in its address, for its text must still be readable. What
+ * still goes on is renewed while somebody looks. */
+enum { HTML_CHART_WIDTH = 680, HTML_CHART_NARROW = 380, HTML_CHART_HEIGHT = 240 }; /* pixels */
 struct html_chart {
     struct str src, series, words;
     bool goes_on;

@@ -87,10 +87,10 @@ static void put_groups(const struct job_people *people)
         const struct board_cluster *cluster = &board->cluster[i];
         const struct sums_group *group = find_group(people, cluster);
         const struct str none = STR(""), name = people->name;
-        const struct show_jobs holding = { people->is_account ? none : name,
-                                           people->is_account ? name : none, STR(SHOW_HOLDING),
-                                           none };
-        struct show_jobs pending = holding;
+        const struct which_jobs holding = { people->is_account ? none : name,
+                                            people->is_account ? name : none, STR(SHOW_HOLDING),
+                                            none };
+        struct which_jobs pending = holding;
 
         pending.state = STR("PENDING");
         if (!group || !site_shows(people->call, cluster))

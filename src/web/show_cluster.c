@@ -83,7 +83,7 @@ void show_count(struct buf *to, const char *address, double number)
 }
 
 static const char *sorted_jobs(struct site_call *call, const struct board_cluster *cluster,
-                               const struct show_jobs *which, struct str sort, bool has_gpus)
+                               const struct which_jobs *which, struct str sort, bool has_gpus)
 {
     return show_address(call, cluster, "/jobs",
                         SHOW_ARGUMENTS({ "user", which->user }, { "account", which->account },
@@ -93,13 +93,13 @@ static const char *sorted_jobs(struct site_call *call, const struct board_cluste
 }
 
 const char *show_jobs_address(struct site_call *call, const struct board_cluster *cluster,
-                              const struct show_jobs *which)
+                              const struct which_jobs *which)
 {
     return sorted_jobs(call, cluster, which, STR(""), false);
 }
 
 void show_jobs_cells(struct site_call *call, const struct board_cluster *cluster,
-                     struct html_table *table, size_t column, const struct show_jobs *which,
+                     struct html_table *table, size_t column, const struct which_jobs *which,
                      const struct sums_jobs *jobs)
 {
     const struct {

@@ -45,7 +45,7 @@ void show_amount(struct buf *to, const char *address, double amount,
 
 /* The cells of what jobs hold or ask for, from that column on, each a link to these jobs, those
  * with most of it first. Their columns are SHOW_JOBS_COLUMNS. */
-struct show_jobs {
+struct which_jobs {
     struct str user, account, state, reason;
 };
 enum { SHOW_JOBS_CELLS = 4 };
@@ -55,10 +55,10 @@ enum { SHOW_JOBS_CELLS = 4 };
         "memory", NULL, true                                                                       \
     }
 void show_jobs_cells(struct site_call *call, const struct board_cluster *cluster,
-                     struct html_table *table, size_t column, const struct show_jobs *which,
+                     struct html_table *table, size_t column, const struct which_jobs *which,
                      const struct sums_jobs *jobs);
 const char *show_jobs_address(struct site_call *call, const struct board_cluster *cluster,
-                              const struct show_jobs *which);
+                              const struct which_jobs *which);
 
 /* A part of the page that is renewed while somebody looks, with the cluster's name as its heading
  * if there are several. */

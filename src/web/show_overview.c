@@ -157,7 +157,7 @@ static void put_states(const struct part *part)
                      STR(""));
     for (size_t i = 0; i < sums->n_job_states; i++) {
         const struct sums_by_word *row = &sums->job_state[i];
-        const struct show_jobs which = { .state = row->word };
+        const struct which_jobs which = { .state = row->word };
 
         html_begin_row(&table);
         html_begin_cell(&table, 0);
@@ -186,7 +186,7 @@ static void put_reasons(const struct part *part)
                      STR(""));
     for (size_t i = 0; i < sums->n_reasons && i < most; i++) {
         const struct sums_by_word *row = &sums->reason[i];
-        const struct show_jobs which = { .state = STR("PENDING"), .reason = row->word };
+        const struct which_jobs which = { .state = STR("PENDING"), .reason = row->word };
 
         html_begin_row(&table);
         html_begin_cell(&table, 0);
@@ -292,9 +292,9 @@ static void put_group(const struct part *part, const struct groups *groups,
                       struct html_table *table, const struct sums_group *group)
 {
     bool is_account = groups->group == part->sums->account;
-    const struct show_jobs all = { .user = is_account ? STR("") : group->name,
-                                   .account = is_account ? group->name : STR("") };
-    struct show_jobs holding = all, pending = all;
+    const struct which_jobs all = { .user = is_account ? STR("") : group->name,
+                                    .account = is_account ? group->name : STR("") };
+    struct which_jobs holding = all, pending = all;
 
     holding.state = STR(SHOW_HOLDING);
     pending.state = STR("PENDING");

@@ -15,10 +15,7 @@
 enum {
     ADVICE_MAX = 300,
     JOB_ID_BYTES = 64,
-    /* Points. Pages show it smaller than HTML_CHART_WIDTH, where its text must still be readable.
-     */
-    IMAGE_WIDTH = HTML_CHART_WIDTH * 3 / 4,
-    IMAGE_HEIGHT = HTML_CHART_HEIGHT * 3 / 4,
+    IMAGE_HEIGHT = HTML_CHART_HEIGHT * 3 / 4, /* points */
 };
 
 static int refuse_chart(struct site_call *call)
@@ -32,17 +29,22 @@ static int refuse_chart(struct site_call *call)
     return site_refuse(call, 404, "there is no such chart: there are %s", list);
 }
 
+static double image_width(const struct site_call *call)
+{
+    return (site_argument(call, "narrow").n ? HTML_CHART_NARROW : HTML_CHART_WIDTH) * 3 / 4.0;
+}
+
 /* An image in place of one that cannot be drawn: it says why. */
 static void draw_words(struct site_call *call, const char *words)
 {
     struct chart chart;
 
-    chart_init(&chart, &call->arena, IMAGE_WIDTH, IMAGE_HEIGHT);
+    chart_init(&chart, &call->arena, image_width(call), IMAGE_HEIGHT);
     chart.title = STR("No data");
     chart.summary = str_of(words);
     chart_add(&chart, &(struct mark){ .kind = MARK_TEXT,
                                       .ink = INK_FAINT,
-                                      .at = { IMAGE_WIDTH / 2.0, IMAGE_HEIGHT / 2.0 },
+                                      .at = { chart.width / 2, chart.height / 2 },
                                       .anchor = ANCHOR_MIDDLE,
                                       .font_size = 12,
                                       .text = str_of(words) });
@@ -57,7 +59,7 @@ static int draw_svg(struct site_call *call, const struct job_found *found, enum 
 
     if (code)
         return code;
-    if (job_chart(&chart, &call->arena, &report.facts, which, IMAGE_WIDTH, IMAGE_HEIGHT))
+    if (job_chart(&chart, &call->arena, &report.facts, which, image_width(call), IMAGE_HEIGHT))
         chart_svg_image(&call->out, &chart);
     else
         draw_words(call, "There is nothing to draw.");

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { POINTS = 360, LINE_BYTES = 100, LINES = 6 };
+enum { POINTS = 360, LINES = 6 };
 
 static const double points_of_pixel = 0.75;
 
@@ -92,11 +92,12 @@ static int read_plot(const struct asked *asked, struct facts_plot *ret, struct s
 /* A sentence in lines, cut between words. */
 static void put_sentence(struct chart *chart, struct str text)
 {
-    const double row = 12;
+    const double row = 12, letter = 0.6 * plot_font_size;
+    const size_t most = (size_t)(chart->width / letter);
     double y = chart->height / 2 - row;
 
     for (size_t i = 0; i < LINES && text.n; i++) {
-        size_t n = text.n < LINE_BYTES ? text.n : LINE_BYTES;
+        size_t n = text.n < most ? text.n : most;
 
         while (n < text.n && n > 1 && text.p[n] != ' ')
             n--;
@@ -163,7 +164,9 @@ static int make_chart(struct site_call *call, const char **ret_type)
         return code;
     ask.title = asked.row->title;
     ask.unit = asked.row->unit;
-    chart_init(&chart, &call->arena, HTML_CHART_WIDTH * points_of_pixel,
+    chart_init(&chart, &call->arena,
+               (site_argument(call, "narrow").n ? HTML_CHART_NARROW : HTML_CHART_WIDTH) *
+                   points_of_pixel,
                HTML_CHART_HEIGHT * points_of_pixel);
     if (read_plot(&asked, &plot, &why) == 0) {
         ask.limit = limit_of(&asked, &ask.limit_text);

@@ -76,7 +76,7 @@ class Page(html.parser.HTMLParser):
     def addresses(self):
         """What it leads to and what it needs."""
         for tag, attrs in self.elements:
-            yield from (attrs[name] for name in ("href", "src", "action", "data-series") if attrs.get(name) is not None)
+            yield from (attrs[name] for name in ("href", "src", "srcset", "action", "data-series") if attrs.get(name) is not None)
 
 
 def shape(path):
@@ -169,7 +169,7 @@ class Walk(OfDemo):
 
     def test_nothing_is_fetched_from_elsewhere(self):
         def check(_, page):
-            needed = [attrs.get("src") or attrs.get("href") for tag in ("img", "script", "link", "iframe", "source") for attrs in page.of(tag)]
+            needed = [attrs.get("src") or attrs.get("srcset") or attrs.get("href") for tag in ("img", "script", "link", "iframe", "source") for attrs in page.of(tag)]
             self.assertEqual([address for address in needed if not (address or "").startswith("/")], [])
             self.assertEqual([attrs for attrs in page.of("script") if not attrs.get("src")], [])
             self.assertEqual(page.of("style"), [])

@@ -221,15 +221,20 @@ static void only_a_chart_that_goes_on_is_renewed(void **state)
     struct html_chart chart = { STR("/plot/1/time.svg"), STR(""), STR("Time"), false };
 
     (void)state;
-    assert_made(
-        "<figure class=\"chart\"><img src=\"/plot/1/time.svg\" width=\"680\" height=\"240\" "
-        "loading=\"lazy\" alt=\"Time\"></figure>\n",
-        html_chart(to, &chart));
+    assert_made("<figure class=\"chart\"><picture><source media=\"(max-width: 40rem)\" "
+                "srcset=\"/plot/1/time.svg?narrow=1\">"
+                "<img src=\"/plot/1/time.svg\" width=\"680\" height=\"240\" "
+                "loading=\"lazy\" alt=\"Time\"></picture></figure>\n",
+                html_chart(to, &chart));
     chart.goes_on = true;
-    chart.series = STR("/api/v1/series/1?a=b&c=d");
-    assert_made("<figure class=\"chart\" data-goes-on><img src=\"/plot/1/time.svg\" "
-                "data-series=\"/api/v1/series/1?a=b&amp;c=d\" width=\"680\" height=\"240\" "
-                "loading=\"lazy\" alt=\"Time\"></figure>\n",
+    chart.src = STR("/chart/cpus.svg?a=b&c=d");
+    chart.series = STR("/api/v1/trends/cpus?a=b&c=d");
+    assert_made("<figure class=\"chart\" data-goes-on><picture><source "
+                "media=\"(max-width: 40rem)\" "
+                "srcset=\"/chart/cpus.svg?a=b&amp;c=d&amp;narrow=1\">"
+                "<img src=\"/chart/cpus.svg?a=b&amp;c=d\" "
+                "data-series=\"/api/v1/trends/cpus?a=b&amp;c=d\" width=\"680\" height=\"240\" "
+                "loading=\"lazy\" alt=\"Time\"></picture></figure>\n",
                 html_chart(to, &chart));
 }
 

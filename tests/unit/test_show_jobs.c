@@ -767,6 +767,7 @@ static void a_measured_job_has_charts_and_their_numbers(void **state)
     reply = get_as("frank", "/plot/16/cpu.svg");
     assert_has(reply, "CPUs in use by node");
     assert_lacks(reply, "nothing to draw");
+    assert_has(get_as("frank", "/plot/16/cpu.svg?narrow=1"), " viewBox=\"0 0 285 180\"");
     reply = get_as("frank", "/api/v1/series/16?plot=cpu");
     assert_has(reply, "\"unit\":\"number\",\"labels\":[\"time\",\"n1\",\"80 % of 4 CPUs\"],"
                       "\"colours\":[1,0],\"points\":[[1790020");

@@ -139,13 +139,12 @@
 
   // As the server's images have them: src/report/chart.c.
   const PALETTE = ["ink", "blue", "red", "green", "purple", "amber", "teal", "grey", "olive"];
-  const DASHES = [null, [6, 2], [2, 2], [7, 2, 2, 2]], LIMIT_DASH = [4, 3], LINES_NAMED = 8;
 
+  // A limit is dashed; other lines need not be, where there is colour.
   function looks(data) {
     const series = {};
     data.colours.forEach((colour, i) => {
-      const dash = data.colours.length > LINES_NAMED ? null : DASHES[i % DASHES.length];
-      series[data.labels[i + 1]] = { strokePattern: colour ? dash : LIMIT_DASH, strokeWidth: colour ? 1.5 : 1 };
+      series[data.labels[i + 1]] = { strokePattern: colour ? null : [4, 3], strokeWidth: colour ? 1.5 : 1 };
     });
     return {
       series, colors: data.colours.map((colour) => variable(PALETTE[colour] ?? "ink")),
@@ -223,17 +222,23 @@
     if (same >= 0) graph.setSelection(same);
   }
 
-  function newAddress(image) {
-    image.dataset.src ??= image.getAttribute("src");
-    return `${image.dataset.src}${image.dataset.src.includes("?") ? "&" : "?"}at=${Math.floor(Date.now() / 1000)}`;
+  function stamped(address) {
+    const url = new URL(address, location.href);
+    url.searchParams.set("at", Math.floor(Date.now() / 1000));
+    return url.pathname + url.search;
+  }
+
+  function stamp(figure) {
+    for (const part of all("source", figure)) part.srcset = stamped(part.srcset);
+    for (const part of all("img", figure)) part.src = stamped(part.src);
   }
 
   // The old image stands until the new one is there.
-  async function renewImage(image) {
+  async function renewImage(figure) {
     const fresh = new Image();
-    fresh.src = newAddress(image);
+    fresh.src = stamped(figure.querySelector("img").currentSrc);
     await fresh.decode();
-    image.src = fresh.src;
+    stamp(figure);
   }
 
   async function renew(figure) {
@@ -241,7 +246,7 @@
     figure.due = Infinity; // until it is known
     try {
       if (!figure.graph) {
-        await renewImage(image);
+        await renewImage(figure);
         plan(figure);
         return;
       }
@@ -274,7 +279,7 @@
   addEventListener("beforeprint", () => {
     for (const figure of all("figure.chart").filter((figure) => figure.isNewer)) {
       figure.isNewer = false;
-      figure.querySelector("img").src = newAddress(figure.querySelector("img"));
+      stamp(figure);
     }
   });
 
