@@ -53,8 +53,9 @@ static void put_used(struct buf *out, const struct allocation *allocation, enum 
     }
     buf_init(&words, 200);
     words_number(&words, years(used));
-    buf_text(&words, ", ");
+    buf_text(&words, " (");
     words_percent(&words, ratio);
+    buf_byte(&words, ')');
     html_meter(out, ratio,
                ratio >= 1     ? "critical"
                : ratio >= 0.9 ? "warning"

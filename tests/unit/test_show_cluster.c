@@ -743,9 +743,9 @@ static void an_allocation_says_what_is_left_and_when_it_runs_out(void **state)
     start();
     page = get("/allocations", STAFF, 200);
     assert_has(page, "40 CPUs are promised at all times; of late 40 were in use");
-    assert_has(page, "> 5, 25 %<");
+    assert_has(page, "> 5 (25 %)<");
     assert_has(page, "not before its end");
-    assert_has(page, "> 25, 125 %<");
+    assert_has(page, "> 25 (125 %)<");
     assert_has(page, "nothing is left");
     page = get("/allocations", ALICE, 200);
     assert_has(page, "40 CPUs are promised");
@@ -990,7 +990,7 @@ static void without_a_board_that_tells_it_an_allocation_is_counted_from_the_stor
     start();
     page = get("/allocations", STAFF, 200);
     assert_has(page, ">physics</a>");
-    assert_has(page, ", 46 %<");        /* 4 CPU-hours of a thousandth of a year */
+    assert_has(page, "(46 %)<");        /* 4 CPU-hours of a thousandth of a year */
     assert_has(page, ">chemistry</a>"); /* the store does not reach back to its beginning */
     assert_lacks(page, "astro");
     assert_has(get("/chart/cpus.svg", STAFF, 200), "no data");
