@@ -479,8 +479,10 @@ static void a_long_list_is_cut_and_leads_to_all_of_it(void **state)
     assert_has(page, "The first 200 of 300 users");
     page = get("/node/n1", STAFF, 200);
     assert_int_equal(count(page, "href=\"/user/someone"), 20);
-    assert_has(page, "<a href=\"/jobs?node=n1&amp;state=RUNNING%2CSUSPENDED%2CCOMPLETING\">"
-                     "All 300 jobs that run there</a>");
+    assert_has(page,
+               "<a href=\"/jobs?node=n1&amp;state=RUNNING%2CSUSPENDED%2CCOMPLETING%2CCONFIGURING%2C"
+               "RESIZING%2CSIGNALING%2CSTOPPED\">"
+               "All 300 jobs that run there</a>");
     assert_lacks(get("/?full=users", ALICE, 200), "someone");
 }
 
