@@ -395,3 +395,15 @@ struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key)
             return node;
     return NULL;
 }
+
+int yaml_refuse(const struct yaml_node *node, const char *name, struct err *err, const char *format,
+                ...)
+{
+    char sentence[300];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    va_end(args);
+    return err_set(err, EINVAL, "%s:%u: %s", quote(str_of(name)).text, node->line, sentence);
+}

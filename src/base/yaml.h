@@ -31,6 +31,11 @@ bool yaml_is_null(const struct yaml_node *node);
 /* true, yes, on, t, 1 and false, no, off, f, 0, in any case; also for what a flag says. */
 bool yaml_get_bool(struct str text, bool *ret);
 
+/* "NAME:LINE: sentence", for who reads the tree and finds something in it that will not do. Returns
+ * -EINVAL. */
+int yaml_refuse(const struct yaml_node *node, const char *name, struct err *err, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+
 struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key); /* or NULL */
 
 #endif

@@ -65,21 +65,6 @@ static const struct priority_name client_auth_types[] = {
     { 0 },
 };
 
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-{
-    char sentence[300];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(sentence, sizeof(sentence), format, args);
-    va_end(args);
-    return err_set(reader->err, EINVAL, "%s:%u: %s", quote(str_of(reader->path)).text, node->line,
-                   sentence);
-}
-
 static int unknown_key(struct reader *reader, const struct yaml_node *node, const struct key *keys)
 {
     const char *nearest = NULL;
@@ -93,8 +78,9 @@ static int unknown_key(struct reader *reader, const struct yaml_node *node, cons
             nearest = keys->name;
         }
     }
-    return refuse(reader, node, "unknown key \"%s\", the nearest valid one is \"%s\"",
-                  quote(node->key).text, nearest);
+    return yaml_refuse(node, reader->path, reader->err,
+                       "unknown key \"%s\", the nearest valid one is \"%s\"", quote(node->key).text,
+                       nearest);
 }
 
 static int set_keys(struct reader *reader, const struct yaml_node *section, const struct key *keys)
@@ -102,8 +88,9 @@ static int set_keys(struct reader *reader, const struct yaml_node *section, cons
     if (yaml_is_null(section))
         return 0;
     if (section->kind != YAML_MAPPING)
-        return refuse(reader, section, "keys and values are expected here, beginning with \"%s:\"",
-                      keys[0].name);
+        return yaml_refuse(section, reader->path, reader->err,
+                           "keys and values are expected here, beginning with \"%s:\"",
+                           keys[0].name);
     for (const struct yaml_node *node = section->child; node; node = node->next) {
         const struct key *key = keys;
         int r;
@@ -127,7 +114,8 @@ static struct str text_of(const struct yaml_node *node)
 static int set_text(struct reader *reader, const struct yaml_node *node, void *place)
 {
     if (node->kind != YAML_SCALAR)
-        return refuse(reader, node, "\"%s\" takes one text", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "\"%s\" takes one text",
+                           quote(node->key).text);
     *(struct str *)place = text_of(node);
     return 0;
 }
@@ -136,7 +124,8 @@ static int set_text(struct reader *reader, const struct yaml_node *node, void *p
 static int set_word(struct reader *reader, const struct yaml_node *node, void *place)
 {
     if (node->kind != YAML_SCALAR)
-        return refuse(reader, node, "\"%s\" takes one word", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "\"%s\" takes one word",
+                           quote(node->key).text);
     *(const struct yaml_node **)place = node;
     return 0;
 }
@@ -146,10 +135,12 @@ static int set_list(struct reader *reader, const struct yaml_node *node, void *p
     if (yaml_is_null(node))
         return 0;
     if (node->kind != YAML_LIST)
-        return refuse(reader, node, "\"%s\" takes a list", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "\"%s\" takes a list",
+                           quote(node->key).text);
     for (const struct yaml_node *item = node->child; item; item = item->next)
         if (item->kind != YAML_SCALAR || yaml_is_null(item))
-            return refuse(reader, item, "\"%s\" takes a list of texts", quote(node->key).text);
+            return yaml_refuse(item, reader->path, reader->err, "\"%s\" takes a list of texts",
+                               quote(node->key).text);
     *(const struct yaml_node **)place = node;
     return 0;
 }
@@ -157,7 +148,8 @@ static int set_list(struct reader *reader, const struct yaml_node *node, void *p
 static int set_bool(struct reader *reader, const struct yaml_node *node, void *place)
 {
     if (node->kind != YAML_SCALAR || !yaml_get_bool(node->text, place))
-        return refuse(reader, node, "\"%s\" is true or false", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "\"%s\" is true or false",
+                           quote(node->key).text);
     return 0;
 }
 
@@ -172,8 +164,9 @@ static int find_word(struct reader *reader, const struct yaml_node *node,
         return 0;
     row = priority_find(names, node->text, &nearest);
     if (!row)
-        return refuse(reader, node, "\"%s\" is not known, the nearest valid one is \"%s\"",
-                      quote(node->text).text, nearest);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "\"%s\" is not known, the nearest valid one is \"%s\"",
+                           quote(node->text).text, nearest);
     *ret = (size_t)(row - names);
     return 0;
 }
@@ -228,14 +221,16 @@ static int set_header(struct reader *reader, const struct yaml_node *node, void 
     struct str value;
 
     if (node->kind != YAML_SCALAR || !is_one_line(node->text))
-        return refuse(reader, node, "\"%s\" takes one line of text", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "\"%s\" takes one line of text",
+                           quote(node->key).text);
     value = str_trim(text_of(node));
     if (value.n && str_eq(node->key, STR("X-Frame-Options")) &&
         !str_eq_nocase(value, STR("deny")) && !str_eq_nocase(value, STR("sameorigin")))
-        return refuse(reader, node, "X-Frame-Options is deny or sameorigin");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "X-Frame-Options is deny or sameorigin");
     if (value.n && str_eq(node->key, STR("X-Content-Type-Options")) &&
         !str_eq_nocase(value, STR("nosniff")))
-        return refuse(reader, node, "X-Content-Type-Options is nosniff");
+        return yaml_refuse(node, reader->path, reader->err, "X-Content-Type-Options is nosniff");
     header->value = arena_str(&reader->web->arena, value).p;
     header->from_file = true;
     return 0;
@@ -289,15 +284,18 @@ static int check_user(struct reader *reader, const struct yaml_node *node)
     uint64_t cost;
 
     if (str_find(node->key, ':') < node->key.n)
-        return refuse(reader, node, "the name of a user can't hold a colon");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "the name of a user can't hold a colon");
     if (node->kind != YAML_SCALAR || !is_bcrypt(node->text))
-        return refuse(reader, node,
-                      "the password of \"%s\" is not a bcrypt hash: make one with htpasswd -nBC 10",
-                      quote(node->key).text);
+        return yaml_refuse(
+            node, reader->path, reader->err,
+            "the password of \"%s\" is not a bcrypt hash: make one with htpasswd -nBC 10",
+            quote(node->key).text);
     num_get_u64(str_head(str_skip(node->text, 4), 2), &cost);
     if (cost < 4 || cost > HIGHEST_BCRYPT_COST)
-        return refuse(reader, node, "the bcrypt cost of \"%s\" must be from 4 to %d",
-                      quote(node->key).text, HIGHEST_BCRYPT_COST);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "the bcrypt cost of \"%s\" must be from 4 to %d", quote(node->key).text,
+                           HIGHEST_BCRYPT_COST);
     return 0;
 }
 
@@ -311,7 +309,8 @@ static int set_users(struct reader *reader, const struct yaml_node *node, void *
     if (yaml_is_null(node))
         return 0;
     if (node->kind != YAML_MAPPING)
-        return refuse(reader, node, "basic_auth_users takes names and hashes: \"alice: $2y$…\"");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "basic_auth_users takes names and hashes: \"alice: $2y$…\"");
     for (const struct yaml_node *user = node->child; user; user = user->next)
         n++;
     users = ARENA_ARRAY(arena, struct webconfig_user, n);
@@ -338,8 +337,8 @@ static int set_interval(struct reader *reader, const struct yaml_node *node, voi
     /* Go reads a bare number as nanoseconds, people as seconds. */
     if (node->kind != YAML_SCALAR || !num_get_duration_ns(node->text, &interval_ns) ||
         (num_get_u64(node->text, &bare) && bare != 0))
-        return refuse(reader, node,
-                      "\"interval\" takes a duration with its unit: \"1s\", \"250ms\"");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "\"interval\" takes a duration with its unit: \"1s\", \"250ms\"");
     reader->web->rate_interval_ns = interval_ns;
     return 0;
 }
@@ -349,7 +348,7 @@ static int set_burst(struct reader *reader, const struct yaml_node *node, void *
     (void)place;
     if (node->kind != YAML_SCALAR || !num_get_u64(node->text, &reader->web->rate_burst) ||
         reader->web->rate_burst > UINT32_MAX)
-        return refuse(reader, node, "\"burst\" takes a number of requests");
+        return yaml_refuse(node, reader->path, reader->err, "\"burst\" takes a number of requests");
     return 0;
 }
 
@@ -364,7 +363,8 @@ static int set_rate(struct reader *reader, const struct yaml_node *node, void *p
 
     (void)place;
     if (r == 0 && reader->web->rate_interval_ns && !reader->web->rate_burst)
-        r = refuse(reader, node, "rate_limit with a burst of 0 would refuse everything");
+        r = yaml_refuse(node, reader->path, reader->err,
+                        "rate_limit with a burst of 0 would refuse everything");
     return r;
 }
 
@@ -439,14 +439,16 @@ static int find_pem(struct reader *reader, const char *name, struct str text, st
     const char *path;
 
     if (text.n && file.n)
-        return refuse(reader, reader->tls, "there is both %s and %s_file: leave one", name, name);
+        return yaml_refuse(reader->tls, reader->path, reader->err,
+                           "there is both %s and %s_file: leave one", name, name);
     if (!text.n && !file.n) {
         *ret = (struct str){ 0 };
-        return is_needed ? refuse(reader, reader->tls,
-                                  "tls_server_config lacks %s_file: add it, or remove the section "
-                                  "for HTTP without TLS",
-                                  name)
-                         : 0;
+        return is_needed
+                   ? yaml_refuse(reader->tls, reader->path, reader->err,
+                                 "tls_server_config lacks %s_file: add it, or remove the section "
+                                 "for HTTP without TLS",
+                                 name)
+                   : 0;
     }
     if (text.n) {
         *ret = text;
@@ -484,17 +486,19 @@ static int find_clients(struct reader *reader, struct tls_settings *settings)
     is_required = type == TLS_CLIENT_REQUIRE_ANY || type == TLS_CLIENT_REQUIRE_AND_VERIFY;
     is_verified = type == TLS_CLIENT_VERIFY_IF_GIVEN || type == TLS_CLIENT_REQUIRE_AND_VERIFY;
     if (settings->client_ca.n && type == TLS_CLIENT_NONE)
-        return refuse(reader, reader->tls,
-                      "there is a client CA but clients are not asked for a certificate: add "
-                      "\"client_auth_type: RequireAndVerifyClientCert\"");
+        return yaml_refuse(reader->tls, reader->path, reader->err,
+                           "there is a client CA but clients are not asked for a certificate: add "
+                           "\"client_auth_type: RequireAndVerifyClientCert\"");
     /* Go would trust every authority that the system trusts for web sites. */
     if (is_verified && !settings->client_ca.n)
-        return refuse(reader, reader->client_auth, "\"%s\" needs a client_ca_file to check against",
-                      client_auth_types[type].name);
+        return yaml_refuse(reader->client_auth, reader->path, reader->err,
+                           "\"%s\" needs a client_ca_file to check against",
+                           client_auth_types[type].name);
     if (reader->sans && !is_required)
-        return refuse(reader, reader->sans,
-                      "client_allowed_sans needs client_auth_type RequireAndVerifyClientCert or "
-                      "RequireAnyClientCert: others let clients in without a certificate");
+        return yaml_refuse(
+            reader->sans, reader->path, reader->err,
+            "client_allowed_sans needs client_auth_type RequireAndVerifyClientCert or "
+            "RequireAnyClientCert: others let clients in without a certificate");
     return 0;
 }
 
@@ -524,7 +528,7 @@ static int find_versions(struct reader *reader)
     if (r == 0)
         r = find_word(reader, reader->max_version, priority_versions, &priority->max_version);
     if (r == 0 && priority->min_version > priority->max_version)
-        r = refuse(reader, reader->tls, "min_version is above max_version");
+        r = yaml_refuse(reader->tls, reader->path, reader->err, "min_version is above max_version");
     if (r == 0)
         r = check_words(reader, priority->ciphers, priority_ciphers);
     if (r == 0)

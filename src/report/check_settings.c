@@ -32,21 +32,6 @@ struct reader {
     struct err *err;
 };
 
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-{
-    char sentence[300];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(sentence, sizeof(sentence), format, args);
-    va_end(args);
-    return err_set(reader->err, EINVAL, "%s:%u: %s", quote(str_of(reader->path)).text, node->line,
-                   sentence);
-}
-
 static int read_threshold(struct reader *reader, const struct yaml_node *node,
                           const struct check *check, struct check_setting *setting)
 {
@@ -54,12 +39,13 @@ static int read_threshold(struct reader *reader, const struct yaml_node *node,
     double most = is_percent ? 100 : most_threshold, threshold;
 
     if (isnan(check->threshold))
-        return refuse(reader, node, "%s has no threshold; leave it out", check->name);
+        return yaml_refuse(node, reader->path, reader->err, "%s has no threshold; leave it out",
+                           check->name);
     if (!num_get_double(node->text, &threshold) || !(threshold >= 0 && threshold <= most))
-        return refuse(reader, node,
-                      "the threshold of %s is a number from 0 to %.0f (%s): \"%s\" "
-                      "is not",
-                      check->name, most, check->unit, quote(node->text).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "the threshold of %s is a number from 0 to %.0f (%s): \"%s\" "
+                           "is not",
+                           check->name, most, check->unit, quote(node->text).text);
     setting->threshold = threshold;
     return 0;
 }
@@ -74,8 +60,9 @@ static int read_severity(struct reader *reader, const struct yaml_node *node,
             return 0;
         }
     }
-    return refuse(reader, node, "severity is off, note, warning or critical: \"%s\" is not",
-                  quote(node->text).text);
+    return yaml_refuse(node, reader->path, reader->err,
+                       "severity is off, note, warning or critical: \"%s\" is not",
+                       quote(node->text).text);
 }
 
 /* It is made a link for people to follow: nothing that a browser would run. */
@@ -95,10 +82,11 @@ static int read_link(struct reader *reader, const struct yaml_node *node, const 
 {
     (void)check;
     if (!is_link(node->text))
-        return refuse(reader, node,
-                      "link is a URL in ASCII that begins with https:// or http://, of at most %d "
-                      "bytes: \"%s\" is not",
-                      LONGEST_LINK, quote(node->text).text);
+        return yaml_refuse(
+            node, reader->path, reader->err,
+            "link is a URL in ASCII that begins with https:// or http://, of at most %d "
+            "bytes: \"%s\" is not",
+            LONGEST_LINK, quote(node->text).text);
     setting->link = node->text;
     return 0;
 }
@@ -120,12 +108,13 @@ static int read_key(struct reader *reader, const struct yaml_node *node, const s
         if (!str_eq(node->key, str_of(keys[i].name)))
             continue;
         if (node->kind != YAML_SCALAR || yaml_is_null(node))
-            return refuse(reader, node, "%s is one value; give it one, or leave it out",
-                          keys[i].name);
+            return yaml_refuse(node, reader->path, reader->err,
+                               "%s is one value; give it one, or leave it out", keys[i].name);
         return keys[i].read(reader, node, check, setting);
     }
-    return refuse(reader, node, "unknown key %s; a check has threshold, severity and link",
-                  quote(node->key).text);
+    return yaml_refuse(node, reader->path, reader->err,
+                       "unknown key %s; a check has threshold, severity and link",
+                       quote(node->key).text);
 }
 
 static size_t nearest_check(struct str name)
@@ -144,14 +133,17 @@ static int read_check(struct reader *reader, const struct yaml_node *node)
     size_t nearest;
 
     if (node->key.n > LONGEST_NAME) /* comparing takes as long as it is */
-        return refuse(reader, node, "there is no check %s", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "there is no check %s",
+                           quote(node->key).text);
     nearest = nearest_check(node->key);
     if (!str_eq(node->key, str_of(checks[nearest].name)))
-        return refuse(reader, node, "there is no check %s; did you mean %s?", quote(node->key).text,
-                      checks[nearest].name);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "there is no check %s; did you mean %s?", quote(node->key).text,
+                           checks[nearest].name);
     if (node->kind != YAML_MAPPING)
-        return refuse(reader, node, "%s is a mapping like {threshold: 50, severity: note}",
-                      checks[nearest].name);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is a mapping like {threshold: 50, severity: note}",
+                           checks[nearest].name);
     for (const struct yaml_node *child = node->child; child; child = child->next)
         if (read_key(reader, child, &checks[nearest], &reader->settings.check[nearest]) < 0)
             return -EINVAL;
@@ -161,7 +153,7 @@ static int read_check(struct reader *reader, const struct yaml_node *node)
 static int read_checks(struct reader *reader, const struct yaml_node *node)
 {
     if (node->kind != YAML_MAPPING && !yaml_is_null(node))
-        return refuse(reader, node, "checks is a mapping of their names");
+        return yaml_refuse(node, reader->path, reader->err, "checks is a mapping of their names");
     for (const struct yaml_node *child = node->child; child; child = child->next)
         if (read_check(reader, child) < 0)
             return -EINVAL;
@@ -174,9 +166,9 @@ static int read_least_runtime(struct reader *reader, const struct yaml_node *nod
 
     if (node->kind != YAML_SCALAR || !num_get_duration_ns(node->text, &ns) ||
         ns > MOST_LEAST_SECONDS * NS_PER_SEC)
-        return refuse(reader, node,
-                      "least_runtime is a time of at most 30d, like 5m: \"%s\" is not",
-                      quote(node->text).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "least_runtime is a time of at most 30d, like 5m: \"%s\" is not",
+                           quote(node->text).text);
     reader->settings.least_seconds = ns / NS_PER_SEC;
     return 0;
 }
@@ -184,7 +176,8 @@ static int read_least_runtime(struct reader *reader, const struct yaml_node *nod
 static int read_root(struct reader *reader, const struct yaml_node *root)
 {
     if (root->kind != YAML_MAPPING)
-        return refuse(reader, root, "the file is a mapping with least_runtime and checks");
+        return yaml_refuse(root, reader->path, reader->err,
+                           "the file is a mapping with least_runtime and checks");
     for (const struct yaml_node *node = root->child; node; node = node->next) {
         int code;
 
@@ -193,8 +186,9 @@ static int read_root(struct reader *reader, const struct yaml_node *root)
         else if (str_eq(node->key, STR("checks")))
             code = read_checks(reader, node);
         else
-            code = refuse(reader, node, "unknown key %s; there are least_runtime and checks",
-                          quote(node->key).text);
+            code = yaml_refuse(node, reader->path, reader->err,
+                               "unknown key %s; there are least_runtime and checks",
+                               quote(node->key).text);
         if (code < 0)
             return code;
     }

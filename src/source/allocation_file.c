@@ -21,21 +21,6 @@ struct reader {
     size_t n, room;
 };
 
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(struct reader *reader, const struct yaml_node *node, const char *format, ...)
-{
-    char sentence[300];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(sentence, sizeof(sentence), format, args);
-    va_end(args);
-    return err_set(reader->err, EINVAL, "%s:%u: %s", quote(str_of(reader->path)).text, node->line,
-                   sentence);
-}
-
 static bool is_decimal(struct str text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -68,8 +53,9 @@ static int read_years(struct reader *reader, const struct key *key, const struct
     double *years = member_of(entry, key);
 
     if (!get_amount(node->text, years) || *years > key->most)
-        return refuse(reader, node, "%s is a number from 0 to %.0f, like 12.5: \"%s\" is not",
-                      key->name.p, key->most, quote(node->text).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is a number from 0 to %.0f, like 12.5: \"%s\" is not", key->name.p,
+                           key->most, quote(node->text).text);
     return 0;
 }
 
@@ -79,8 +65,9 @@ static int read_count(struct reader *reader, const struct key *key, const struct
     uint64_t count;
 
     if (!num_get_u64(node->text, &count) || (double)count > key->most)
-        return refuse(reader, node, "%s is a whole number from 0 to %.0f: \"%s\" is not",
-                      key->name.p, key->most, quote(node->text).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is a whole number from 0 to %.0f: \"%s\" is not", key->name.p,
+                           key->most, quote(node->text).text);
     *(double *)member_of(entry, key) = (double)count;
     return 0;
 }
@@ -123,10 +110,11 @@ static int read_bytes(struct reader *reader, const struct key *key, const struct
     double *bytes = member_of(entry, key);
 
     if (!get_bytes(node->text, bytes) || *bytes > key->most)
-        return refuse(reader, node,
-                      "%s is at most 1000 EB, written as bytes, as 10TB (powers of 1000) or as "
-                      "10TiB (of 1024): \"%s\" is not",
-                      key->name.p, quote(node->text).text);
+        return yaml_refuse(
+            node, reader->path, reader->err,
+            "%s is at most 1000 EB, written as bytes, as 10TB (powers of 1000) or as "
+            "10TiB (of 1024): \"%s\" is not",
+            key->name.p, quote(node->text).text);
     return 0;
 }
 
@@ -146,8 +134,9 @@ static int read_day(struct reader *reader, const struct key *key, const struct y
                     struct allocation_entry *entry)
 {
     if (!get_day(node->text, member_of(entry, key)))
-        return refuse(reader, node, "%s is a day from 2000-01-01 on, as YYYY-MM-DD: \"%s\" is not",
-                      key->name.p, quote(node->text).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is a day from 2000-01-01 on, as YYYY-MM-DD: \"%s\" is not",
+                           key->name.p, quote(node->text).text);
     return 0;
 }
 
@@ -155,8 +144,9 @@ static int check_name(struct reader *reader, const struct yaml_node *node, const
                       struct str name)
 {
     if (!name.n || name.n > LONGEST_NAME)
-        return refuse(reader, node, "the name of %s has 1 to %d bytes: \"%s\" has %zu", of,
-                      LONGEST_NAME, quote(name).text, name.n);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "the name of %s has 1 to %d bytes: \"%s\" has %zu", of, LONGEST_NAME,
+                           quote(name).text, name.n);
     return 0;
 }
 
@@ -171,14 +161,17 @@ static int read_included(struct reader *reader, const struct yaml_node *list, st
 {
     for (const struct yaml_node *node = list->child; node; node = node->next) {
         if (node->kind != YAML_SCALAR)
-            return refuse(reader, node, "includes is a list of accounts, like [a, b]");
+            return yaml_refuse(node, reader->path, reader->err,
+                               "includes is a list of accounts, like [a, b]");
         if (check_name(reader, node, "an account", node->text) < 0)
             return -EINVAL;
         if (is_included(entry, names, node->text))
-            return refuse(reader, node, "account %s is already counted here; remove it",
-                          quote(node->text).text);
+            return yaml_refuse(node, reader->path, reader->err,
+                               "account %s is already counted here; remove it",
+                               quote(node->text).text);
         if (names->n == MOST_INCLUDES)
-            return refuse(reader, node, "more than %d accounts are included", MOST_INCLUDES);
+            return yaml_refuse(node, reader->path, reader->err,
+                               "more than %d accounts are included", MOST_INCLUDES);
         map_put(names, node->text);
     }
     return 0;
@@ -192,7 +185,8 @@ static int read_includes(struct reader *reader, const struct key *key, const str
     int code;
 
     if (node->kind != YAML_LIST)
-        return refuse(reader, node, "%s is a list of accounts, like [a, b]", key->name.p);
+        return yaml_refuse(node, reader->path, reader->err, "%s is a list of accounts, like [a, b]",
+                           key->name.p);
     map_init(&names, reader->arena);
     code = read_included(reader, node, &names, entry);
     includes = ARENA_ARRAY(reader->arena, struct str, names.n + 1);
@@ -229,12 +223,13 @@ static const struct key *nearest_key(struct str name)
 static int refuse_key(struct reader *reader, const struct yaml_node *node, const struct key *key)
 {
     if (str_distance(node->key, key->name) <= node->key.n / 2)
-        return refuse(reader, node, "unknown key %s; did you mean %s?", quote(node->key).text,
-                      key->name.p);
-    return refuse(reader, node,
-                  "unknown key %s; there are gpu_years, cpu_years, storage, students, from, to and "
-                  "includes",
-                  quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "unknown key %s; did you mean %s?",
+                           quote(node->key).text, key->name.p);
+    return yaml_refuse(
+        node, reader->path, reader->err,
+        "unknown key %s; there are gpu_years, cpu_years, storage, students, from, to and "
+        "includes",
+        quote(node->key).text);
 }
 
 static int read_key(struct reader *reader, const struct yaml_node *node,
@@ -243,14 +238,17 @@ static int read_key(struct reader *reader, const struct yaml_node *node,
     const struct key *key;
 
     if (node->key.n > LONGEST_NAME) /* comparing takes as long as it is */
-        return refuse(reader, node, "unknown key %s", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "unknown key %s",
+                           quote(node->key).text);
     key = nearest_key(node->key);
     if (!str_eq(node->key, key->name))
         return refuse_key(reader, node, key);
     if (yaml_is_null(node))
-        return refuse(reader, node, "%s has no value; give it one, or leave it out", key->name.p);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s has no value; give it one, or leave it out", key->name.p);
     if (node->kind != YAML_SCALAR && key->read != read_includes)
-        return refuse(reader, node, "%s is one value, not a list or mapping", key->name.p);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is one value, not a list or mapping", key->name.p);
     return key->read(reader, key, node, entry);
 }
 
@@ -259,15 +257,17 @@ static int check_entry(struct reader *reader, const struct yaml_node *node,
 {
     if (isnan(entry->gpu_years) && isnan(entry->cpu_years) && isnan(entry->storage_bytes) &&
         isnan(entry->students))
-        return refuse(reader, node,
-                      "account %s is given nothing; say gpu_years, cpu_years, storage or students",
-                      quote(entry->account).text);
+        return yaml_refuse(
+            node, reader->path, reader->err,
+            "account %s is given nothing; say gpu_years, cpu_years, storage or students",
+            quote(entry->account).text);
     if (!entry->from != !entry->to)
-        return refuse(reader, node, "%s is there without %s; give both, or none",
-                      entry->from ? "from" : "to", entry->from ? "to" : "from");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "%s is there without %s; give both, or none",
+                           entry->from ? "from" : "to", entry->from ? "to" : "from");
     if (entry->from && entry->from >= entry->to)
-        return refuse(reader, node,
-                      "to must be later than from; it is the first day that no longer counts");
+        return yaml_refuse(node, reader->path, reader->err,
+                           "to must be later than from; it is the first day that no longer counts");
     return 0;
 }
 
@@ -285,17 +285,18 @@ static int read_entry(struct reader *reader, const struct yaml_node *node, struc
     };
 
     if (node->kind != YAML_MAPPING && !yaml_is_null(node))
-        return refuse(reader, node,
-                      "account %s has one mapping like {gpu_years: 10}, or a list of such",
-                      quote(account).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "account %s has one mapping like {gpu_years: 10}, or a list of such",
+                           quote(account).text);
     for (const struct yaml_node *child = node->child; child; child = child->next)
         if (read_key(reader, child, &entry) < 0)
             return -EINVAL;
     if (check_entry(reader, node, &entry) < 0)
         return -EINVAL;
     if (reader->n == MOST_ENTRIES)
-        return refuse(reader, node, "more than %d allocations; remove those that are long over",
-                      MOST_ENTRIES);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "more than %d allocations; remove those that are long over",
+                           MOST_ENTRIES);
     reader->entry = heap_grow(reader->entry, reader->n, &reader->room, sizeof(*reader->entry));
     reader->entry[reader->n++] = entry;
     return 0;
@@ -349,7 +350,8 @@ static int read_cluster(struct reader *reader, const struct yaml_node *node)
     if (code < 0)
         return code;
     if (node->kind != YAML_MAPPING && !yaml_is_null(node))
-        return refuse(reader, node, "cluster %s is a mapping of accounts", quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err, "cluster %s is a mapping of accounts",
+                           quote(node->key).text);
     for (const struct yaml_node *child = node->child; child && code == 0; child = child->next)
         code = read_account(reader, child, node->key);
     return code;
@@ -361,17 +363,19 @@ static int read_root(struct reader *reader, const struct yaml_node *root)
     const struct yaml_node *node = root->child;
 
     if (root->kind != YAML_MAPPING)
-        return refuse(reader, root, "the file is a mapping that has the key clusters");
+        return yaml_refuse(root, reader->path, reader->err,
+                           "the file is a mapping that has the key clusters");
     for (; node && str_eq(node->key, clusters); node = node->next) {
         if (node->kind != YAML_MAPPING && !yaml_is_null(node))
-            return refuse(reader, node, "clusters is a mapping of their names");
+            return yaml_refuse(node, reader->path, reader->err,
+                               "clusters is a mapping of their names");
         for (const struct yaml_node *child = node->child; child; child = child->next)
             if (read_cluster(reader, child) < 0)
                 return -EINVAL;
     }
     if (node)
-        return refuse(reader, node, "unknown key %s; did you mean clusters?",
-                      quote(node->key).text);
+        return yaml_refuse(node, reader->path, reader->err,
+                           "unknown key %s; did you mean clusters?", quote(node->key).text);
     return 0;
 }
 
