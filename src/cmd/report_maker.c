@@ -154,6 +154,7 @@ int report_make(struct report_maker *maker, const struct job_name *name, bool wa
         return code;
     note_series(maker, &gather, arena, &ret->facts.origin);
     checks_run(&maker->checks, &ret->facts, arena, &ret->finding, &ret->n_findings);
+    ret->least_seconds = maker->checks.least_seconds;
     advice_make(&ret->facts, (double)maker->checks.least_seconds, arena, &ret->advice);
     ret->more_url = url_of(maker, &ret->facts, arena);
     return 0;

@@ -2,6 +2,7 @@
 #include "report/outline.h"
 
 #include "base/shown.h"
+#include "report/idle.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
 #include "report/words.h"
@@ -251,6 +252,24 @@ static void make_gain(struct maker *maker)
     maker->to->gain = maker_take(maker);
 }
 
+static void make_verdict(struct maker *maker)
+{
+    const struct job_report *report = maker->report;
+
+    if (!maker->to->n_meters || report->n_findings || !facts_are_measured(&maker->facts->origin))
+        return;
+    if (idle_run_seconds(maker->facts) < (double)report->least_seconds) {
+        buf_text(&maker->words, "What it used is judged when it has run for ");
+        words_duration(&maker->words, (double)report->least_seconds);
+        if (job_record_has_ended(maker->record))
+            buf_text(&maker->words, ": it was too short");
+        buf_byte(&maker->words, '.');
+    } else {
+        buf_text(&maker->words, "Nothing to improve.");
+    }
+    maker->to->verdict = maker_take(maker);
+}
+
 void outline_make(const struct job_report *report, struct arena *arena, struct outline *ret)
 {
     struct maker maker = { .report = report,
@@ -265,8 +284,7 @@ void outline_make(const struct job_report *report, struct arena *arena, struct o
     make_headline(&maker);
     make_note(&maker);
     make_meters(&maker);
-    ret->is_faultless =
-        ret->n_meters && !report->n_findings && facts_are_measured(&report->facts.origin);
+    make_verdict(&maker);
     make_gain(&maker);
     maker_add_sections(&maker);
     buf_free(&maker.words);

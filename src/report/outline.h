@@ -47,8 +47,9 @@ struct outline {
     struct str note;     /* that nothing was measured, and why; or empty */
     struct outline_meter meter[OUTLINE_METERS];
     size_t n_meters;
-    bool is_faultless; /* it was measured, and no check found anything */
-    struct str gain;   /* what the advice is based on, and what it gives back; or empty */
+    struct str verdict; /* where no check found anything: that, or that it was not judged; empty:
+                         * nothing was measured */
+    struct str gain;    /* what the advice is based on, and what it gives back; or empty */
     struct outline_section section[OUTLINE_SECTIONS];
     size_t n_sections;
 };

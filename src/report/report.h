@@ -11,6 +11,7 @@ struct job_report {
     struct job_facts facts;
     struct finding *finding;
     size_t n_findings;
+    int64_t least_seconds; /* what a job used that ran for less was not judged */
     struct advice advice;
     struct str more_url; /* where more is to be seen, "https://portal/job/4711"; or empty */
 };

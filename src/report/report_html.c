@@ -247,11 +247,11 @@ static void put_severity(struct html *html, enum severity severity)
 static void put_findings(struct html *html, const struct job_report *report,
                          const struct outline *outline)
 {
-    if (!report->n_findings && !outline->is_faultless)
+    if (!report->n_findings && !outline->verdict.n)
         return;
     element(html, "h2", ROLE_HEADING, STR("What was found"));
     if (!report->n_findings) {
-        element(html, "p", ROLE_HEADLINE, STR("Nothing to improve."));
+        element(html, "p", ROLE_HEADLINE, outline->verdict);
         return;
     }
     open_table(html);

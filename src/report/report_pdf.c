@@ -113,11 +113,11 @@ static void put_finding(struct sheet *sheet, const struct finding *finding)
 static void put_findings(struct sheet *sheet, const struct job_report *report,
                          const struct outline *outline)
 {
-    if (!report->n_findings && !outline->is_faultless)
+    if (!report->n_findings && !outline->verdict.n)
         return;
     sheet_heading(sheet, "What was found", 30);
     if (!report->n_findings)
-        sheet_paragraph(sheet, FONT_TEXT, SHEET_INK, 0, STR("Nothing to improve."));
+        sheet_paragraph(sheet, FONT_TEXT, SHEET_INK, 0, outline->verdict);
     for (size_t i = 0; i < report->n_findings; i++)
         put_finding(sheet, &report->finding[i]);
 }

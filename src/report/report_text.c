@@ -8,11 +8,11 @@ enum { INDENT = 2 };
 static void put_findings(struct page *page, const struct job_report *report,
                          const struct outline *outline)
 {
-    if (!report->n_findings && !outline->is_faultless)
+    if (!report->n_findings && !outline->verdict.n)
         return;
     page_heading(page, STR("What was found"));
     if (!report->n_findings)
-        page_paragraph(page, INDENT, STR("Nothing to improve."));
+        page_paragraph(page, INDENT, outline->verdict);
     for (size_t i = 0; i < report->n_findings; i++)
         page_finding(page, report->finding[i].severity, report->finding[i].sentence,
                      report->finding[i].link);

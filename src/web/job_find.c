@@ -307,6 +307,7 @@ int job_make_report(struct site_call *call, const struct job_found *found, bool 
     if (code)
         return code;
     checks_run(settings, &ret->facts, &call->arena, &ret->finding, &ret->n_findings);
+    ret->least_seconds = settings->least_seconds;
     advice_make(&ret->facts, (double)settings->least_seconds, &call->arena, &ret->advice);
     return 0;
 }

@@ -79,11 +79,13 @@ void job_put_findings(struct site_call *call, const struct job_report *report,
 {
     struct buf *out = &call->out;
 
-    if (!report->n_findings && !outline->is_faultless)
+    if (!report->n_findings && !outline->verdict.n)
         return;
     buf_text(out, "<section><h2>What was found</h2>\n");
     if (!report->n_findings) {
-        buf_text(out, "<p>Nothing to improve.</p></section>\n");
+        buf_text(out, "<p>");
+        html_text(out, outline->verdict);
+        buf_text(out, "</p></section>\n");
         return;
     }
     buf_text(out, "<ul class=\"notes\">\n");

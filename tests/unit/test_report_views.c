@@ -110,6 +110,18 @@ static void a_job_of_accounting_alone_says_that_nothing_was_measured(void **stat
     assert_null(strstr(f->out.p, "Nothing to improve"));
 }
 
+static void what_was_not_judged_is_not_called_good(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.least_seconds = INT64_C(1) << 32;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "What it used is judged when it has run for ");
+    assert_contains(f->out.p, ": it was too short.");
+    assert_null(strstr(f->out.p, "Nothing to improve"));
+}
+
 static void an_array_is_summed_up(void **state)
 {
     struct fixture *f = *state;
@@ -623,6 +635,7 @@ int main(void)
         VIEW(a_wasteful_job_is_told_what_matters_first),
         VIEW(colour_and_blocks_only_add_to_what_is_said),
         VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
+        VIEW(what_was_not_judged_is_not_called_good),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),
