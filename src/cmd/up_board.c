@@ -70,13 +70,12 @@ static bool is_failing(const struct engine_cluster *cluster)
            (stats.kinds[KIND_NODES].looks && !stats.kinds[KIND_NODES].up);
 }
 
-/* Why it is that nothing newer is shown. */
-static struct str trouble_of(struct up_board *boards, const struct engine_cluster *cluster,
-                             const struct board_cluster *shown, struct arena *arena)
+/* That nothing newer is shown, and why. */
+static void tell_trouble(struct up_board *boards, const struct engine_cluster *cluster,
+                         struct arena *arena, struct board_cluster *shown)
 {
     const struct section *jobs = shown->section[KIND_JOBS], *nodes = shown->section[KIND_NODES];
     struct err err = { 0 };
-    struct str trouble;
     struct buf text;
 
     buf_init(&text, sizeof(err.text) + 100);
@@ -87,15 +86,16 @@ static struct str trouble_of(struct up_board *boards, const struct engine_cluste
         section_unref(refresher_wait(cluster->feeds[FEED_SLURM].refresher,
                                      jobs ? KIND_NODES : KIND_JOBS, 0, &boards->is_cancelled,
                                      &err));
-        buf_printf(&text, "Slurm does not %s: %s",
+        buf_printf(&text, "Slurm does not %s",
                    jobs    ? "tell its nodes"
                    : nodes ? "tell its jobs"
-                           : "answer",
-                   err.text);
+                           : "answer");
     }
-    trouble = arena_str(arena, buf_str(&text));
+    shown->trouble = arena_str(arena, buf_str(&text));
+    if (err.text[0])
+        buf_printf(&text, ": %s", err.text);
+    shown->trouble_in_full = arena_str(arena, buf_str(&text));
     buf_free(&text);
-    return trouble;
 }
 
 static struct str name_of(const struct engine_cluster *cluster, const struct section *config,
@@ -108,16 +108,18 @@ static struct str name_of(const struct engine_cluster *cluster, const struct sec
 
 static void fill_cluster(struct up_board *boards, const struct engine_cluster *cluster,
                          const struct snapshot *snapshot, bool is_in_trouble, struct arena *arena,
-                         struct board_cluster *ret)
+                         struct section *config, struct board_cluster *ret)
 {
     for (int kind = 0; kind < KINDS; kind++)
         if (shown_kinds & KIND_BIT(kind) && snapshot->editions[kind] &&
             snapshot->editions[kind]->section)
             ret->section[kind] = section_ref(snapshot->editions[kind]->section);
+    if (!ret->section[KIND_CONFIG] && config)
+        ret->section[KIND_CONFIG] = section_ref(config);
     ret->is_simulated = cluster->feeds[FEED_SLURM].source->simulated;
     ret->name = name_of(cluster, ret->section[KIND_CONFIG], arena);
     if (is_in_trouble)
-        ret->trouble = trouble_of(boards, cluster, ret, arena);
+        tell_trouble(boards, cluster, arena, ret);
 }
 
 static bool is_same(struct version a, struct version b)
@@ -128,16 +130,22 @@ static bool is_same(struct version a, struct version b)
 static void replace(struct up_board *boards, struct snapshot *const *snapshots, uint64_t failing)
 {
     const struct engine *engine = boards->engine;
+    struct board *before = boards->board;
+    bool is_same_engine = before && boards->version.engine == boards->engine_number;
     int64_t began_ns;
 
-    board_unref(boards->board);
     boards->board = board_new(engine->n_clusters, clock_wall(boards->clock) / NS_PER_SEC);
     for (size_t i = 0; i < engine->n_clusters; i++) {
+        /* An old configuration rather than none: what is private stays so while slurmctld does not
+         * tell it again. */
+        struct section *config = is_same_engine ? before->cluster[i].section[KIND_CONFIG] : NULL;
+
         fill_cluster(boards, &engine->clusters[i], snapshots[i], failing >> i & 1,
-                     &boards->board->arena, &boards->board->cluster[i]);
+                     &boards->board->arena, config, &boards->board->cluster[i]);
         if (boards->health)
             up_health_note(boards->health, i, &engine->clusters[i], snapshots[i]);
     }
+    board_unref(before);
     began_ns = clock_mono(&clock_real);
     board_sum(boards->board);
     if (boards->health)

@@ -202,6 +202,13 @@ static int make_serving(struct web *web, struct err *err)
     return web_serving_new(&config, &web->serving, err);
 }
 
+static bool is_for_staff(void *ctx, const struct http_exchange *x)
+{
+    const struct web *web = ctx;
+
+    return web_serving_is_for_staff(web->serving, x);
+}
+
 static int start(struct web *web, struct err *err)
 {
     struct http_config http = serve_http_config(&web->settings.serve, web->log);
@@ -211,7 +218,9 @@ static int start(struct web *web, struct err *err)
     if (code < 0)
         return code;
     n = web_serving_routes(web->serving, web->routes);
-    web->lifecycle = (struct lifecycle){ .check_ready = check_store, .reload = reload, .ctx = web };
+    web->lifecycle = (struct lifecycle){
+        .check_ready = check_store, .reload = reload, .may_reload = is_for_staff, .ctx = web
+    };
     lifecycle_routes(&web->lifecycle, web->routes + n);
     http.routes = web->routes;
     http.workers = 8; /* they wait for the disk more than they compute */

@@ -41,10 +41,14 @@ static void check_ready(void *ctx, struct http_exchange *x)
 /* A page of another site in somebody's browser has no business here. */
 static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
 {
-    (void)ctx;
-    if (!http_header(x, "Origin").n)
+    const struct lifecycle *lifecycle = ctx;
+
+    if (http_header(x, "Origin").n)
+        http_reply(x, 403, plain, STR("not from a web page, please\n"));
+    else if (lifecycle->may_reload && !lifecycle->may_reload(lifecycle->ctx, x))
+        http_reply(x, 403, plain, STR("this is for staff: --web.staff names them\n"));
+    else
         return HTTP_WORK;
-    http_reply(x, 403, plain, STR("not from a web page, please\n"));
     return HTTP_DONE;
 }
 

@@ -12,6 +12,9 @@ struct lifecycle {
     int (*check_ready)(void *ctx, struct err *err);
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
+    /* On the HTTP thread; NULL: whoever gets through may. What is wrong with a file is told to who
+     * asks. */
+    bool (*may_reload)(void *ctx, const struct http_exchange *x);
     void *ctx; /* of all */
 };
 

@@ -547,7 +547,9 @@ struct metrics *metrics_new(const struct metrics_config *config)
         (struct http_route){ .method = "GET", .path = metrics->path, .handle = serve_metrics };
     if (strcmp(metrics->path, "/") != 0 && !config->has_pages)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
-    metrics->lifecycle = (struct lifecycle){ .reload = config->reload, .ctx = config->ctx };
+    metrics->lifecycle = (struct lifecycle){ .reload = config->reload,
+                                             .may_reload = config->may_scrape,
+                                             .ctx = config->ctx };
     lifecycle_routes(&metrics->lifecycle, route);
     route += LIFECYCLE_ROUTES;
     metrics->n_routes = (size_t)(route - first);

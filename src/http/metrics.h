@@ -60,7 +60,8 @@ struct metrics_config {
     enum self_drain (*tell_drain)(void *ctx);            /* or NULL */
     void (*tell_up)(void *ctx, struct up_self *up_self); /* or NULL: it is no `sonde up` */
 
-    /* Whether who asks may see what everybody does: 403 otherwise. NULL: they may. */
+    /* Whether who asks may see what everybody does, and have a reload: 403 otherwise. NULL: they
+     * may. */
     bool (*may_scrape)(void *ctx, const struct http_exchange *x);
     void *ctx;
 };

@@ -76,11 +76,25 @@ bool api_wants(const struct api_call *call, const struct board_cluster *cluster)
     return clusters->n == 0;
 }
 
+int api_await(struct api_call *call, enum kind kind)
+{
+    bool is_asked = false;
+
+    for (size_t i = 0; i < call->board->n_clusters; i++) {
+        if (!api_wants(call, &call->board->cluster[i]))
+            continue;
+        if (call->board->cluster[i].section[kind])
+            return 0;
+        is_asked = true;
+    }
+    return is_asked ? api_refuse(call, 503, "Slurm has not told its %s: try again", kind_name(kind))
+                    : 0;
+}
+
 bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
                enum private_data what)
 {
-    return api_wants(call, cluster) &&
-           !viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], what);
+    return api_wants(call, cluster) && !viewer_is_denied(&call->viewer, cluster, what);
 }
 
 int api_refuse(struct api_call *call, unsigned status, const char *format, ...)

@@ -115,6 +115,10 @@ int api_refuse(struct api_call *call, unsigned status, const char *format, ...)
 /* Whether this cluster of the board is asked for by ?cluster=. */
 bool api_wants(const struct api_call *call, const struct board_cluster *cluster);
 
+/* 0 if any of these has told that kind of thing; else the status of a refusal: that there is none
+ * is not known. */
+int api_await(struct api_call *call, enum kind kind);
+
 /* … and PrivateData does not keep that kind of thing from who asks. */
 bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
                enum private_data what);

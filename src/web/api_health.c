@@ -70,7 +70,7 @@ static void put_clusters(struct api_call *call)
 
         api_json_begin(out, NULL, '{');
         api_json_text(out, "name", cluster->name);
-        api_json_text(out, "trouble", cluster->trouble);
+        api_json_text(out, "trouble", viewer_trouble(&call->viewer, cluster));
         put_kinds(call, cluster);
         buf_byte(out, '}');
     }

@@ -50,21 +50,49 @@ static const struct api_member members[] = {
 };
 static const struct api_shape shape = API_MEMBERS(members);
 
-/* Of the clusters that are asked for, those that do not keep their nodes private. False: all do. */
-static bool choose_clusters(struct api_call *call, struct words *clusters)
+/* Whether this cluster's nodes may be told, and asked for by this. */
+static bool is_told(const struct api_call *call, const struct board_cluster *cluster)
+{
+    return api_tells(call, cluster, PRIVATE_NODES) &&
+           (!call->request.filter.partitions.n || api_tells(call, cluster, PRIVATE_PARTITIONS));
+}
+
+/* Who is not staff is told of clusters only of which it is known what they keep private. */
+static int choose_clusters(struct api_call *call, struct words *clusters)
 {
     const struct board *board = call->board;
-    size_t n_clusters = board ? board->n_clusters : 0, n_asked = 0, n = 0;
-    struct str *name = ARENA_ARRAY(&call->arena, struct str, n_clusters);
+    struct str *name;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n_clusters; i++) {
-        n_asked += api_wants(call, &board->cluster[i]);
-        if (api_tells(call, &board->cluster[i], PRIVATE_NODES))
+    if (call->viewer.is_staff)
+        return 0;
+    if (!board)
+        return api_refuse(call, 503, "it is not known at the moment whether nodes are private");
+    name = ARENA_ARRAY(&call->arena, struct str, board->n_clusters);
+    for (size_t i = 0; i < board->n_clusters; i++)
+        if (is_told(call, &board->cluster[i]))
             name[n++] = board->cluster[i].name;
-    }
-    if (n < n_asked)
-        *clusters = (struct words){ name, n };
-    return n || !n_asked;
+    *clusters = (struct words){ name, n };
+    return n ? 0
+             : api_refuse(call, 403,
+                          "no such cluster tells its nodes: they are private (PrivateData of "
+                          "slurm.conf)");
+}
+
+/* What they have that others may not know. */
+static void hide_private(const struct api_call *call, struct node_row *row)
+{
+    const struct board_cluster *cluster =
+        call->board ? board_find(call->board, row->cluster) : NULL;
+
+    if (!viewer_may_see_user(&call->viewer, row->record.reason_user))
+        row->record.reason_user = (struct str){ 0 };
+    if (!cluster)
+        return;
+    if (viewer_is_denied(&call->viewer, cluster, PRIVATE_PARTITIONS))
+        row->record.partitions = (struct str){ 0 };
+    if (viewer_is_denied(&call->viewer, cluster, PRIVATE_RESERVATIONS))
+        row->record.reservation = (struct str){ 0 };
 }
 
 static int answer_nodes(struct api_call *call)
@@ -81,16 +109,15 @@ static int answer_nodes(struct api_call *call)
     };
     struct node_row *rows;
     size_t n;
-    int code;
+    int code = choose_clusters(call, &filter.clusters);
 
-    if (!choose_clusters(call, &filter.clusters))
-        return api_refuse(call, 403, "nodes are private: PrivateData of slurm.conf says so");
+    if (code)
+        return code;
     code = store_nodes(call->reader, &filter, &call->arena, &rows, &n, &call->err);
     if (code < 0)
         return code;
     for (size_t i = 0; i < n; i++)
-        if (!viewer_may_see_user(&call->viewer, rows[i].record.reason_user))
-            rows[i].record.reason_user = (struct str){ 0 };
+        hide_private(call, &rows[i]);
     api_json_list(&call->out, "nodes", node_fields, COUNT(node_fields), rows,
                   n < request->limit ? n : request->limit, sizeof(*rows));
     if (n > request->limit) {

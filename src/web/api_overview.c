@@ -101,12 +101,12 @@ static const struct api_member cluster_members[] = {
     { "hidden", API_MEMBER_TEXTS, false, "What Slurm's PrivateData hides from sonde.", NULL },
     { "cpus", API_MEMBER_OBJECT, false, "CPUs.", &api_amount_shape },
     { "memory_bytes", API_MEMBER_OBJECT, false, "Memory.", &api_amount_shape },
-    { "gpus", API_MEMBER_LIST, false, "GPUs by type.", &gpu_shape },
-    { "node_states", API_MEMBER_LIST, false, "Nodes by state.", &node_state_shape },
-    { "job_states", API_MEMBER_LIST, false, "Jobs by state.", &job_state_shape },
-    { "reasons", API_MEMBER_LIST, false, "Jobs that wait, by why.", &reason_shape },
-    { "broken_nodes", API_MEMBER_COUNT, false, "Nodes that take no jobs.", NULL },
-    { "broken", API_MEMBER_LIST, false, "The first 100 of them, the latest reason first.",
+    { "gpus", API_MEMBER_LIST, true, "GPUs by type.", &gpu_shape },
+    { "node_states", API_MEMBER_LIST, true, "Nodes by state.", &node_state_shape },
+    { "job_states", API_MEMBER_LIST, true, "Jobs by state.", &job_state_shape },
+    { "reasons", API_MEMBER_LIST, true, "Jobs that wait, by why.", &reason_shape },
+    { "broken_nodes", API_MEMBER_COUNT, true, "Nodes that take no jobs.", NULL },
+    { "broken", API_MEMBER_LIST, true, "The first 100 of them, the latest reason first.",
       &broken_shape },
     { "users", API_MEMBER_LIST, false, "Those who hold most, 100 at most, as far as you may see.",
       &group_shape },
@@ -185,12 +185,24 @@ static void put_groups(struct api_call *call, const char *name, const struct sum
 #define PUT_LIST(out, name, fields, from, n)                                                       \
     api_json_list(out, name, fields, COUNT(fields), from, n, sizeof(*(from)))
 
+/* Nothing is said of what nobody has told, nor of jobs below. */
+static void put_node_sums(struct api_call *call, const struct board_cluster *cluster)
+{
+    const struct cluster_sums *sums = &cluster->sums;
+
+    if (!cluster->section[KIND_NODES])
+        return;
+    PUT_LIST(&call->out, "gpus", gpu_fields, sums->gpu, sums->n_gpus);
+    PUT_LIST(&call->out, "node_states", node_state_fields, sums->state, sums->n_states);
+    put_broken(call, cluster);
+}
+
 static void put_cluster(struct api_call *call, const struct board_cluster *cluster)
 {
     const struct cluster_sums *sums = &cluster->sums;
     const struct told_cluster told = {
         .name = cluster->name,
-        .trouble = cluster->trouble,
+        .trouble = viewer_trouble(&call->viewer, cluster),
         .is_simulated = cluster->is_simulated,
         .nodes_time = time_of(cluster->section[KIND_NODES]),
         .jobs_time = time_of(cluster->section[KIND_JOBS]),
@@ -204,11 +216,11 @@ static void put_cluster(struct api_call *call, const struct board_cluster *clust
     put_hidden(out, cluster->section[KIND_CONFIG]);
     api_json_put(out, "cpus", amount_fields, COUNT(amount_fields), &sums->cpus);
     api_json_put(out, "memory_bytes", amount_fields, COUNT(amount_fields), &sums->memory_bytes);
-    PUT_LIST(out, "gpus", gpu_fields, sums->gpu, sums->n_gpus);
-    PUT_LIST(out, "node_states", node_state_fields, sums->state, sums->n_states);
-    PUT_LIST(out, "job_states", job_state_fields, sums->job_state, sums->n_job_states);
-    PUT_LIST(out, "reasons", reason_fields, sums->reason, sums->n_reasons);
-    put_broken(call, cluster);
+    put_node_sums(call, cluster);
+    if (cluster->section[KIND_JOBS]) {
+        PUT_LIST(out, "job_states", job_state_fields, sums->job_state, sums->n_job_states);
+        PUT_LIST(out, "reasons", reason_fields, sums->reason, sums->n_reasons);
+    }
     put_groups(call, "users", sums->user, sums->n_users, viewer_may_see_user);
     put_groups(call, "accounts", sums->account, sums->n_accounts, viewer_may_see_account);
     buf_byte(out, '}');

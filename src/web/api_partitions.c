@@ -100,6 +100,10 @@ static void put_cluster(struct api_call *call, const struct board_cluster *clust
 
 static int answer_partitions(struct api_call *call)
 {
+    int status = api_await(call, KIND_NODES);
+
+    if (status)
+        return status;
     api_json_begin(&call->out, "partitions", '[');
     for (size_t i = 0; i < call->board->n_clusters; i++)
         if (api_tells(call, &call->board->cluster[i], PRIVATE_PARTITIONS))

@@ -54,9 +54,10 @@ static int answer_queue(struct api_call *call)
         .now = call->now,
     };
     struct queue_page page;
+    int status = api_await(call, KIND_JOBS);
 
-    if (!queue_is_told(call->board, &question))
-        return api_refuse(call, 503, "Slurm has not told what is in the queue: try again");
+    if (status)
+        return status;
     if (queue_find(call->board, &question, &call->arena, &page, &call->err) < 0)
         return 400;
     api_json_count(&call->out, "now", (uint64_t)call->board->now);

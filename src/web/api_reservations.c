@@ -71,13 +71,14 @@ static void put_reservation(struct api_call *call, const struct board_cluster *c
     const struct told told = {
         .cluster = cluster->name,
         .name = section_text(section, reservation->name),
-        .nodes = api_tells(call, cluster, PRIVATE_NODES)
-                     ? section_text(section, reservation->nodes)
-                     : (struct str){ 0 },
+        .nodes = api_tells(call, cluster, PRIVATE_NODES) ? section_text(section, reservation->nodes)
+                                                         : (struct str){ 0 },
         .users = seen_of(call, section_text(section, reservation->users), viewer_may_see_user),
         .accounts =
             seen_of(call, section_text(section, reservation->accounts), viewer_may_see_account),
-        .partition = section_text(section, reservation->partition),
+        .partition = api_tells(call, cluster, PRIVATE_PARTITIONS)
+                         ? section_text(section, reservation->partition)
+                         : (struct str){ 0 },
         .flags = section_text(section, reservation->flags),
         .tres = section_text(section, reservation->tres),
         .node_count = reservation->node_count,

@@ -13,7 +13,8 @@ struct board_cluster {
     struct str name; /* empty: nobody has said */
     bool is_simulated;
     struct section *section[KINDS]; /* NULL: not told, or withdrawn as too old */
-    struct str trouble;             /* why nothing newer is told; or empty */
+    struct str trouble;             /* that nothing newer is told; or empty */
+    struct str trouble_in_full;     /* … and why, which may name hosts and files: for staff */
     struct cluster_sums sums;
     const uint32_t *node_of; /* by symbol of the nodes: which is called so, + 1; 0: none */
 };

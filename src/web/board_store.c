@@ -20,10 +20,9 @@ static const int64_t pause_ns = 10 * NS_PER_SEC; /* from one look at the store t
 
 /* By age; what an exporter asks for rarely (--slurm.*-poll-limit) is told rarely. */
 static const int64_t stale_seconds[KINDS] = {
-    [KIND_NODES] = 5 * MINUTE,         [KIND_JOBS] = 5 * MINUTE,
-    [KIND_RESERVATIONS] = 5 * MINUTE,  [KIND_LICENSES] = 5 * MINUTE,
-    [KIND_DIAG] = 5 * MINUTE,          [KIND_SHARES] = 15 * MINUTE,
-    [KIND_ASSOCIATIONS] = 15 * MINUTE, [KIND_CONFIG] = 150 * MINUTE,
+    [KIND_NODES] = 5 * MINUTE,         [KIND_JOBS] = 5 * MINUTE,  [KIND_RESERVATIONS] = 5 * MINUTE,
+    [KIND_LICENSES] = 5 * MINUTE,      [KIND_DIAG] = 5 * MINUTE,  [KIND_SHARES] = 15 * MINUTE,
+    [KIND_ASSOCIATIONS] = 15 * MINUTE, [KIND_CONFIG] = INT32_MAX, /* what is private stays so */
 };
 
 struct board_store {
@@ -199,7 +198,8 @@ static int fill_cluster(struct making *making, size_t i, struct section *jobs)
     set_time(making, jobs, looked);
     show(making, cluster, jobs, looked, KIND_JOBS, &trouble);
     code = fill_kept(making, cluster, &trouble);
-    cluster->trouble = arena_str(&making->board->arena, buf_str(&trouble));
+    cluster->trouble = cluster->trouble_in_full =
+        arena_str(&making->board->arena, buf_str(&trouble));
     buf_free(&trouble);
     return code;
 }

@@ -195,10 +195,14 @@ static void take_cluster(struct node_rows *rows, const struct board_cluster *clu
     gpu_reader_free(&reader);
 }
 
-static bool is_told(const struct site_call *call, const struct board_cluster *cluster)
+/* A question by what is private would be answered by the nodes that are left. */
+static bool is_told(const struct site_call *call, const struct board_cluster *cluster,
+                    const struct str *wanted)
 {
     return site_shows(call, cluster) && cluster->section[KIND_NODES] &&
-           !show_is_private(call, cluster, PRIVATE_NODES);
+           !show_is_private(call, cluster, PRIVATE_NODES) &&
+           !(wanted[NODE_OF_PARTITION].n && show_is_private(call, cluster, PRIVATE_PARTITIONS)) &&
+           !(wanted[NODE_OF_RESERVATION].n && show_is_private(call, cluster, PRIVATE_RESERVATIONS));
 }
 
 static void find_rows(struct site_call *call, const struct asked *asked, struct node_rows *ret)
@@ -207,11 +211,11 @@ static void find_rows(struct site_call *call, const struct asked *asked, struct 
     size_t most = 0;
 
     for (size_t i = 0; i < board->n_clusters; i++)
-        if (is_told(call, &board->cluster[i]))
+        if (is_told(call, &board->cluster[i], asked->wanted))
             most += board->cluster[i].section[KIND_NODES]->nodes.n;
     *ret = (struct node_rows){ .entry = ARENA_ARRAY(&call->arena, struct node_entry, most) };
     for (size_t i = 0; i < board->n_clusters; i++)
-        if (is_told(call, &board->cluster[i]))
+        if (is_told(call, &board->cluster[i], asked->wanted))
             take_cluster(ret, &board->cluster[i], asked);
 }
 

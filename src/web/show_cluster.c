@@ -8,15 +8,20 @@ enum { ADDRESS_MAX = 8192 };
 bool show_is_private(const struct site_call *call, const struct board_cluster *cluster,
                      enum private_data what)
 {
-    return viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], what);
+    return viewer_is_denied(&call->viewer, cluster, what);
 }
 
-void show_private(struct site_call *call, const char *what)
+const char *show_why_private(const struct board_cluster *cluster)
 {
-    buf_text(&call->out, "<p class=\"empty\">");
-    html_textz(&call->out, what);
-    buf_text(&call->out, " of this cluster are private: PrivateData of its slurm.conf says so.</p>"
-                         "\n");
+    return cluster->section[KIND_CONFIG] ? "are private: PrivateData of slurm.conf says so"
+                                         : "are not shown until Slurm has told whether they are "
+                                           "private (PrivateData of slurm.conf)";
+}
+
+void show_private(struct site_call *call, const struct board_cluster *cluster, const char *what)
+{
+    buf_printf(&call->out, "<p class=\"empty\">%s of this cluster %s.</p>\n", what,
+               show_why_private(cluster));
 }
 
 struct str show_word(const struct site_call *call, const struct board_cluster *cluster)

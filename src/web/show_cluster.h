@@ -6,12 +6,13 @@
 #include "web/html.h"
 #include "web/site.h"
 
-/* Slurm's PrivateData keeps it from people, and whoever looks is not staff. */
+/* Slurm's PrivateData keeps it from people, or may do so, and whoever looks is not staff. */
 bool show_is_private(const struct site_call *call, const struct board_cluster *cluster,
                      enum private_data what);
 
-/* That it does, in place of what is kept from them. */
-void show_private(struct site_call *call, const char *what);
+/* That it does, in place of what is kept from them: "Nodes". */
+void show_private(struct site_call *call, const struct board_cluster *cluster, const char *what);
+const char *show_why_private(const struct board_cluster *cluster); /* a part of a sentence */
 
 /* A cluster's name as an argument of addresses: empty if there is no other. */
 struct str show_word(const struct site_call *call, const struct board_cluster *cluster);

@@ -47,7 +47,8 @@ static double gpus_of(const struct board_cluster *cluster)
 }
 
 /* When jobs and nodes were last told of, the older of the two. */
-static void put_told(struct buf *out, const struct board_cluster *cluster)
+static void put_told(struct buf *out, const struct board_cluster *cluster,
+                     const struct viewer *viewer)
 {
     const struct section *nodes = cluster->section[KIND_NODES], *jobs = cluster->section[KIND_JOBS];
     const struct section *older = !nodes                           ? jobs
@@ -61,7 +62,7 @@ static void put_told(struct buf *out, const struct board_cluster *cluster)
         buf_text(out, "nothing is told");
     if (cluster->trouble.n) {
         buf_text(out, ": ");
-        html_text(out, cluster->trouble);
+        html_text(out, viewer_trouble(viewer, cluster));
     }
 }
 
@@ -97,7 +98,7 @@ static void put_row(struct site_call *call, struct html_table *table,
         show_count(table->to, cells[i].address, cells[i].value);
     }
     html_begin_cell(table, TOLD);
-    put_told(table->to, cluster);
+    put_told(table->to, cluster, &call->viewer);
     html_end_row(table);
 }
 

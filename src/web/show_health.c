@@ -43,7 +43,7 @@ static void put_cluster(struct site_call *call, const struct board_cluster *clus
     show_begin_cluster(call, cluster);
     if (cluster->trouble.n) {
         buf_text(&call->out, "<p class=\"state critical\">");
-        html_text(&call->out, cluster->trouble);
+        html_text(&call->out, viewer_trouble(&call->viewer, cluster));
         buf_text(&call->out, "</p>\n");
     }
     html_begin_table(&table, &call->out, "What was told", columns, COUNT(columns), STR(""), false,

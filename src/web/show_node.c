@@ -157,9 +157,11 @@ static void put_facts(const struct part *part)
     put_meter(part, "Memory allocated", job_known_u64(node->memory_alloc_bytes),
               job_known_u64(node->memory_bytes), words_bytes);
     put_gpus(part);
-    put_partitions(part);
+    if (!show_is_private(part->call, part->cluster, PRIVATE_PARTITIONS))
+        put_partitions(part);
     put_text(part, "Features", node->features);
-    put_text(part, "Reservation", node->reservation);
+    if (!show_is_private(part->call, part->cluster, PRIVATE_RESERVATIONS))
+        put_text(part, "Reservation", node->reservation);
     put_text(part, "slurmd", node->version);
     buf_text(part->out, "</dl>\n");
 }
@@ -238,7 +240,9 @@ static int put_now(const struct part *part)
         return code;
     buf_printf(part->out, "<section id=\"now-%td\" data-live>\n<h2>Now</h2>\n",
                part->cluster - part->call->board->cluster);
-    if (page.n)
+    if (!part->cluster->section[KIND_JOBS])
+        html_empty(part->out, "What runs there is not known: Slurm has not told its jobs.");
+    else if (page.n)
         put_jobs_now(part, &page);
     else if (!everybody.matches)
         html_empty(part->out, "No job runs there.");
@@ -346,7 +350,7 @@ static int put_node(struct site_call *call, const struct board_cluster *cluster,
 /* A name that two clusters have is shown of each. */
 static int show(struct site_call *call)
 {
-    bool is_private = false;
+    const struct board_cluster *private = NULL; /* one that keeps its nodes so */
     size_t n = 0;
     int code = 0;
 
@@ -356,18 +360,17 @@ static int show(struct site_call *call)
         const struct node *node =
             site_shows(call, cluster) ? board_node(cluster, call->rest) : NULL;
 
-        is_private |= site_shows(call, cluster) && show_is_private(call, cluster, PRIVATE_NODES);
-        if (!node || show_is_private(call, cluster, PRIVATE_NODES))
+        if (site_shows(call, cluster) && show_is_private(call, cluster, PRIVATE_NODES))
+        private = cluster;
+        if (!node || private == cluster)
             continue;
         code = put_node(call, cluster, node);
         n++;
     }
     if (code || n)
         return code;
-    return is_private ? site_refuse(call, 403,
-                                    "nodes are private: PrivateData of slurm.conf says "
-                                    "so")
-                      : site_not_found(call, "node", call->rest);
+    return private ? site_refuse(call, 403, "nodes %s", show_why_private(private))
+                   : site_not_found(call, "node", call->rest);
 }
 
 const struct site_page show_node = {

@@ -358,17 +358,18 @@ static int put_table(struct page *page)
 static const char *why_none(const struct page *page)
 {
     const struct board *board = page->call->board;
-    bool is_private = false;
 
-    for (size_t i = 0; i < board->n_clusters; i++)
-        is_private |= site_shows(page->call, &board->cluster[i]) &&
-                      show_is_private(page->call, &board->cluster[i], PRIVATE_NODES);
     if (page->rows.n)
         return NULL;
     if (page->rows.n_nodes)
         return "No node is like this: leave out some of what is asked for.";
-    return is_private ? "Nodes are private: PrivateData of slurm.conf says so."
-                      : "Nothing is known of the nodes at present.";
+    for (size_t i = 0; i < board->n_clusters; i++)
+        if (site_shows(page->call, &board->cluster[i]) &&
+            show_is_private(page->call, &board->cluster[i], PRIVATE_NODES))
+            return board->cluster[i].section[KIND_CONFIG]
+                       ? "Nodes are private: PrivateData of slurm.conf says so."
+                       : "Nodes are not shown until Slurm has told whether they are private.";
+    return "Nothing is known of the nodes at present.";
 }
 
 static int show(struct site_call *call)

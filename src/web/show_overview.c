@@ -263,7 +263,11 @@ static void put_broken(const struct part *part)
 
     show_heading(part->call, "Nodes that take no jobs");
     if (show_is_private(part->call, part->cluster, PRIVATE_NODES)) {
-        show_private(part->call, "Nodes");
+        show_private(part->call, part->cluster, "Nodes");
+        return;
+    }
+    if (!part->cluster->section[KIND_NODES]) {
+        html_empty(part->out, "Nothing is known of the nodes at present.");
         return;
     }
     if (!sums->n_broken) {

@@ -107,7 +107,7 @@ static void put_cluster(struct site_call *call, const struct board_cluster *clus
 
     show_begin_cluster(call, cluster);
     if (show_is_private(call, cluster, PRIVATE_PARTITIONS)) {
-        show_private(call, "Partitions");
+        show_private(call, cluster, "Partitions");
     } else if (!part.section) {
         html_empty(&call->out, "Nothing is known of the partitions at present.");
     } else if (!cluster->sums.n_partitions) {

@@ -104,7 +104,8 @@ static void put_row(struct part *part, const struct reservation *reservation)
     html_begin_cell(table, CORES);
     html_number(table->to, job_known_u32(reservation->core_count));
     html_begin_cell(table, PARTITION);
-    html_text(table->to, section_text(part->section, reservation->partition));
+    if (!show_is_private(part->call, part->cluster, PRIVATE_PARTITIONS))
+        html_text(table->to, section_text(part->section, reservation->partition));
     html_begin_cell(table, WHOM);
     put_whom(part, reservation);
     html_begin_cell(table, FLAGS);
@@ -120,7 +121,7 @@ static void put_cluster(struct site_call *call, const struct board_cluster *clus
 
     show_begin_cluster(call, cluster);
     if (show_is_private(call, cluster, PRIVATE_RESERVATIONS)) {
-        show_private(call, "Reservations");
+        show_private(call, cluster, "Reservations");
     } else if (!part.section) {
         html_empty(&call->out, "Nothing is known of reservations at present.");
     } else if (!part.section->reservations.n) {

@@ -60,7 +60,7 @@ static int read_question(struct site_call *call, struct str name, struct asked *
     ret->row = &trend_rows[question->trend];
     question->node = site_argument(call, "node");
     if (ret->row->is_of_node && show_is_private(call, ret->cluster, PRIVATE_NODES))
-        return site_refuse(call, 403, "nodes are private: PrivateData of slurm.conf says so");
+        return site_refuse(call, 403, "nodes %s", show_why_private(ret->cluster));
     if (ret->row->is_of_node && !board_node(ret->cluster, question->node))
         return site_not_found(call, "node", question->node);
     question->cluster = ret->cluster->name;

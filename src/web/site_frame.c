@@ -162,12 +162,13 @@ static void put_simulated(const struct board_cluster *cluster, bool is_only, str
     buf_text(to, " is real.</p>\n");
 }
 
-static void put_cluster_banners(const struct board_cluster *cluster, struct buf *to)
+static void put_cluster_banners(const struct board_cluster *cluster, const struct viewer *viewer,
+                                struct buf *to)
 {
     put_hidden_kinds(cluster, to);
     if (cluster->trouble.n) {
         begin_banner(to, "critical", "Old data.", cluster);
-        html_text(to, cluster->trouble);
+        html_text(to, viewer_trouble(viewer, cluster));
         buf_text(to, "</p>\n");
     }
 }
@@ -195,7 +196,7 @@ static void put_banners(const struct site_call *call, struct buf *to)
     for (size_t i = 0; call->board && i < call->board->n_clusters; i++)
         if (site_shows(call, &call->board->cluster[i])) {
             put_simulated(&call->board->cluster[i], call->board->n_clusters == 1, to);
-            put_cluster_banners(&call->board->cluster[i], to);
+            put_cluster_banners(&call->board->cluster[i], &call->viewer, to);
         }
     buf_text(to, "</section>\n");
 }

@@ -30,7 +30,7 @@ static bool each_node(const struct site_call *call, const struct board_cluster *
 {
     const struct section *section = cluster->section[KIND_NODES];
 
-    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_NODES))
+    if (viewer_is_denied(&call->viewer, cluster, PRIVATE_NODES))
         return true;
     for (size_t i = 0; section && i < section->nodes.n; i++)
         if (!see(ctx, section_text(section, section->nodes.node[i].name)))
@@ -43,7 +43,7 @@ static bool each_partition(const struct site_call *call, const struct board_clus
 {
     const struct section *section = cluster->section[KIND_NODES];
 
-    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_PARTITIONS))
+    if (viewer_is_denied(&call->viewer, cluster, PRIVATE_PARTITIONS))
         return true;
     for (size_t i = 0; section && i < section->nodes.n_partitions; i++)
         if (!see(ctx, section_text(section, section->nodes.partition[i].name)))
@@ -56,7 +56,7 @@ static bool each_reservation(const struct site_call *call, const struct board_cl
 {
     const struct section *section = cluster->section[KIND_RESERVATIONS];
 
-    if (viewer_is_denied(&call->viewer, cluster->section[KIND_CONFIG], PRIVATE_RESERVATIONS))
+    if (viewer_is_denied(&call->viewer, cluster, PRIVATE_RESERVATIONS))
         return true;
     for (size_t i = 0; section && i < section->reservations.n; i++)
         if (!see(ctx, section_text(section, section->reservations.reservation[i].name)))

@@ -214,8 +214,15 @@ bool viewer_may_see(const struct viewer *viewer, struct str user, struct str acc
     return viewer_may_see_user(viewer, user) || viewer_may_see_account(viewer, account);
 }
 
-bool viewer_is_denied(const struct viewer *viewer, const struct section *config,
+bool viewer_is_denied(const struct viewer *viewer, const struct board_cluster *cluster,
                       enum private_data what)
 {
-    return !viewer->is_staff && config && config->config.private >> what & 1;
+    const struct section *config = cluster->section[KIND_CONFIG];
+
+    return !viewer->is_staff && (!config || config->config.private >> what & 1);
+}
+
+struct str viewer_trouble(const struct viewer *viewer, const struct board_cluster *cluster)
+{
+    return viewer->is_staff ? cluster->trouble_in_full : cluster->trouble;
 }

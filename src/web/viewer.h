@@ -5,8 +5,8 @@
 #define SONDE_WEB_VIEWER_H
 
 #include "http/server.h"
-#include "model/section.h"
 #include "store/query.h"
+#include "web/board.h"
 
 /* How it is learned who looks. */
 enum viewer_auth {
@@ -45,9 +45,12 @@ bool viewer_may_see(const struct viewer *viewer, struct str user, struct str acc
 bool viewer_may_see_user(const struct viewer *viewer, struct str user);
 bool viewer_may_see_account(const struct viewer *viewer, struct str account);
 
-/* Whether PrivateData of slurm.conf keeps that from them; `config` is the cluster's section of that
- * kind, or NULL: not told. */
-bool viewer_is_denied(const struct viewer *viewer, const struct section *config,
+/* Whether PrivateData of slurm.conf keeps that of a cluster from them, or may do so: what it says
+ * is not told yet. */
+bool viewer_is_denied(const struct viewer *viewer, const struct board_cluster *cluster,
                       enum private_data what);
+
+/* That nothing newer is told of a cluster, and why as far as they may know; empty: it is. */
+struct str viewer_trouble(const struct viewer *viewer, const struct board_cluster *cluster);
 
 #endif

@@ -583,6 +583,13 @@ class Access(unittest.TestCase):
                 self.assertNotIn(self.get("user003", path).status, (401, 403))
                 self.assertNotIn(self.get("anna", path).status, (401, 403))
 
+    def test_a_reload_is_for_staff(self):
+        for name, status in (("user000", 403), ("user003", 403), ("anna", 200)):
+            proof = base64.b64encode(f"{name}:{self.PASSWORD}".encode()).decode()
+            answer = self.up.get("/-/reload", headers={"Authorization": f"Basic {proof}"}, method="POST", data=b"")
+            self.assertEqual(answer.status, status, name)
+        self.assertEqual(self.up.get("/-/reload", method="POST", data=b"").status, 401)
+
     def test_nobody_is_answered_without_a_password(self):
         for form in (*PRIVATE, *PAGES):
             self.assertEqual(self.up.get(form.format(**self.words)).status, 401, form)

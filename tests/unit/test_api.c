@@ -832,6 +832,7 @@ static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
     (void)why;
     board->cluster[0].name = STR("one");
     board->cluster[0].section[KIND_JOBS] = section_new(KIND_JOBS);
+    board->cluster[0].section[KIND_NODES] = section_new(KIND_NODES);
     board_sum(board);
     return board;
 }

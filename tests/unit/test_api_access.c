@@ -142,6 +142,7 @@ static struct section *make_config(unsigned private)
     return section;
 }
 
+enum { UNTOLD = 1 << 30 };
 static unsigned private_data; /* of the one cluster */
 
 static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
@@ -157,7 +158,8 @@ static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
     cluster->section[KIND_NODES] = make_nodes();
     cluster->section[KIND_RESERVATIONS] = make_reservations();
     cluster->section[KIND_SHARES] = make_shares();
-    cluster->section[KIND_CONFIG] = make_config(private_data);
+    if (private_data != UNTOLD)
+        cluster->section[KIND_CONFIG] = make_config(private_data);
     board_sum(board);
     return board;
 }
@@ -473,7 +475,11 @@ static void a_reservation_is_for_whom_one_may_see(void **state)
 
 static void put_node(void)
 {
-    struct node_record record = { .name = STR("n2"), .state = STR("down"), .cpus = 8 };
+    struct node_record record = { .name = STR("n2"),
+                                  .state = STR("down"),
+                                  .partitions = STR("gpu"),
+                                  .reservation = STR("course"),
+                                  .cpus = 8 };
 
     must(store_begin(store, &err));
     must(store_put_nodes(store, STR("one"), BASE, &record, 1, &err));
@@ -508,8 +514,25 @@ static void what_slurm_conf_keeps_private_is_for_staff(void **state)
         assert_has(get_as("root", rows[i].path, 200), rows[i].text);
         assert_false(has(get_as("alice", rows[i].path, rows[i].status), rows[i].text));
     }
-    private_data = 1u << PRIVATE_NODES;
-    assert_has(get_as("alice", "/api/v1/nodes?cluster=two", 200), "\"nodes\":[]");
+    get_as("alice", "/api/v1/nodes?cluster=two", 403); /* of which nobody knows what it keeps */
+    private_data = 1u << PRIVATE_PARTITIONS | 1u << PRIVATE_RESERVATIONS;
+    assert_has(get_as("root", "/api/v1/nodes", 200), "\"partitions\":\"gpu\"");
+    assert_has(get_as("root", "/api/v1/nodes", 200), "\"reservation\":\"course\"");
+    assert_false(has(get_as("alice", "/api/v1/nodes", 200), "\"gpu\""));
+    assert_false(has(get_as("alice", "/api/v1/nodes", 200), "course"));
+    get_as("alice", "/api/v1/nodes?partition=gpu", 403);
+}
+
+static void until_it_is_known_what_is_private_only_staff_is_told(void **state)
+{
+    (void)state;
+    open_store(false);
+    put_node();
+    start_for_all();
+    private_data = UNTOLD;
+    get_as("alice", "/api/v1/nodes", 403);
+    assert_has(get_as("alice", "/api/v1/partitions", 200), "\"partitions\":[]");
+    assert_has(get_as("root", "/api/v1/nodes", 200), "\"n2\"");
 }
 
 static void health_needs_no_store_and_tells_staff_more(void **state)
@@ -582,6 +605,7 @@ int main(void)
         TEST(a_search_finds_what_may_be_seen_the_best_first),
         TEST(a_reservation_is_for_whom_one_may_see),
         TEST(what_slurm_conf_keeps_private_is_for_staff),
+        TEST(until_it_is_known_what_is_private_only_staff_is_told),
         TEST(health_needs_no_store_and_tells_staff_more),
         TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503),
         TEST(promises_are_told_to_who_coordinates_the_account),

@@ -211,6 +211,19 @@ static void make_board(void)
     cluster->section[KIND_JOBS] = make_jobs();
     cluster->section[KIND_RESERVATIONS] = make_reservations();
     cluster->section[KIND_ALLOCATIONS] = make_allocations();
+    cluster->section[KIND_CONFIG] = make_config(0);
+}
+
+static void tell_config(unsigned private)
+{
+    section_unref(board->cluster->section[KIND_CONFIG]);
+    board->cluster->section[KIND_CONFIG] = make_config(private);
+}
+
+static void withdraw(enum kind kind)
+{
+    section_unref(board->cluster->section[kind]);
+    board->cluster->section[kind] = NULL;
 }
 
 /* ---- the server ---- */
@@ -678,7 +691,7 @@ static void private_nodes_are_for_staff(void **state)
     static const char *const paths[] = { "/", "/nodes", "/nodes?view=table" };
 
     (void)state;
-    board->cluster->section[KIND_CONFIG] = make_config(1u << PRIVATE_NODES);
+    tell_config(1u << PRIVATE_NODES);
     start();
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_lacks(get(paths[i], ALICE, 200), "/node/n");
@@ -698,13 +711,57 @@ static void private_nodes_are_for_staff(void **state)
 static void private_partitions_and_reservations_are_for_staff(void **state)
 {
     (void)state;
-    board->cluster->section[KIND_CONFIG] =
-        make_config(1u << PRIVATE_PARTITIONS | 1u << PRIVATE_RESERVATIONS);
+    tell_config(1u << PRIVATE_PARTITIONS | 1u << PRIVATE_RESERVATIONS);
     start();
     assert_lacks(get("/partitions", ALICE, 200), "long");
     assert_has(get("/partitions", STAFF, 200), "long");
     assert_lacks(get("/reservations", ALICE, 200), "course");
     assert_has(get("/reservations", STAFF, 200), "course");
+    /* … nor does a node tell of them, or how many nodes are left when they are asked for. */
+    assert_lacks(get("/node/n1", ALICE, 200), "/nodes?partition=long");
+    assert_lacks(get("/node/n1", ALICE, 200), "course");
+    assert_has(get("/node/n1", STAFF, 200), "/nodes?partition=long");
+    assert_lacks(get("/nodes?partition=long", ALICE, 200), "/node/n");
+    assert_has(get("/nodes?partition=long", STAFF, 200), "/node/n");
+    assert_lacks(get("/nodes?reservation=course", ALICE, 200), "/node/n");
+}
+
+static void what_may_be_private_is_not_shown_until_that_is_known(void **state)
+{
+    (void)state;
+    withdraw(KIND_CONFIG);
+    start();
+    get("/node/n1", ALICE, 403);
+    get("/node/n1", STAFF, 200);
+    assert_has(get("/nodes", ALICE, 200), "until Slurm has told whether they are private");
+    assert_lacks(get("/partitions", ALICE, 200), "long");
+    assert_lacks(get("/reservations", ALICE, 200), "course");
+}
+
+static void of_what_nobody_has_told_nothing_is_said(void **state)
+{
+    (void)state;
+    withdraw(KIND_JOBS);
+    start();
+    assert_has(get("/node/n1", STAFF, 200), "What runs there is not known");
+    assert_lacks(get("/node/n1", STAFF, 200), "No job runs there");
+    withdraw(KIND_NODES);
+    assert_lacks(get("/", STAFF, 200), "every node takes jobs");
+}
+
+static void why_slurm_does_not_answer_is_for_staff(void **state)
+{
+    static const char *const paths[] = { "/clusters", "/health" };
+
+    (void)state;
+    board->cluster->trouble = STR("Slurm does not answer");
+    board->cluster->trouble_in_full = STR("Slurm does not answer: ctl1.secret.example is away");
+    start();
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        assert_has(get(paths[i], ALICE, 200), "Slurm does not answer");
+        assert_lacks(get(paths[i], ALICE, 200), "ctl1.secret");
+        assert_has(get(paths[i], STAFF, 200), "ctl1.secret");
+    }
 }
 
 static void a_partition_says_what_it_has(void **state)
@@ -1080,6 +1137,9 @@ int main(void)
         TEST(a_node_says_how_it_is_and_what_runs_there),
         TEST(private_nodes_are_for_staff),
         TEST(private_partitions_and_reservations_are_for_staff),
+        TEST(what_may_be_private_is_not_shown_until_that_is_known),
+        TEST(of_what_nobody_has_told_nothing_is_said),
+        TEST(why_slurm_does_not_answer_is_for_staff),
         TEST(a_partition_says_what_it_has),
         TEST(a_reservation_says_for_whom),
         TEST(an_allocation_says_what_is_left_and_when_it_runs_out),

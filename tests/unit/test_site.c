@@ -378,7 +378,8 @@ static void what_must_be_said_stands_on_every_page(void **state)
     (void)state;
     board->cluster[0].is_simulated = true;
     board->cluster[0].section[KIND_CONFIG] = make_config(1u << PRIVATE_JOBS | 1u << PRIVATE_USAGE);
-    board->cluster[1].trouble = STR("no answer <since> 12:00");
+    board->cluster[1].trouble = STR("no answer");
+    board->cluster[1].trouble_in_full = STR("no answer <since> 12:00");
     start_plain();
     assert_has(get("/words/", 200), "Simulated cluster.");
     assert_has(get("/words/", 200), "hides from sonde its jobs, usage.");

@@ -221,7 +221,8 @@ static void that_slurm_fails_is_told_with_its_reason(void **state)
     use(f, 60 * NS_PER_SEC);
     board = take(f, 20 * NS_PER_SEC);
     assert_null(board->cluster[0].section[KIND_JOBS]);
-    assert_contains(board->cluster[0].trouble.p, "squeue says no");
+    assert_string_equal(board->cluster[0].trouble.p, "Slurm does not answer");
+    assert_contains(board->cluster[0].trouble_in_full.p, "squeue says no");
     assert_true(isnan(board->cluster[0].sums.cpus.total));
     board_unref(board);
 }
