@@ -159,9 +159,9 @@ static int open_child(const struct spawn *spawn, struct child *ret, struct err *
         close(out[0]);
         close(warnings[0]);
         return err_set(err, code, "cannot start %s: %s; %s", spawn->argv[0], err_words(code),
-                       code == ENOENT || code == EACCES
-                           ? "is it installed and in PATH?"
-                           : "are the limits on processes and memory too low?");
+                       code == ENOENT   ? "is it installed and in PATH?"
+                       : code == EACCES ? "may this user enter its directory and run it?"
+                                        : "are the limits on processes and memory too low?");
     }
     fcntl(child.out, F_SETFL, O_NONBLOCK);
     fcntl(child.out, F_SETPIPE_SZ, PIPE_BYTES); /* where it is refused, 64 KB will do */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde up: everything on one machine, in one process and its agent. */
+#include "cmd/beside.h"
 #include "cmd/exporting.h"
 #include "cmd/up_agent.h"
 #include "cmd/up_board.h"
@@ -45,6 +46,20 @@ static void tell_limits(struct up *up)
     up->motd = arena_str(&up->arena, buf_str(&text)).p;
     buf_free(&text);
     LOG(up->log, LOG_WARN, "not started by root: jobs of other users on this machine are not seen");
+}
+
+/* Root may have found us where nobody else can: what we start later is sought there too. */
+static void check_programs(struct up *up)
+{
+    char *report = program_beside_us("sonde-report");
+
+    if (up->place.was_root && access(report, X_OK) < 0)
+        LOG(up->log, LOG_WARN,
+            "PDFs and pictures cannot be made: the program for it is out of reach",
+            LOG_STR("program", report), LOG_STR("user", up->place.user),
+            LOG_STR("error", err_words(errno)),
+            LOG_STR("hint", "install sonde where that user may enter, or name another by --user"));
+    free(report);
 }
 
 static int start_agent(struct up *up, struct err *err)
@@ -100,6 +115,7 @@ static int prepare(void *ctx, const struct settings *base, struct log *log, stru
     if (code == 0 && up->is_demo)
         code = prepare_demo(up, settings, err);
     tell_limits(up);
+    check_programs(up);
     return code;
 }
 
