@@ -139,11 +139,20 @@ static int check_profile(const struct settings *settings, struct err *err)
     return 0;
 }
 
+static int check_source(const struct settings *settings, struct err *err)
+{
+    struct source_settings source = source_options_settings(&settings->own.source);
+
+    return settings->cluster_files.n ? 0 : source_check(&source, err);
+}
+
 static int check(const struct exporter_shape *shape, const struct settings *settings,
                  struct err *err)
 {
     int code = serve_options_check(&settings->serve, err);
 
+    if (code == 0)
+        code = check_source(settings, err);
     if (code == 0)
         code = check_lustre(shape, settings, err);
     if (code == 0)

@@ -15,6 +15,7 @@ struct up {
     struct arena arena;         /* of the settings' texts that are needed for as long */
     struct up_place place;      /* where things are kept */
     struct str series_path;     /* empty: none are kept */
+    struct str store;           /* URL; empty: none */
     struct ticks_config series; /* how */
     int64_t interval_ns;
     bool is_demo;
@@ -98,6 +99,7 @@ static int prepare(void *ctx, const struct settings *base, struct log *log, stru
     up->log = log;
     up->is_demo = settings->is_demo;
     up->interval_ns = settings->series.interval_ns;
+    up->store = arena_str(&up->arena, settings->exporter.store.url);
     up->series_path = arena_str(&up->arena, settings->series.path);
     up->series = (struct ticks_config){
         .path = up->series_path.p,
@@ -274,6 +276,16 @@ static int start_demo(struct up *up, struct err *err)
     return up_demo_start(&config, &up->demo, err);
 }
 
+static void tell_places(const struct up *up)
+{
+    if (up->store.n)
+        LOG(up->log, LOG_INFO, "jobs are kept: sonde jobs and sonde usage ask for them by --store",
+            LOG_STR("store", up->store.p));
+    if (up->is_demo && !up->place.is_temporary)
+        LOG(up->log, LOG_INFO,
+            "the past is not computed: in a directory that was named, history begins now");
+}
+
 static int serve(void *ctx, struct http_server *server, struct err *err)
 {
     struct up *up = ctx;
@@ -281,6 +293,7 @@ static int serve(void *ctx, struct http_server *server, struct err *err)
 
     if (code < 0)
         return code;
+    tell_places(up);
     return up->place.is_temporary ? start_demo(up, err) : start_ticker(up, err);
 }
 

@@ -23,8 +23,8 @@ struct str source_details(const struct source_settings *settings)
     return rest;
 }
 
-int source_open(const struct source_settings *settings, const struct clock *clock,
-                struct source **ret, struct err *err)
+/* Which of them it is, or -EINVAL. */
+static int find(const struct source_settings *settings, struct err *err)
 {
     struct str rest = settings->spec;
     struct str name = str_cut(&rest, ':');
@@ -34,11 +34,26 @@ int source_open(const struct source_settings *settings, const struct clock *cloc
         size_t n = strlen(known);
 
         if (str_eq(sources[i].name, name))
-            return sources[i].open(settings, clock, ret, err);
+            return (int)i;
         snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", sources[i].name.p);
     }
     return err_set(err, EINVAL, "there is no source \"%s\"; there are: %s", quote(name).text,
                    known);
+}
+
+int source_check(const struct source_settings *settings, struct err *err)
+{
+    int which = find(settings, err);
+
+    return which < 0 ? which : 0;
+}
+
+int source_open(const struct source_settings *settings, const struct clock *clock,
+                struct source **ret, struct err *err)
+{
+    int which = find(settings, err);
+
+    return which < 0 ? which : sources[which].open(settings, clock, ret, err);
 }
 
 void source_tell(const struct source *source, struct source_about *ret)

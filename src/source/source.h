@@ -79,6 +79,9 @@ struct source_settings {
 /* What stands behind the colon of the spec. */
 struct str source_details(const struct source_settings *settings);
 
+/* -EINVAL with a sentence: there is no such way. Before anything is started. */
+int source_check(const struct source_settings *settings, struct err *err);
+
 /* -EINVAL with a sentence if there is no such source or its settings are wrong. */
 int source_open(const struct source_settings *settings, const struct clock *clock,
                 struct source **ret, struct err *err);

@@ -315,6 +315,15 @@ class Configuration(Case):
         again = self.print(f"--config.file={path}")
         self.assertEqual(re.sub("  # .*", "", path.read_text()), re.sub("  # .*", "", again))
 
+    def test_a_mistake_has_no_effects(self):
+        state = self.directory / "state"
+        done = subprocess.run([SONDE, "up", "--source=slrum", f"--state.directory={state}", "--web.listen-address=127.0.0.1:0"],
+                              capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('there is no source "slrum"', done.stderr)
+        self.assertNotIn("agent", done.stderr)
+        self.assertFalse(state.exists())
+
     def test_it_does_not_show_everything_to_everybody(self):
         result = subprocess.run([SONDE, "up", "--demo", "--web.listen-address=:0"], capture_output=True, text=True, timeout=DEADLINE)
         self.assertEqual(result.returncode, 2)
