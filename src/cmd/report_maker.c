@@ -9,7 +9,7 @@ static const int64_t pause_ns = 60 * NS_PER_SEC;
 void report_maker_look_for_store(struct report_maker *maker)
 {
     maker->store_trouble = (struct err){ 0 };
-    if (!maker->store)
+    if (!maker->store && maker->settings->store.n)
         store_reader_open(maker->settings->store, &maker->store, &maker->store_trouble);
 }
 

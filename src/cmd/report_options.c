@@ -47,7 +47,7 @@ static const struct option store_rows[] = {
     { "store", OPTION_STRING, SETTING(store), "URL", "sqlite:/var/lib/sonde/sonde.db",
       "SONDE_STORE", NULL, "Store",
       "Where the exporter keeps jobs, and what agents counted of them: sqlite:/path. Only read; "
-      "without it there is what sacct tells." },
+      "without it, or where this is empty, there is what sacct tells." },
     { "series.path", OPTION_STRING, SETTING(series_path), "FILE", NULL, NULL, NULL, "Store",
       "Where sonde up keeps numbers over time, for charts and for what was used; asked where there "
       "is no --prometheus.url." },
