@@ -197,7 +197,7 @@ static void write_step_id(const slurm_step_id_t *id, char *to, size_t room)
             name = special[i].name;
     if (id->step_het_comp != NO_VAL)
         snprintf(component, sizeof(component), "+%u", id->step_het_comp);
-    snprintf(to, room, "%s%s", name, component);
+    snprintf(to, room, "%.11s%.11s", name, component);
 }
 
 static bool has_gres(const char *name)

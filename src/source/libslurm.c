@@ -57,7 +57,7 @@ static size_t find_helpers(const struct libslurm *libslurm, char names[][NAME_LE
 
     while (directory && n < CANDIDATES_MAX && (entry = readdir(directory)))
         if (is_helper(entry->d_name))
-            snprintf(names[n++], NAME_LENGTH, "%s", entry->d_name);
+            snprintf(names[n++], NAME_LENGTH, "%.*s", NAME_LENGTH - 1, entry->d_name);
     if (directory)
         closedir(directory);
     qsort(names, n, NAME_LENGTH, newest_first);

@@ -334,7 +334,7 @@ static int put_table(struct page *page)
     struct str word = html_sort_word(site_argument(page->call, "sort"), &is_descending);
     enum node_sort sort = find_sort(word);
     struct html_table table;
-    size_t offset;
+    size_t offset = 0;
     int code = find_offset(page, &offset);
 
     if (code)

@@ -47,7 +47,7 @@ static int read_hours(struct site_call *call, int64_t *ret)
 static int read_question(struct site_call *call, struct str name, struct asked *ret)
 {
     struct trend_question *question = &ret->question;
-    int64_t hours;
+    int64_t hours = 0;
     int code = read_hours(call, &hours);
 
     *ret = (struct asked){ .call = call, .cluster = board_find(call->board, call->cluster) };

@@ -170,7 +170,7 @@ static void tasks_are_counted_where_the_job_was_submitted_by_tasks(void **state)
 
 static void nodes_that_did_nothing_are_left_out(void **state)
 {
-    char name[8];
+    char name[16];
 
     (void)state;
     made_row(&job, &arena, 4, 64, 32 * made_gib, 0);
@@ -318,7 +318,7 @@ static void give_gpus(uint32_t n)
     made_row(&job, &arena, 1, 16, 64 * made_gib, n);
     made_use(made_node(&job, &arena, "g1", 16, 64 * made_gib), 3, 55 * made_gib);
     for (uint32_t i = 0; i < n; i++) {
-        char number[8];
+        char number[16];
         struct gpu_facts *gpu;
 
         snprintf(number, sizeof(number), "%u", (unsigned)i);

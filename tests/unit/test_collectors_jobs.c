@@ -492,7 +492,7 @@ static void features_past_the_hundred_most_frequent_are_other(void **state)
 
 static void a_name_that_is_other_already_is_not_counted_as_folded(void **state)
 {
-    char name[16];
+    char name[24];
 
     (void)state;
     for (int i = 0; i < 101; i++) {
