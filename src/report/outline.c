@@ -2,6 +2,7 @@
 #include "report/outline.h"
 
 #include "base/shown.h"
+#include "report/exits.h"
 #include "report/idle.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
@@ -86,16 +87,6 @@ static const char *const outcomes[JOB_BASES] = {
     [JOB_BASE_UNKNOWN] = "is in an unknown state",
 };
 
-void maker_put_exit(struct maker *maker)
-{
-    uint32_t code = maker->record->exit_code, signal = maker->record->exit_signal;
-
-    if (signal != MODEL_UNKNOWN_U32 && signal)
-        buf_printf(&maker->words, "signal %u", signal);
-    else if (code != MODEL_UNKNOWN_U32)
-        buf_printf(&maker->words, "exit code %u", code);
-}
-
 static void put_outcome(struct maker *maker)
 {
     const struct job_row *row = &maker->facts->row;
@@ -107,11 +98,14 @@ static void put_outcome(struct maker *maker)
     /* of a job that is about to end, squeue shows only that */
     if (state.base == JOB_BASE_UNKNOWN && (state.flags & JOB_COMPLETING))
         buf_text(&maker->words, "is about to end");
+    else if (state.base == JOB_FAILED && exit_is_out_of_memory(&row->record))
+        buf_text(&maker->words, outcomes[JOB_OUT_OF_MEMORY]);
     else
         buf_text(&maker->words, outcomes[state.base]);
-    if (state.base == JOB_FAILED && row->record.exit_code != MODEL_UNKNOWN_U32) {
+    if (state.base == JOB_FAILED && row->record.exit_code != MODEL_UNKNOWN_U32 &&
+        !exit_is_out_of_memory(&row->record)) {
         buf_text(&maker->words, " with ");
-        maker_put_exit(maker);
+        exit_put(&maker->words, &row->record);
     }
     if (seconds <= 0)
         return;

@@ -31,9 +31,6 @@ void maker_put_part(struct maker *maker, void (*put)(struct buf *to, double valu
 /* "1 node", "4 nodes" */
 void maker_put_things(struct maker *maker, double count, const char *thing);
 
-/* "exit code 1", "signal 9" */
-void maker_put_exit(struct maker *maker);
-
 /* All sections. */
 void maker_add_sections(struct maker *maker);
 

@@ -2,6 +2,7 @@
 /* The sections of an outline, in their order. */
 #include "base/moment.h"
 #include "base/shown.h"
+#include "report/exits.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
 #include "report/words.h"
@@ -122,7 +123,7 @@ static void make_general(struct maker *maker)
     put_state(maker);
     end_fact(maker, "State");
     if (job_record_has_ended(record))
-        maker_put_exit(maker);
+        exit_put(&maker->words, record);
     end_fact(maker, "Ended with");
     put_nodes(maker);
     end_fact(maker, maker->record->node_count == 1 ? "Node" : "Nodes");

@@ -2,6 +2,7 @@
 /* A whole array, or all components of a heterogeneous job, at once. */
 #include "base/shown.h"
 #include "report/array_sums.h"
+#include "report/exits.h"
 #include "report/members.h"
 #include "report/page.h"
 #include "report/words.h"
@@ -155,14 +156,6 @@ static void put_spread(struct view *view)
 static const char *const task_titles[] = { "Task",   "State",   "Ended with", "Elapsed",
                                            "Memory", "CPU use", "Node" };
 
-static void put_exit(struct buf *to, const struct job_record *record)
-{
-    if (record->exit_signal != MODEL_UNKNOWN_U32 && record->exit_signal)
-        buf_printf(to, "signal %u", record->exit_signal);
-    else if (record->exit_code != MODEL_UNKNOWN_U32)
-        buf_printf(to, "code %u", record->exit_code);
-}
-
 static void put_task(struct view *view, struct str *cell, const struct job_facts *task)
 {
     const struct job_record *record = &task->row.record;
@@ -172,7 +165,7 @@ static void put_task(struct view *view, struct str *cell, const struct job_facts
     cell[0] = take_words(view);
     buf_put(words, job_state_word(record->state));
     cell[1] = take_words(view);
-    put_exit(words, record);
+    exit_put(words, record);
     cell[2] = take_words(view);
     words_duration(words, task->row.elapsed_seconds < 0 ? NAN : (double)task->row.elapsed_seconds);
     cell[3] = take_words(view);

@@ -3,6 +3,7 @@
  * stand out, those that failed and where, and all of them, page by page. */
 #include "base/num.h"
 #include "report/array_sums.h"
+#include "report/exits.h"
 #include "report/gather.h"
 #include "report/words.h"
 #include "web/html.h"
@@ -138,16 +139,6 @@ static const struct html_column task_columns[] = {
     { "CPU use", NULL, true },  { "Node", NULL, false },
 };
 
-static void put_exit(struct buf *to, const struct job_record *record)
-{
-    if (!job_record_has_ended(record))
-        return;
-    if (record->exit_signal != MODEL_UNKNOWN_U32 && record->exit_signal)
-        buf_printf(to, "signal %u", (unsigned)record->exit_signal);
-    else if (record->exit_code != MODEL_UNKNOWN_U32)
-        buf_printf(to, "code %u", (unsigned)record->exit_code);
-}
-
 static void put_task(struct view *view, struct html_table *table, const struct job_facts *task)
 {
     const struct job_record *record = &task->row.record;
@@ -163,7 +154,8 @@ static void put_task(struct view *view, struct html_table *table, const struct j
     html_begin_cell(table, 1);
     job_put_state(view->out, record->state);
     html_begin_cell(table, 2);
-    put_exit(view->out, record);
+    if (job_record_has_ended(record))
+        exit_put(view->out, record);
     html_begin_cell(table, 3);
     html_time(view->out, record->start_time);
     html_begin_cell(table, 4);

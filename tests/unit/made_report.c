@@ -381,7 +381,7 @@ struct job_facts *make_array(struct arena *arena, size_t n_tasks)
         fail_task(&task[i + 3], JOB_FAILED, 1);
         fail_task(&task[i + 4], JOB_FAILED, 1);
         fail_task(&task[i + 7], JOB_OUT_OF_MEMORY, 0);
-        task[i + 7].row.record.exit_signal = 9;
+        task[i + 7].row.record.exit_signal = 125; /* as Slurm marks it */
         task[i + 7].total.memory_peak_bytes = 4 * gib;
         task[i + 7].memory_ratio = 1;
         task[i + 9].row.elapsed_seconds = 3590;

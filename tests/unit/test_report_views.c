@@ -122,6 +122,36 @@ static void what_was_not_judged_is_not_called_good(void **state)
     assert_null(strstr(f->out.p, "Nothing to improve"));
 }
 
+static void assert_ended(struct fixture *f, enum job_base base, uint32_t code, uint32_t signal,
+                         const char *headline, const char *fact)
+{
+    make_good(&f->report, &f->arena);
+    f->report.facts.row.record.state.base = (uint8_t)base;
+    f->report.facts.row.record.exit_code = code;
+    f->report.facts.row.record.exit_signal = signal;
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, headline);
+    assert_contains(f->out.p, fact);
+}
+
+static void a_signal_has_its_name_and_slurms_mark_of_memory_is_none(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_ended(f, JOB_FAILED, 0, 11, "alice failed with signal 11 (SIGSEGV) after 02:30:05",
+                 "Ended with           signal 11 (SIGSEGV)\n");
+    assert_ended(f, JOB_FAILED, 0, 40, "failed with signal 40 after",
+                 "Ended with           signal 40\n");
+    assert_ended(f, JOB_FAILED, 3, 0, "failed with exit code 3 after",
+                 "Ended with           exit code 3\n");
+    assert_ended(f, JOB_OUT_OF_MEMORY, 0, 125, "alice ran out of memory after 02:30:05",
+                 "Ended with           out of memory\n");
+    assert_ended(f, JOB_FAILED, 0, 125, "alice ran out of memory after 02:30:05",
+                 "Ended with           out of memory\n");
+    assert_null(strstr(f->out.p, "125"));
+}
+
 static void an_array_is_summed_up(void **state)
 {
     struct fixture *f = *state;
@@ -636,6 +666,7 @@ int main(void)
         VIEW(colour_and_blocks_only_add_to_what_is_said),
         VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
         VIEW(what_was_not_judged_is_not_called_good),
+        VIEW(a_signal_has_its_name_and_slurms_mark_of_memory_is_none),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),

@@ -115,8 +115,9 @@ static void put_array(void)
         task.array_job_id = ARRAY;
         task.array_task_id = i;
         if (i == 2) {
-            task.state.base = JOB_FAILED;
-            task.exit_code = 1;
+            task.state.base = JOB_OUT_OF_MEMORY;
+            task.exit_code = 0;
+            task.exit_signal = 125;
         }
         put(task);
     }
@@ -703,6 +704,8 @@ static void an_array_has_a_page_of_its_tasks(void **state)
     assert_int_equal(reply.status, 200);
     assert_has(reply, "<h1>Array 20: train</h1>");
     assert_has(reply, "20_2</a>");
+    assert_has(reply, "<td>out of memory</td>"); /* Slurm's 0:125 is no signal */
+    assert_lacks(reply, "125");
     assert_has(reply, "Where tasks failed");
     assert_status("alice", "/job/20_1", 200);
     assert_status("bob", "/array/20", 403);
