@@ -33,9 +33,18 @@ static void add_line(struct adviser *adviser)
     advice->line[advice->n_lines++] = (struct advice_line){
         arena_str(adviser->arena, buf_str(&adviser->line)),
         arena_str(adviser->arena, buf_str(&adviser->why)),
+        false,
     };
     buf_reset(&adviser->line);
     buf_reset(&adviser->why);
+}
+
+/* How much it needs shows only when that was enough. */
+static void add_guess(struct adviser *adviser)
+{
+    buf_text(&adviser->why, " were not enough; it may need more still");
+    add_line(adviser);
+    adviser->advice->line[adviser->advice->n_lines - 1].is_guess = true;
 }
 
 static bool has_ended_in(const struct adviser *adviser, enum job_base base)
@@ -320,7 +329,8 @@ static void advise_memory(struct adviser *adviser)
     if (has_ended_in(adviser, JOB_OUT_OF_MEMORY) || facts->total.oom_kills > 0) {
         put_memory(&adviser->line, round_memory(held * not_enough));
         words_bytes(&adviser->why, held);
-        buf_text(&adviser->why, " were not enough");
+        add_guess(adviser);
+        return;
     } else if (needed <= held * worthwhile) {
         put_memory(&adviser->line, needed);
         put_memory_why(adviser, held);
@@ -369,7 +379,8 @@ static void advise_time(struct adviser *adviser)
     if (has_ended_in(adviser, JOB_TIMEOUT)) {
         put_time(&adviser->line, round_time(limit * not_enough));
         words_duration(&adviser->why, limit);
-        buf_text(&adviser->why, " were not enough");
+        add_guess(adviser);
+        return;
     } else if (has_ended_in(adviser, JOB_COMPLETED) &&
                round_time(longest * time_margin) <= limit * worthwhile) {
         put_time(&adviser->line, round_time(longest * time_margin));

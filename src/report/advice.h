@@ -9,6 +9,7 @@
 struct advice_line {
     struct str line; /* "#SBATCH --mem=6G" */
     struct str why;  /* "at most 4.8 GiB of 32 GiB were in use" */
+    bool is_guess;   /* what it had was too little, and what it needs is not known */
 };
 
 enum { ADVICE_LINES = 6 };

@@ -226,14 +226,24 @@ static void put_gain(struct maker *maker, size_t *n, double amount,
     buf_text(&maker->words, unit);
 }
 
+/* What a line of the advice is after a failure fits nothing that was seen. */
+static size_t count_guesses(const struct advice *advice)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < advice->n_lines; i++)
+        n += advice->line[i].is_guess;
+    return n;
+}
+
 static void make_gain(struct maker *maker)
 {
     const struct advice *advice = &maker->report->advice;
-    size_t n = 0;
+    size_t n = 0, n_guesses = count_guesses(advice);
 
-    if (!advice->n_lines)
+    if (n_guesses == advice->n_lines)
         return;
-    buf_text(&maker->words, "This fits what this job");
+    buf_text(&maker->words, n_guesses ? "The rest fits what this job" : "This fits what this job");
     if (advice->n_jobs > 1)
         buf_printf(&maker->words, " and %zu earlier one%s of its name", advice->n_jobs - 1,
                    advice->n_jobs == 2 ? "" : "s");

@@ -286,7 +286,8 @@ static void put_advice(struct html *html, const struct advice *advice,
         buf_text(html->to, "</tr>\n");
     }
     close_tag(html, "table");
-    element(html, "p", ROLE_HEADLINE, outline->gain);
+    if (outline->gain.n)
+        element(html, "p", ROLE_HEADLINE, outline->gain);
 }
 
 static void put_charts(struct html *html, const struct job_facts *facts)

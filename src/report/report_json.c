@@ -246,6 +246,8 @@ static void put_advice(struct buf *to, const struct advice *advice)
         member_item(to, i);
         member_text(to, "line", advice->line[i].line);
         member_text(to, "why", advice->line[i].why);
+        if (advice->line[i].is_guess)
+            member_truth(to, "is_guess", true);
         buf_byte(to, '}');
     }
     buf_byte(to, ']');

@@ -49,7 +49,8 @@ static void put_advice(struct page *page, const struct advice *advice,
             page_paragraph(page, 2 * INDENT, line->why);
         }
     }
-    page_paragraph(page, INDENT, outline->gain);
+    if (outline->gain.n)
+        page_paragraph(page, INDENT, outline->gain);
 }
 
 static size_t widest_label(const struct outline *outline)

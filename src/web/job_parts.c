@@ -110,7 +110,8 @@ void job_put_advice(struct site_call *call, const struct advice *advice, struct 
         buf_byte(out, '\n');
     }
     buf_text(out, "</dl>\n");
-    put_words(out, "p", gain);
+    if (gain.n)
+        put_words(out, "p", gain);
     buf_text(out, "</section>\n");
 }
 

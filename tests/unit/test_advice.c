@@ -257,7 +257,8 @@ static void after_running_out_of_memory_it_is_more(void **state)
     end_in(JOB_OUT_OF_MEMORY);
     node->use.memory_peak_bytes = 1e6;
     assert_advised("--mem=12G");
-    assert_contains(advice.line[0].why.p, "8 GiB were not enough");
+    assert_contains(advice.line[0].why.p, "8 GiB were not enough; it may need more still");
+    assert_true(advice.line[0].is_guess);
     assert_true(advice.memory_bytes_back == 0);
     end_in(JOB_COMPLETED);
     node->use.oom_kills = 1;
@@ -272,6 +273,7 @@ static void time_is_what_it_took_and_a_margin(void **state)
     job.row.record.time_limit_minutes = 120;
     assert_advised("--time=01:30:00");
     assert_contains(advice.line[0].why.p, "it took 01:00:00 of 02:00:00");
+    assert_false(advice.line[0].is_guess);
     job.row.record.time_limit_minutes = 7 * 24 * 60;
     job.row.elapsed_seconds = 2 * 86400;
     node->use.cpu_seconds = 3.9 * 2 * 86400;
@@ -287,7 +289,8 @@ static void after_a_timeout_it_is_more_time(void **state)
     (void)state;
     end_in(JOB_TIMEOUT);
     assert_advised("--time=02:30:00");
-    assert_contains(advice.line[0].why.p, "01:30:00 were not enough");
+    assert_contains(advice.line[0].why.p, "01:30:00 were not enough; it may need more still");
+    assert_true(advice.line[0].is_guess);
     job.row.record.time_limit_minutes = UINT32_MAX - 1;
     ask();
     assert_int_equal(advice.n_lines, 1);

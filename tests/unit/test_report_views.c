@@ -335,6 +335,24 @@ static void put_view(struct buf *to, const struct job_report *report, size_t whi
     }
 }
 
+static void what_is_guessed_after_a_failure_is_not_said_to_fit(void **state)
+{
+    struct fixture *f = *state;
+
+    make_wasteful(&f->report, &f->arena);
+    f->report.advice.line[2].is_guess = true;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "  The rest fits what this job and 3 earlier ones");
+    f->report.advice.n_lines = 1;
+    f->report.advice.line[0].is_guess = true;
+    for (size_t view = 0; view < COUNT(view_names); view++) {
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        assert_null(strstr(f->out.p, "fits what"));
+        assert_null(strstr(f->out.p, "></p>"));
+    }
+}
+
 static bool is_json(size_t view)
 {
     return strstr(view_names[view], "json") || strstr(view_names[view], "usage");
@@ -667,6 +685,7 @@ int main(void)
         VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
         VIEW(what_was_not_judged_is_not_called_good),
         VIEW(a_signal_has_its_name_and_slurms_mark_of_memory_is_none),
+        VIEW(what_is_guessed_after_a_failure_is_not_said_to_fit),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),
