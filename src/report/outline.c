@@ -6,6 +6,7 @@
 #include "report/idle.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
+#include "report/waiting.h"
 #include "report/words.h"
 
 #include <math.h>
@@ -158,6 +159,12 @@ static void make_note(struct maker *maker)
 {
     const struct facts_origin *origin = &maker->facts->origin;
 
+    /* of what has not run, nobody expects any */
+    if (waiting_is(maker->record)) {
+        waiting_put(&maker->words, maker->record);
+        maker->to->note = maker_take(maker);
+        return;
+    }
     if (facts_are_measured(origin))
         return;
     buf_text(&maker->words, "No measurements were found");

@@ -44,7 +44,7 @@ struct outline_section {
 struct outline {
     struct str title;    /* "Job 4711 on beluga: train.sh" */
     struct str headline; /* one sentence */
-    struct str note;     /* that nothing was measured, and why; or empty */
+    struct str note;     /* why it waits, or that nothing was measured, and why; or empty */
     struct outline_meter meter[OUTLINE_METERS];
     size_t n_meters;
     struct str verdict; /* where no check found anything: that, or that it was not judged; empty:

@@ -5,6 +5,7 @@
 #include "report/exits.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
+#include "report/waiting.h"
 #include "report/words.h"
 
 enum { MODELS_MAX = 4 };
@@ -76,11 +77,17 @@ static void put_nodes(struct maker *maker)
     maker_put_text(maker, maker->record->nodes);
 }
 
-/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100)" */
+/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100)"; how many nodes it had is told with their names, which
+ * one that waits has none of. */
 static void put_allocated(struct maker *maker)
 {
     const struct use_facts *total = &maker->facts->total;
+    double nodes = known_u32(maker->record->node_count);
 
+    if (waiting_is(maker->record) && nodes > 1) {
+        maker_put_things(maker, nodes, "node");
+        buf_text(&maker->words, isfinite(total->cpus) ? ", " : "");
+    }
     maker_put_things(maker, total->cpus, "CPU");
     if (total->memory_bytes > 0) {
         buf_text(&maker->words, maker->words.n ? ", " : "");
@@ -128,7 +135,7 @@ static void make_general(struct maker *maker)
     put_nodes(maker);
     end_fact(maker, maker->record->node_count == 1 ? "Node" : "Nodes");
     put_allocated(maker);
-    end_fact(maker, "Allocated");
+    end_fact(maker, waiting_is(record) ? "Asked for" : "Allocated");
     text_fact(maker, "TRES", record->tres);
     event_fact(maker, "Billing", words_number, known_u64(maker->facts->row.billing));
     event_fact(maker, "Restarts", words_number, known_u32(record->restarts));
@@ -366,11 +373,13 @@ static void make_origin(struct maker *maker)
 void maker_add_sections(struct maker *maker)
 {
     make_general(maker);
-    make_cpu(maker);
-    make_memory(maker);
-    make_gpu(maker);
-    make_io(maker);
-    make_threads(maker);
+    if (!waiting_is(maker->record)) {
+        make_cpu(maker);
+        make_memory(maker);
+        make_gpu(maker);
+        make_io(maker);
+        make_threads(maker);
+    }
     make_time(maker);
     make_nodes(maker);
     begin_section(maker, "Life");

@@ -5,6 +5,7 @@
 #include "report/report.h"
 #include "report/summary_table.h"
 #include "report/use_members.h"
+#include "report/waiting.h"
 
 #include <math.h>
 
@@ -86,6 +87,16 @@ static void put_job(struct buf *to, const struct job_row *row)
         member_whole(to, "time_limit_seconds", (int64_t)limit * 60);
     member_u64(to, "energy_joules", record->energy_joules);
     buf_byte(to, '}');
+}
+
+static void put_waiting(struct buf *to, const struct job_record *record)
+{
+    struct buf words;
+
+    buf_init(&words, 1024);
+    waiting_put(&words, record);
+    member_text(to, "why_waiting", buf_str(&words));
+    buf_free(&words);
 }
 
 static void put_derived(struct buf *to, const struct job_facts *facts)
@@ -281,6 +292,7 @@ void report_json(struct buf *to, const struct job_report *report)
     buf_byte(to, '{');
     put_job(to, &facts->row);
     member_truth(to, "is_running", facts->is_running);
+    put_waiting(to, &facts->row.record);
     put_derived(to, facts);
     put_total(to, &facts->total);
     put_list(to, "nodes", "nodes_left_out", &summary_node, facts->node, sizeof(*facts->node),

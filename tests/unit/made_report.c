@@ -253,6 +253,24 @@ void make_accounted(struct job_report *to, struct arena *arena)
         STR("http://prometheus.example:9090 has no samples of this time");
 }
 
+void make_waiting(struct job_report *to, struct arena *arena, const char *reason)
+{
+    struct job_record *record = &to->facts.row.record;
+
+    (void)arena;
+    begin(to);
+    record->state = (struct job_state){ JOB_PENDING, 0 };
+    record->eligible_time = SUBMITTED;
+    record->reason = str_of(reason);
+    record->partition = STR("compute");
+    record->tres = STR("billing=64,cpu=64,mem=256G,node=2");
+    record->node_count = 2;
+    record->time_limit_minutes = 60;
+    to->facts.row.wait_seconds = 100000;
+    to->facts.total.cpus = 64;
+    to->facts.total.memory_bytes = 256 * gib;
+}
+
 void make_hostile(struct job_report *to, struct arena *arena, struct str text)
 {
     struct job_facts *facts = &to->facts;

@@ -15,6 +15,9 @@ void make_wasteful(struct job_report *to, struct arena *arena);
 /* What Slurm's accounting has of a job that failed. */
 void make_accounted(struct job_report *to, struct arena *arena);
 
+/* One that waits for two nodes. */
+void make_waiting(struct job_report *to, struct arena *arena, const char *reason);
+
 /* As the wasteful one, with that for every text that a user or a node has a part in. */
 void make_hostile(struct job_report *to, struct arena *arena, struct str text);
 

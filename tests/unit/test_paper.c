@@ -193,6 +193,16 @@ static void a_good_job_is_told_so(void **state)
     assert_says(f, "Nothing to improve.");
 }
 
+static void a_waiting_job_is_told_why_on_paper(void **state)
+{
+    struct fixture *f = *state;
+
+    make_waiting(&f->report, &f->arena, "Licenses");
+    make_pdf(f);
+    assert_says(f, "It waits for a licence that others have in use.");
+    assert_says(f, "Asked for");
+}
+
 static void a_job_without_series_has_paper_without_charts(void **state)
 {
     struct fixture *f = *state;
@@ -352,6 +362,7 @@ int main(void)
         TEST(paper_has_the_job_its_findings_advice_and_pages),
         TEST(paper_tells_what_it_is),
         TEST(a_good_job_is_told_so),
+        TEST(a_waiting_job_is_told_why_on_paper),
         TEST(a_job_without_series_has_paper_without_charts),
         TEST(a_strangers_text_is_set_as_it_is),
         TEST(what_a_user_wrote_is_no_link_on_paper),

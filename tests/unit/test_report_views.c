@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "made_report.h"
+#include "report/waiting.h"
 #include "test.h"
 
 #include <ctype.h>
@@ -241,6 +242,10 @@ static void every_member_of_the_json_is_documented(void **state)
     report_json(&f->out, &f->report);
     assert_documented(&f->out, document);
     buf_reset(&f->out);
+    make_waiting(&f->report, &f->arena, "Priority");
+    report_json(&f->out, &f->report);
+    assert_documented(&f->out, document);
+    buf_reset(&f->out);
     report_array_json(&f->out, &array);
     assert_documented(&f->out, document);
     free(document);
@@ -351,6 +356,75 @@ static void what_is_guessed_after_a_failure_is_not_said_to_fit(void **state)
         assert_null(strstr(f->out.p, "fits what"));
         assert_null(strstr(f->out.p, "></p>"));
     }
+}
+
+static void a_waiting_job_has_nothing_yet_and_is_told_why(void **state)
+{
+    struct fixture *f = *state;
+
+    make_waiting(&f->report, &f->arena, "JobHeldUser");
+    report_text(&f->out, &f->report, &plain);
+    assert_golden(&f->out, "waiting.txt");
+    assert_null(strstr(f->out.p, "Allocated"));
+    assert_null(strstr(f->out.p, "No measurements"));
+    for (size_t view = 0; view < COUNT(view_names) - 2; view++) {
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        assert_contains(f->out.p, "Its user has held it: scontrol release 4711 lets it start.");
+    }
+}
+
+static void assert_waits(struct fixture *f, const char *reason, const char *sentence)
+{
+    make_waiting(&f->report, &f->arena, reason);
+    buf_reset(&f->out);
+    waiting_put(&f->out, &f->report.facts.row.record);
+    assert_string_equal(f->out.p, sentence);
+}
+
+static void the_reasons_of_slurm_are_put_into_sentences(void **state)
+{
+    static const struct {
+        const char *reason, *part;
+    } cases[] = {
+        { "Priority", "higher priority" },
+        { "Resources", "is free" },
+        { "Dependency", "--dependency" },
+        { "DependencyNeverSatisfied", "scancel 4711 removes it." },
+        { "JobHeldAdmin", "administrator" },
+        { "BeginTime", "--begin" },
+        { "JobArrayTaskLimit", "tasks of its array" },
+        { "Licenses", "licence" },
+        { "ReqNodeNotAvail, UnavailableNodes:n1", "down, drained" },
+        { "PartitionTimeLimit", "longer than its partition allows" },
+        { "QOSMaxCpuPerUserLimit", "one may have in this QOS" },
+        { "QOSMaxWallDurationPerJobLimit", "more than a job of its QOS may have" },
+        { "QOSGrpNodeLimit", "jobs of its QOS" },
+        { "QOSResourceLimit", "limit of its QOS" },
+        { "AssocGrpCPURunMinutesLimit", "may still use as much time" },
+        { "AssocGrpCPUMinutesLimit", "used up the time" },
+        { "AssocGrpCpuLimit", "jobs of its account" },
+        { "AssocMaxJobsLimit", "in this account" },
+        { "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
+          "partitions",
+          "The nodes that it could have" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        make_waiting(&f->report, &f->arena, cases[i].reason);
+        buf_reset(&f->out);
+        waiting_put(&f->out, &f->report.facts.row.record);
+        if (!strstr(f->out.p, cases[i].part) || !str_ends(buf_str(&f->out), STR(".")))
+            fail_msg("%s: %s", cases[i].reason, f->out.p);
+    }
+    assert_waits(f, "PriorityOfAnother\033", "Slurm's reason why it waits is PriorityOfAnother?.");
+    assert_waits(f, "", "");
+    make_waiting(&f->report, &f->arena, "Priority");
+    f->report.facts.row.record.state.base = JOB_RUNNING;
+    buf_reset(&f->out);
+    waiting_put(&f->out, &f->report.facts.row.record);
+    assert_int_equal(f->out.n, 0);
 }
 
 static bool is_json(size_t view)
@@ -686,6 +760,8 @@ int main(void)
         VIEW(what_was_not_judged_is_not_called_good),
         VIEW(a_signal_has_its_name_and_slurms_mark_of_memory_is_none),
         VIEW(what_is_guessed_after_a_failure_is_not_said_to_fit),
+        VIEW(a_waiting_job_has_nothing_yet_and_is_told_why),
+        VIEW(the_reasons_of_slurm_are_put_into_sentences),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),

@@ -637,6 +637,10 @@ static void a_job_in_the_queue_only_is_shown_from_the_board(void **state)
     assert_int_equal(reply.status, 200);
     assert_has(reply, "is waiting");
     assert_has(reply, "Resources");
+    assert_has(reply, "It waits until as much as it asked for is free.");
+    assert_has(reply, "<dt>Asked for</dt>");
+    assert_lacks(reply, "<h2>CPU</h2>");
+    assert_lacks(reply, "No measurements");
     assert_has(reply, "<div id=\"job-head\" data-live>");
     assert_status("alice", "/job/32", 403);
     assert_status("alice", "/job/4711", 404);
