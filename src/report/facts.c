@@ -18,6 +18,12 @@ const struct use_facts use_facts_unknown = {
 #undef ROW
 };
 
+const char *const facts_teller_words[FACTS_TELLERS] = {
+    [TOLD_BY_QUEUE] = "queue",
+    [TOLD_BY_STORE] = "store",
+    [TOLD_BY_SACCT] = "sacct",
+};
+
 void use_raise(struct use_facts *use, const struct use_facts *by)
 {
     for (size_t i = 0; i < USE_MEMBERS; i++) {

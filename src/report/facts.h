@@ -101,7 +101,13 @@ struct earlier_facts {
     double elapsed_seconds;   /* the longest */
 };
 
+/* Who was asked for the run's record. */
+enum facts_teller { TOLD_BY_QUEUE, TOLD_BY_STORE, TOLD_BY_SACCT };
+enum { FACTS_TELLERS = 3 };
+extern const char *const facts_teller_words[FACTS_TELLERS]; /* "store" */
+
 struct facts_origin {
+    enum facts_teller teller;
     bool has_accounting;      /* slurmdbd's final record */
     bool has_agents;          /* agents' final counters */
     bool has_series;          /* samples of a Prometheus, or of the store */

@@ -20,6 +20,7 @@ static const int64_t harmless_ns = 50 * NS_PER_MS;
 /* The search for the newest run. */
 struct search {
     struct arena *arena;
+    enum facts_teller teller;
     struct job_facts *found; /* its row */
     bool has_found;
     bool is_newest_first; /* rows come so */
@@ -30,6 +31,7 @@ struct search {
 static void take_found(struct search *search, const struct job_row *row)
 {
     facts_take_row(search->found, search->arena, row, search->found->now);
+    search->found->origin.teller = search->teller;
     search->has_found = true;
 }
 
@@ -118,6 +120,7 @@ static void take_told(struct job_facts *ret, struct arena *arena, const struct j
     if (row.key.job_id == ret->row.key.job_id)
         row.first_submit_time = ret->row.first_submit_time;
     facts_take_row(ret, arena, &row, ret->now);
+    ret->origin.teller = TOLD_BY_SACCT;
 }
 
 /* The store has nothing of it, or not its end, or has only seen it. */
@@ -127,7 +130,7 @@ static int ask_accounting(const struct gather *gather, const struct job_name *na
 {
     struct job_name own = *name;
     struct job_facts accounted = *ret;
-    struct search told = { .arena = arena, .found = &accounted };
+    struct search told = { .arena = arena, .teller = TOLD_BY_SACCT, .found = &accounted };
     int code;
 
     if (*has_found)
@@ -146,7 +149,7 @@ static int ask_accounting(const struct gather *gather, const struct job_name *na
 static int find_run(const struct gather *gather, const struct job_name *name, struct arena *arena,
                     struct job_facts *ret, struct err *err)
 {
-    struct search kept = { .arena = arena, .found = ret };
+    struct search kept = { .arena = arena, .teller = TOLD_BY_STORE, .found = ret };
     bool has_found;
     struct err why;
     int code = search_store(gather, name, &kept, err);
@@ -376,7 +379,7 @@ int gather_run(const struct gather *gather, const struct run_key *key, struct ar
 {
     const struct job_name name = { key->cluster, key->job_id, MODEL_UNKNOWN_U32,
                                    MODEL_UNKNOWN_U32 };
-    struct keyed keyed = { key, { .arena = arena, .found = ret } };
+    struct keyed keyed = { key, { .arena = arena, .teller = TOLD_BY_STORE, .found = ret } };
     const struct run_sink sink = { consider_keyed, &keyed };
     int code;
 

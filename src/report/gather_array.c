@@ -8,6 +8,7 @@
 struct found {
     const struct gather *gather;
     struct arena *arena;
+    enum facts_teller teller; /* of those that come next */
     struct job_facts *run;
     size_t n, room, most;
     struct run_clusters clusters;
@@ -28,6 +29,7 @@ static int take(void *ctx, const struct job_row *row)
     run = &found->run[found->n++];
     job_facts_clear(run);
     facts_take_row(run, found->arena, row, found->gather->now);
+    run->origin.teller = found->teller;
     return 0;
 }
 
@@ -53,6 +55,7 @@ static int take_from_sacct(struct found *found, const struct job_name *name, str
         own.cluster = found->run[0].row.key.cluster;
     if (!runs_has_sacct(found->gather, own.cluster))
         return 0;
+    found->teller = TOLD_BY_SACCT;
     code = runs_of_sacct(found->gather, &own, !n, &sink, &why);
     if (code == 0 || found->is_over)
         return 0;
@@ -70,6 +73,7 @@ static int find_runs(struct found *found, const struct job_name *name, struct er
     const struct run_sink sink = { take, found };
     int code = 0;
 
+    found->teller = TOLD_BY_STORE;
     if (found->gather->store)
         code = runs_of_store(found->gather, name, false, &sink, err);
     if (code == 0)

@@ -59,6 +59,9 @@ void outline_make(const struct job_report *report, struct arena *arena, struct o
 /* What is to be said below a table; nothing if nothing is. */
 void outline_put_notes(struct buf *to, const struct outline_table *table);
 
+/* "Slurm's accounting (sacct)": who says what is known of the job, and who was asked. */
+const char *outline_teller(const struct job_facts *facts);
+
 /* "4711", "4711_7", "4711+1" */
 void outline_put_id(struct buf *to, const struct job_record *record);
 

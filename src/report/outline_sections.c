@@ -345,12 +345,23 @@ static void put_samples(struct maker *maker)
     }
 }
 
+const char *outline_teller(const struct job_facts *facts)
+{
+    static const char *const words[FACTS_TELLERS][2] = {
+        [TOLD_BY_QUEUE] = { "Slurm's queue", "Slurm's accounting" },
+        [TOLD_BY_STORE] = { "Slurm's queue (store)", "Slurm's accounting (store)" },
+        [TOLD_BY_SACCT] = { "Slurm's accounting (sacct)", "Slurm's accounting (sacct)" },
+    };
+
+    return words[facts->origin.teller][facts->row.record.origin == RECORD_ACCOUNTED];
+}
+
 static void make_origin(struct maker *maker)
 {
     const struct facts_origin *origin = &maker->facts->origin;
 
     begin_section(maker, "Where this is from");
-    buf_text(&maker->words, origin->has_accounting ? "Slurm's accounting" : "Slurm's queue");
+    buf_text(&maker->words, outline_teller(maker->facts));
     end_fact(maker, "Job");
     put_agents(maker);
     end_fact(maker, "Totals");

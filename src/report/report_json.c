@@ -275,6 +275,7 @@ static void put_advice(struct buf *to, const struct advice *advice)
 static void put_origin(struct buf *to, const struct facts_origin *origin)
 {
     member_begin(to, "origin", '{');
+    member_text(to, "teller", str_of(facts_teller_words[origin->teller]));
     member_truth(to, "has_accounting", origin->has_accounting);
     member_truth(to, "has_agents", origin->has_agents);
     member_truth(to, "has_series", origin->has_series);

@@ -277,7 +277,8 @@ static void put_all(struct sheet *sheet, const struct content *content, bool is_
     sheet_end(sheet);
 }
 
-/* "sonde, 2026-11-16T12:00:00+01:00, from Slurm's accounting, agents, http://prometheus:9090" */
+/* "sonde, 2026-11-16T12:00:00+01:00, from Slurm's accounting (store), agents,
+ * http://prometheus:9090" */
 static struct str footer_of(const struct job_facts *facts, struct arena *arena)
 {
     const struct facts_origin *origin = &facts->origin;
@@ -287,7 +288,7 @@ static struct str footer_of(const struct job_facts *facts, struct arena *arena)
     buf_init(&words, WORDS_MAX);
     buf_text(&words, "sonde, ");
     moment_put_zoned(&words, origin->asked_time ? origin->asked_time : facts->now);
-    buf_printf(&words, ", from Slurm's %s", origin->has_accounting ? "accounting" : "queue");
+    buf_printf(&words, ", from %s", outline_teller(facts));
     buf_text(&words, origin->has_agents ? ", agents" : "");
     buf_text(&words, origin->has_summary ? ", a kept summary" : "");
     if (origin->has_series && origin->series.n) {

@@ -42,6 +42,8 @@ static void run(struct job_report *to, int64_t waited, int64_t seconds, uint32_t
     facts->row.elapsed_seconds = seconds;
     facts->time_ratio = (double)seconds / (limit_minutes * 60.0);
     facts->origin.has_accounting = true;
+    facts->origin.teller = TOLD_BY_STORE;
+    record->origin = RECORD_ACCOUNTED;
 }
 
 void add_finding(struct job_report *to, struct arena *arena, const char *check,

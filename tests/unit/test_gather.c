@@ -205,6 +205,7 @@ static void a_running_job_is_told_until_now(void **state)
     put(&w->fixture, record);
     gather(w, "100");
     assert_true(w->facts.is_running);
+    assert_int_equal(w->facts.origin.teller, TOLD_BY_STORE);
     assert_int_equal(w->facts.now, NOW);
     assert_int_equal(w->facts.row.elapsed_seconds, 990);
     assert_true(w->facts.cpu_seconds_held == 4 * 990);
@@ -310,6 +311,7 @@ static void accounting_tells_the_end_that_the_store_has_not_seen(void **state)
     assert_int_equal(w->facts.row.wait_seconds, 1);
     assert_true(w->facts.row.record.n_extra > 5);
     assert_true(w->facts.origin.has_accounting);
+    assert_int_equal(w->facts.origin.teller, TOLD_BY_SACCT);
     /* What the store knows goes with it. */
     assert_str(w->facts.row.key.cluster, "alpha");
     assert_true(w->facts.origin.has_agents);
@@ -360,6 +362,7 @@ static void a_job_that_only_accounting_knows_is_found(void **state)
     assert_true(w->facts.total.cpu_seconds == 0.046);
     gather(w, "5435020");
     assert_true(w->facts.is_running);
+    assert_int_equal(w->facts.origin.teller, TOLD_BY_SACCT);
     assert_int_equal(w->facts.row.gpus, 2);
     assert_str(w->facts.row.gpu_types, "a100");
     assert_int_equal(w->facts.row.elapsed_seconds, NOW - 1794841653);

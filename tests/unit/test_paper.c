@@ -168,7 +168,7 @@ static void paper_has_the_job_its_findings_advice_and_pages(void **state)
     assert_says(f, "GPU memory in use");
     assert_says(f, "1 / 4");
     assert_says(f, "4 / 4");
-    assert_says(f, "2026-09-22T18:00:00+00:00, from Slurm's accounting, agents, "
+    assert_says(f, "2026-09-22T18:00:00+00:00, from Slurm's accounting (store), agents, "
                    "http://prometheus.example:9090");
 }
 

@@ -427,6 +427,34 @@ static void the_reasons_of_slurm_are_put_into_sentences(void **state)
     assert_int_equal(f->out.n, 0);
 }
 
+static void who_told_of_the_job_is_told(void **state)
+{
+    static const struct {
+        enum facts_teller teller;
+        enum record_origin origin;
+        const char *words, *member;
+    } cases[] = {
+        { TOLD_BY_QUEUE, RECORD_SEEN, "Slurm's queue\n", "{\"teller\":\"queue\"," },
+        { TOLD_BY_STORE, RECORD_SEEN, "Slurm's queue (store)\n", "{\"teller\":\"store\"," },
+        { TOLD_BY_STORE, RECORD_ACCOUNTED, "Slurm's accounting (store)\n", "\"store\"" },
+        { TOLD_BY_SACCT, RECORD_ACCOUNTED, "Slurm's accounting (sacct)\n", "\"sacct\"" },
+    };
+    struct fixture *f = *state;
+
+    /* one that waits or runs has no final record, whoever tells of it */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        make_waiting(&f->report, &f->arena, "Priority");
+        f->report.facts.origin.teller = cases[i].teller;
+        f->report.facts.row.record.origin = cases[i].origin;
+        buf_reset(&f->out);
+        report_text(&f->out, &f->report, &plain);
+        assert_contains(f->out.p, cases[i].words);
+        buf_reset(&f->out);
+        report_json(&f->out, &f->report);
+        assert_contains(f->out.p, cases[i].member);
+    }
+}
+
 static bool is_json(size_t view)
 {
     return strstr(view_names[view], "json") || strstr(view_names[view], "usage");
@@ -762,6 +790,7 @@ int main(void)
         VIEW(what_is_guessed_after_a_failure_is_not_said_to_fit),
         VIEW(a_waiting_job_has_nothing_yet_and_is_told_why),
         VIEW(the_reasons_of_slurm_are_put_into_sentences),
+        VIEW(who_told_of_the_job_is_told),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),
