@@ -108,6 +108,7 @@ extern const char *const facts_teller_words[FACTS_TELLERS]; /* "store" */
 
 struct facts_origin {
     enum facts_teller teller;
+    bool is_simulated;        /* the cluster does not exist: every view says so */
     bool has_accounting;      /* slurmdbd's final record */
     bool has_agents;          /* agents' final counters */
     bool has_series;          /* samples of a Prometheus, or of the store */

@@ -19,6 +19,7 @@ static const int64_t harmless_ns = 50 * NS_PER_MS;
 
 /* The search for the newest run. */
 struct search {
+    const struct gather *gather;
     struct arena *arena;
     enum facts_teller teller;
     struct job_facts *found; /* its row */
@@ -31,7 +32,7 @@ struct search {
 static void take_found(struct search *search, const struct job_row *row)
 {
     facts_take_row(search->found, search->arena, row, search->found->now);
-    search->found->origin.teller = search->teller;
+    runs_note_teller(search->gather, search->teller, &search->found->origin);
     search->has_found = true;
 }
 
@@ -113,14 +114,15 @@ static bool is_more(const struct gather *gather, const struct job_row *told,
     return is_same_cluster && told->key.submit_time > found->key.submit_time;
 }
 
-static void take_told(struct job_facts *ret, struct arena *arena, const struct job_row *told)
+static void take_told(const struct gather *gather, struct job_facts *ret, struct arena *arena,
+                      const struct job_row *told)
 {
     struct job_row row = *told;
 
     if (row.key.job_id == ret->row.key.job_id)
         row.first_submit_time = ret->row.first_submit_time;
     facts_take_row(ret, arena, &row, ret->now);
-    ret->origin.teller = TOLD_BY_SACCT;
+    runs_note_teller(gather, TOLD_BY_SACCT, &ret->origin);
 }
 
 /* The store has nothing of it, or not its end, or has only seen it. */
@@ -130,7 +132,7 @@ static int ask_accounting(const struct gather *gather, const struct job_name *na
 {
     struct job_name own = *name;
     struct job_facts accounted = *ret;
-    struct search told = { .arena = arena, .teller = TOLD_BY_SACCT, .found = &accounted };
+    struct search told = { gather, arena, TOLD_BY_SACCT, .found = &accounted };
     int code;
 
     if (*has_found)
@@ -141,7 +143,7 @@ static int ask_accounting(const struct gather *gather, const struct job_name *na
     if (code < 0 || !told.has_found)
         return code;
     if (!*has_found || is_more(gather, &accounted.row, &ret->row))
-        take_told(ret, arena, &accounted.row);
+        take_told(gather, ret, arena, &accounted.row);
     *has_found = true;
     return 0;
 }
@@ -149,7 +151,7 @@ static int ask_accounting(const struct gather *gather, const struct job_name *na
 static int find_run(const struct gather *gather, const struct job_name *name, struct arena *arena,
                     struct job_facts *ret, struct err *err)
 {
-    struct search kept = { .arena = arena, .teller = TOLD_BY_STORE, .found = ret };
+    struct search kept = { gather, arena, TOLD_BY_STORE, .found = ret };
     bool has_found;
     struct err why;
     int code = search_store(gather, name, &kept, err);
@@ -379,7 +381,7 @@ int gather_run(const struct gather *gather, const struct run_key *key, struct ar
 {
     const struct job_name name = { key->cluster, key->job_id, MODEL_UNKNOWN_U32,
                                    MODEL_UNKNOWN_U32 };
-    struct keyed keyed = { key, { .arena = arena, .teller = TOLD_BY_STORE, .found = ret } };
+    struct keyed keyed = { key, { gather, arena, TOLD_BY_STORE, .found = ret } };
     const struct run_sink sink = { consider_keyed, &keyed };
     int code;
 

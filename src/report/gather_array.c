@@ -29,7 +29,7 @@ static int take(void *ctx, const struct job_row *row)
     run = &found->run[found->n++];
     job_facts_clear(run);
     facts_take_row(run, found->arena, row, found->gather->now);
-    run->origin.teller = found->teller;
+    runs_note_teller(found->gather, found->teller, &run->origin);
     return 0;
 }
 

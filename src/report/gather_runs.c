@@ -99,6 +99,14 @@ void runs_row_of(const struct job_record *record, struct str cluster, int64_t no
     ret->cpu_efficiency = efficiency_of(ret);
 }
 
+void runs_note_teller(const struct gather *gather, enum facts_teller teller,
+                      struct facts_origin *origin)
+{
+    origin->teller = teller;
+    if (teller == TOLD_BY_STORE)
+        origin->is_simulated = store_reader_is_simulated(gather->store);
+}
+
 static int pass_record(void *ctx, const struct job_record *record, struct err *err)
 {
     const struct passing *passing = ctx;

@@ -21,6 +21,11 @@ int runs_of_store(const struct gather *gather, const struct job_name *name, bool
 int runs_of_sacct(const struct gather *gather, const struct job_name *name, bool asks_cluster,
                   const struct run_sink *sink, struct err *err);
 
+/* Notes who told of the run, whose row was taken last. What a simulated store has said stays
+ * simulated, whoever adds to it. */
+void runs_note_teller(const struct gather *gather, enum facts_teller teller,
+                      struct facts_origin *origin);
+
 /* What the store would tell of a record that it does not have. `types` is where gpu_types stands.
  */
 enum { RUN_GPU_TYPES_MAX = 1024 };

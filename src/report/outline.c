@@ -64,6 +64,10 @@ static void make_title(struct maker *maker)
         buf_text(&maker->words, " on ");
         shown_put_cut(&maker->words, maker->facts->row.key.cluster, 40);
     }
+    if (maker->facts->origin.is_simulated) {
+        buf_text(&maker->words, " (simulated)");
+        maker->to->simulated = STR(OUTLINE_SIMULATED);
+    }
     if (maker->record->name.n) {
         buf_text(&maker->words, ": ");
         shown_put_cut(&maker->words, maker->record->name, 60);

@@ -41,10 +41,17 @@ struct outline_section {
     struct outline_table table;
 };
 
+/* What every view says of a cluster that does not exist. */
+#define OUTLINE_SIMULATED "Simulated cluster: this job never was, and its numbers are made up."
+#define OUTLINE_SIMULATED_ARRAY                                                                    \
+    "Simulated cluster: these jobs never were, and their numbers are made up."
+
 struct outline {
-    struct str title;    /* "Job 4711 on beluga: train.sh" */
-    struct str headline; /* one sentence */
-    struct str note;     /* why it waits, or that nothing was measured, and why; or empty */
+    struct str title;     /* "Job 4711 on beluga: train.sh"; a simulated one is marked here too, for
+                           * subjects of mails */
+    struct str simulated; /* that the cluster does not exist; or empty */
+    struct str headline;  /* one sentence */
+    struct str note;      /* why it waits, or that nothing was measured, and why; or empty */
     struct outline_meter meter[OUTLINE_METERS];
     size_t n_meters;
     struct str verdict; /* where no check found anything: that, or that it was not judged; empty:

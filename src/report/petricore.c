@@ -4,7 +4,7 @@
  * differs. */
 #include "base/shown.h"
 #include "report/members.h"
-#include "report/report.h"
+#include "report/outline.h"
 
 #include <math.h>
 
@@ -38,6 +38,8 @@ static void put_general(struct buf *to, const struct job_facts *facts)
     const struct job_record *record = &facts->row.record;
 
     buf_text(to, "----------General Data----------\n");
+    if (facts->origin.is_simulated)
+        buf_text(to, OUTLINE_SIMULATED "\n");
     put_line(to, "Sponsor: ", record->account);
     put_line(to, "User: ", record->user);
     if (isfinite(facts->total.cpus)) {
@@ -401,6 +403,8 @@ void petricore_usage(struct buf *to, const struct job_report *report)
     struct buf runtime;
 
     buf_byte(to, '{');
+    if (facts->origin.is_simulated)
+        member_truth(to, "simulated", true);
     member_whole(to, "jobid", facts->row.record.id);
     member_text(to, "sponsor", facts->row.record.account);
     member_text(to, "username", facts->row.record.user);

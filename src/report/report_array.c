@@ -28,6 +28,7 @@ struct view {
     struct array_sums sums;
     struct arena arena;
     struct buf words;
+    bool is_simulated;
 };
 
 static struct str take_words(struct view *view)
@@ -69,6 +70,8 @@ static void put_top(struct view *view)
         shown_put_cut(&view->words, sums->any->name, NAME_COLUMNS);
     }
     page_heading(&view->page, take_words(view));
+    if (view->is_simulated)
+        page_paragraph(&view->page, 0, STR(OUTLINE_SIMULATED_ARRAY));
     put_things(view, sums->tasks);
     if (sums->any->user.n) {
         buf_text(&view->words, " of ");
@@ -230,6 +233,7 @@ void report_array_text(struct buf *to, const struct array_report *report,
 
     if (!report->n_tasks)
         return;
+    view.is_simulated = report->task[0].origin.is_simulated;
     array_sums_make(&view.sums, &view.arena, report);
     n_failed = sums->n_failed < ARRAY_FAILED ? sums->n_failed : ARRAY_FAILED;
     buf_init(&view.words, WORDS_MAX);
@@ -349,6 +353,8 @@ void report_array_json(struct buf *to, const struct array_report *report)
     if (report->n_tasks) {
         array_sums_make(&sums, &arena, report);
         n_failed = sums.n_failed < ARRAY_FAILED ? sums.n_failed : ARRAY_FAILED;
+        if (report->task[0].origin.is_simulated)
+            member_truth(to, "simulated", true);
         put_json_top(to, &sums, report->task[0].row.key.cluster);
         member_number(to, "cpu_seconds", sums.cpu_seconds_held > 0 ? sums.cpu_seconds : NAN);
         member_number(to, "cpu_seconds_held",

@@ -19,6 +19,7 @@ struct html {
 
 /* What a thing is: a class of the page's style sheet, and how it looks in a mail. */
 enum role {
+    ROLE_SIMULATED,
     ROLE_HEADLINE,
     ROLE_NOTE,
     ROLE_HEADING,
@@ -39,6 +40,8 @@ enum role {
 static const struct {
     const char *class, *style;
 } looks[ROLES] = {
+    [ROLE_SIMULATED] = { "simulated",
+                         MAIL_FONT "font-weight:bold;border:2px solid #b58900;padding:6px;" },
     [ROLE_HEADLINE] = { "headline", MAIL_FONT },
     [ROLE_NOTE] = { "note", MAIL_FONT "font-style:italic;" },
     [ROLE_HEADING] = { "heading", MAIL_FONT "font-size:16px;margin:20px 0 6px 0;" },
@@ -75,6 +78,7 @@ static const char style_sheet[] =
     "th{white-space:nowrap}"
     "th,td{padding:.15rem 1rem .15rem 0;text-align:left;vertical-align:top}"
     ".label,.note,.more{color:var(--faint);font-weight:normal}"
+    ".simulated{font-weight:bold;border:2px solid #b58900;padding:.4rem .8rem}"
     ".number{text-align:right;font-variant-numeric:tabular-nums}"
     ".bar{width:12rem;height:.8rem;margin-top:.35rem;border:1px solid var(--faint)}"
     ".bar div{height:100%;background:var(--off);print-color-adjust:exact;"
@@ -375,6 +379,8 @@ void report_html(struct buf *to, const struct job_report *report, enum html_kind
     outline_make(report, &arena, &outline);
     put_head(&html, outline.title);
     element(&html, "h1", ROLE_HEADING, outline.title);
+    if (outline.simulated.n)
+        element(&html, "p", ROLE_SIMULATED, outline.simulated);
     element(&html, "p", ROLE_HEADLINE, outline.headline);
     if (outline.note.n)
         element(&html, "p", ROLE_NOTE, outline.note);

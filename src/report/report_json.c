@@ -291,6 +291,8 @@ void report_json(struct buf *to, const struct job_report *report)
     const struct job_facts *facts = &report->facts;
 
     buf_byte(to, '{');
+    if (facts->origin.is_simulated)
+        member_truth(to, "simulated", true);
     put_job(to, &facts->row);
     member_truth(to, "is_running", facts->is_running);
     put_waiting(to, &facts->row.record);

@@ -67,6 +67,7 @@ static void put_meter(struct sheet *sheet, const struct outline_meter *meter)
 static void put_summary(struct sheet *sheet, const struct outline *outline)
 {
     sheet_paragraph(sheet, FONT_TITLE, SHEET_INK, 2, outline->title);
+    sheet_paragraph(sheet, FONT_TEXT, severity_looks[SEVERITY_WARNING].text, 2, outline->simulated);
     sheet_paragraph(sheet, FONT_TEXT, SHEET_INK, 4, outline->headline);
     sheet_paragraph(sheet, FONT_TEXT, SHEET_FAINT, 6, outline->note);
     sheet->y += outline->n_meters ? 8 : 0;
@@ -286,7 +287,7 @@ static struct str footer_of(const struct job_facts *facts, struct arena *arena)
     struct str kept;
 
     buf_init(&words, WORDS_MAX);
-    buf_text(&words, "sonde, ");
+    buf_text(&words, origin->is_simulated ? "simulated; sonde, " : "sonde, ");
     moment_put_zoned(&words, origin->asked_time ? origin->asked_time : facts->now);
     buf_printf(&words, ", from %s", outline_teller(facts));
     buf_text(&words, origin->has_agents ? ", agents" : "");

@@ -87,6 +87,8 @@ void report_text(struct buf *to, const struct job_report *report, const struct t
     outline_make(report, &arena, &outline);
     page_begin(&page, to, look);
     page_heading(&page, outline.title);
+    if (outline.simulated.n)
+        page_paragraph(&page, 0, outline.simulated);
     page_paragraph(&page, 0, outline.headline);
     if (outline.note.n)
         page_paragraph(&page, 0, outline.note);

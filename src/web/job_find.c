@@ -264,12 +264,21 @@ int job_is_newest(struct site_call *call, const struct job_found *found, bool *r
     return code;
 }
 
+static bool is_simulated(const struct site_call *call, struct str cluster)
+{
+    for (size_t i = 0; call->board && i < call->board->n_clusters; i++)
+        if (str_eq(call->board->cluster[i].name, cluster))
+            return call->board->cluster[i].is_simulated;
+    return false;
+}
+
 /* One that is in the queue only: as much as squeue tells. */
 static void take_board_facts(struct site_call *call, const struct job_found *found,
                              struct job_facts *facts)
 {
     job_facts_clear(facts);
     facts_take_row(facts, &call->arena, &found->row, call->now);
+    facts->origin.is_simulated = is_simulated(call, found->row.key.cluster);
     facts->origin.why_no_series =
         call->why_no_store.n
             ? call->why_no_store

@@ -183,6 +183,34 @@ static void a_run_comes_with_its_life_and_what_agents_counted(void **state)
     world_free(w);
 }
 
+static void what_a_simulated_store_tells_is_simulated(void **state)
+{
+    struct world *w = world_new();
+    struct job_facts *tasks;
+    size_t n;
+
+    (void)state;
+    put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW - 800));
+    gather(w, "100");
+    assert_false(w->facts.origin.is_simulated);
+    store_reader_close(w->gather.store);
+    w->fixture.store = store_close(w->fixture.store);
+    fixture_remove_files(&w->fixture);
+    OK(&w->fixture, store_open(str_of(w->fixture.path), true, &w->fixture.store, &w->fixture.err));
+    OK(&w->fixture, store_reader_open(str_of(w->fixture.path), &w->gather.store, &w->fixture.err));
+    put(&w->fixture, task_in(JOB_COMPLETED, 100, 100, 1, NOW - 1000));
+    gather(w, "100");
+    assert_true(w->facts.origin.is_simulated);
+    OK(w, gather_array(&w->gather,
+                       &(struct job_name){ STR(""), 100, MODEL_UNKNOWN_U32, MODEL_UNKNOWN_U32 }, 10,
+                       &w->arena, &tasks, &n, &w->err));
+    assert_true(tasks[0].origin.is_simulated);
+    add_sacct(w, "sandbox");
+    gather(w, "sandbox:5435009"); /* which is real, whatever the store is */
+    assert_false(w->facts.origin.is_simulated);
+    world_free(w);
+}
+
 static void the_newest_run_is_meant(void **state)
 {
     struct world *w = world_new();
@@ -872,6 +900,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_comes_with_its_life_and_what_agents_counted),
+        cmocka_unit_test(what_a_simulated_store_tells_is_simulated),
         cmocka_unit_test(the_newest_run_is_meant),
         cmocka_unit_test(a_running_job_is_told_until_now),
         cmocka_unit_test(an_array_needs_a_task_to_be_one_run),

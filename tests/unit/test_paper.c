@@ -203,6 +203,17 @@ static void a_waiting_job_is_told_why_on_paper(void **state)
     assert_says(f, "Asked for");
 }
 
+static void paper_of_a_simulated_job_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.origin.is_simulated = true;
+    make_pdf(f);
+    assert_says(f, "Simulated cluster: this job never was");
+    assert_says(f, "simulated; sonde, 2026-09-22");
+}
+
 static void a_job_without_series_has_paper_without_charts(void **state)
 {
     struct fixture *f = *state;
@@ -363,6 +374,7 @@ int main(void)
         TEST(paper_tells_what_it_is),
         TEST(a_good_job_is_told_so),
         TEST(a_waiting_job_is_told_why_on_paper),
+        TEST(paper_of_a_simulated_job_says_so),
         TEST(a_job_without_series_has_paper_without_charts),
         TEST(a_strangers_text_is_set_as_it_is),
         TEST(what_a_user_wrote_is_no_link_on_paper),

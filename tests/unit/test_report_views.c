@@ -243,6 +243,7 @@ static void every_member_of_the_json_is_documented(void **state)
     assert_documented(&f->out, document);
     buf_reset(&f->out);
     make_waiting(&f->report, &f->arena, "Priority");
+    f->report.facts.origin.is_simulated = true;
     report_json(&f->out, &f->report);
     assert_documented(&f->out, document);
     buf_reset(&f->out);
@@ -463,6 +464,40 @@ static bool is_json(size_t view)
 static bool is_html(size_t view)
 {
     return strcmp(view_names[view], "page") == 0 || strcmp(view_names[view], "mail") == 0;
+}
+
+static void what_is_simulated_is_marked_in_every_view(void **state)
+{
+    struct fixture *f = *state;
+    struct job_facts *task = make_array(&f->arena, 20);
+    struct array_report array = { task, 20, NULL };
+
+    for (int simulated = 0; simulated < 2; simulated++) {
+        make_good(&f->report, &f->arena);
+        f->report.facts.origin.is_simulated = simulated;
+        for (size_t view = 0; view < COUNT(view_names); view++) {
+            const char *mark =
+                is_json(view) ? "{\"simulated\":true," : "Simulated cluster: this job never was";
+
+            buf_reset(&f->out);
+            put_view(&f->out, &f->report, view);
+            if ((strstr(f->out.p, mark) != NULL) != simulated)
+                fail_msg("%s: %s", view_names[view], f->out.p);
+        }
+        for (size_t i = 0; i < 20; i++)
+            task[i].origin.is_simulated = simulated;
+        buf_reset(&f->out);
+        report_array_text(&f->out, &array, &plain);
+        assert_int_equal(strstr(f->out.p, "\nSimulated cluster: these jobs never were") != NULL,
+                         simulated);
+        buf_reset(&f->out);
+        report_array_json(&f->out, &array);
+        assert_int_equal(strstr(f->out.p, "{\"simulated\":true,") != NULL, simulated);
+    }
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p,
+                    "Job 4711 on beluga (simulated): train.sh\n"); /* and a mail's subject */
 }
 
 static void assert_valid_json(const struct buf *out)
@@ -791,6 +826,7 @@ int main(void)
         VIEW(a_waiting_job_has_nothing_yet_and_is_told_why),
         VIEW(the_reasons_of_slurm_are_put_into_sentences),
         VIEW(who_told_of_the_job_is_told),
+        VIEW(what_is_simulated_is_marked_in_every_view),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),

@@ -646,6 +646,15 @@ static void a_job_in_the_queue_only_is_shown_from_the_board(void **state)
     assert_status("alice", "/job/4711", 404);
 }
 
+static void a_simulated_job_in_the_queue_is_marked(void **state)
+{
+    (void)state;
+    assert_lacks(get_as("alice", "/job/31"), "(simulated)");
+    board->cluster[0].is_simulated = true;
+    assert_has(get_as("alice", "/job/31"), "Job 31 on alpha (simulated): ");
+    board->cluster[0].is_simulated = false;
+}
+
 static void a_run_of_before_is_found_by_its_key_and_has_no_pdf(void **state)
 {
     const struct run_key old = { BASE + 300, RERUN, STR("alpha") };
@@ -833,6 +842,7 @@ int main(void)
         cmocka_unit_test(empty_fields_of_the_form_are_not_asked_for),
         cmocka_unit_test(a_job_shows_its_life_use_and_other_forms),
         cmocka_unit_test(a_job_in_the_queue_only_is_shown_from_the_board),
+        cmocka_unit_test(a_simulated_job_in_the_queue_is_marked),
         cmocka_unit_test(a_run_of_before_is_found_by_its_key_and_has_no_pdf),
         cmocka_unit_test(an_old_key_does_not_open_what_its_id_stands_for_now),
         cmocka_unit_test(of_several_clusters_one_is_to_be_chosen),
