@@ -86,6 +86,40 @@ void words_number(struct buf *to, double number)
         buf_printf(to, "%.3g", number);
 }
 
+bool words_are_none(double number)
+{
+    return fabs(number) < 0.005;
+}
+
+/* Shares of a cluster are small, and differ in digits that matter: two of them would be 0. */
+void words_fraction(struct buf *to, double number)
+{
+    if (!isfinite(number))
+        return;
+    if (fabs(number) < 99.95)
+        buf_printf(to, "%.4f", number);
+    else
+        words_number(to, number);
+}
+
+void words_part(struct buf *to, double number)
+{
+    int decimals = 3;
+
+    if (!isfinite(number) || fabs(number) >= 0.95 || fabs(number) < 1e-9) {
+        words_number(to, number);
+        return;
+    }
+    for (double digit = 0.1; fabs(number) < digit; digit /= 10)
+        decimals++;
+    put_decimals(to, number, decimals);
+}
+
+bool words_are_no_percent(double ratio)
+{
+    return fabs(ratio) < 0.0005;
+}
+
 void words_percent(struct buf *to, double ratio)
 {
     double percent = ratio * 100;

@@ -291,7 +291,7 @@ void html_time(struct buf *to, int64_t moment)
     buf_text(to, "</time>");
 }
 
-static void put_value(struct buf *to, double value, void (*put)(struct buf *to, double value))
+void html_value(struct buf *to, double value, void (*put)(struct buf *to, double value))
 {
     if (!isfinite(value)) {
         buf_text(to, UNKNOWN);
@@ -306,12 +306,12 @@ static void put_value(struct buf *to, double value, void (*put)(struct buf *to, 
 
 void html_span(struct buf *to, double seconds)
 {
-    put_value(to, seconds, words_duration);
+    html_value(to, seconds, words_duration);
 }
 
 void html_number(struct buf *to, double number)
 {
-    put_value(to, number, words_number);
+    html_value(to, number, words_number);
 }
 
 void html_end_number(struct html_address *address, double number)
@@ -323,7 +323,7 @@ void html_end_number(struct html_address *address, double number)
 
 void html_bytes(struct buf *to, double bytes)
 {
-    put_value(to, bytes, words_bytes);
+    html_value(to, bytes, words_bytes);
 }
 
 void html_empty(struct buf *to, const char *sentence)

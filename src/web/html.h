@@ -78,12 +78,13 @@ void html_end_row(struct html_table *table);
 void html_end_table(struct html_table *table);
 
 /* A time as <time datetime="…">, in the server's zone without JavaScript and in the reader's with
- * it; a span of seconds, a number, bytes, each with its value for the script that sorts; "–" for
- * what is unknown: 0, NAN. */
+ * it; a span of seconds, a number, bytes, or as `put` tells it, each with its value for the script
+ * that sorts; "–" for what is unknown: 0, NAN. */
 void html_time(struct buf *to, int64_t moment);
 void html_span(struct buf *to, double seconds);
 void html_number(struct buf *to, double number);
 void html_bytes(struct buf *to, double bytes);
+void html_value(struct buf *to, double value, void (*put)(struct buf *to, double value));
 
 /* What is said where there is nothing to show. */
 void html_empty(struct buf *to, const char *sentence);

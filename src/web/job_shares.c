@@ -38,7 +38,7 @@ static void put_share(struct html_table *table, const struct section *section,
         if (i == 0 && share->is_parent)
             buf_text(table->to, "parent's");
         else
-            html_number(table->to, numbers[i]);
+            html_value(table->to, numbers[i], i == 0 ? words_number : words_fraction);
     }
     html_end_row(table);
 }

@@ -13,9 +13,9 @@ enum column { ACCOUNT, OF, PROMISED, USED, LEFT, STEADY, RATE, FROM, TO, EMPTY }
 static const struct html_column columns[] = {
     [ACCOUNT] = { "account", NULL, false },
     [OF] = { "of", NULL, false },
-    [PROMISED] = { "promised, years", NULL, true },
-    [USED] = { "used, years", NULL, false },
-    [LEFT] = { "left, years", NULL, true },
+    [PROMISED] = { "years promised", NULL, true },
+    [USED] = { "years used", NULL, false },
+    [LEFT] = { "years left", NULL, true },
     [STEADY] = { "if used evenly", NULL, true },
     [RATE] = { "in use of late", NULL, true },
     [FROM] = { "from", NULL, false },
@@ -27,6 +27,17 @@ static const char *const kinds[ALLOCATION_KINDS] = {
     [ALLOCATION_CPUS] = "CPUs",
     [ALLOCATION_GPUS] = "GPUs",
 };
+
+static const char *const kinds_of_one[ALLOCATION_KINDS] = {
+    [ALLOCATION_CPUS] = "CPU",
+    [ALLOCATION_GPUS] = "GPU",
+};
+
+/* Told as 1. */
+static bool is_one(double number)
+{
+    return number >= 0.95 && number < 1.05;
+}
 
 static const struct show_list allocations = { "allocations", "allocations", 100 };
 
@@ -52,7 +63,7 @@ static void put_used(struct buf *out, const struct allocation *allocation, enum 
         return;
     }
     buf_init(&words, 200);
-    words_number(&words, years(used));
+    words_part(&words, years(used));
     buf_text(&words, " (");
     words_percent(&words, ratio);
     buf_byte(&words, ')');
@@ -88,11 +99,11 @@ static void put_cells(struct part *part, const struct allocation *allocation,
     html_begin_cell(table, OF);
     buf_text(table->to, kinds[what]);
     html_begin_cell(table, PROMISED);
-    html_number(table->to, years(allocation->seconds[what]));
+    html_value(table->to, years(allocation->seconds[what]), words_part);
     html_begin_cell(table, USED);
     put_used(table->to, allocation, what);
     html_begin_cell(table, LEFT);
-    html_number(table->to, years(allocation_left(allocation, what)));
+    html_value(table->to, years(allocation_left(allocation, what)), words_part);
     html_begin_cell(table, STEADY);
     html_number(table->to, allocation_steady(allocation, what));
     html_begin_cell(table, RATE);
@@ -143,11 +154,14 @@ static void put_total(struct site_call *call, const struct allocation_rows *rows
             continue;
         buf_text(&call->out, "<p>");
         words_number(&call->out, promised);
-        buf_printf(&call->out, " %s are promised at all times", kinds[what]);
+        buf_printf(&call->out, " %s %s promised at all times",
+                   is_one(promised) ? kinds_of_one[what] : kinds[what],
+                   is_one(promised) ? "is" : "are");
         if (!isnan(rate)) {
             buf_text(&call->out, "; of late ");
             words_number(&call->out, rate);
-            buf_text(&call->out, " were in use by the accounts that they are promised to");
+            buf_text(&call->out, is_one(rate) ? " was" : " were");
+            buf_text(&call->out, " in use by the accounts that they are promised to");
         }
         buf_text(&call->out, ".</p>\n");
     }

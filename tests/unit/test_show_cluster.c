@@ -1049,7 +1049,10 @@ static void without_a_board_that_tells_it_an_allocation_is_counted_from_the_stor
     start();
     page = get("/allocations", STAFF, 200);
     assert_has(page, ">physics</a>");
-    assert_has(page, "(46 %)<");        /* 4 CPU-hours of a thousandth of a year */
+    /* 4 CPU-hours of a thousandth of a year */
+    assert_has(page, ">0.001</span>");
+    assert_has(page, "> 0.000456 (46 %)<");
+    assert_has(page, "<p>1 CPU is promised at all times.</p>");
     assert_has(page, ">chemistry</a>"); /* the store does not reach back to its beginning */
     assert_lacks(page, "astro");
     assert_has(get("/chart/cpus.svg", STAFF, 200), "no data");

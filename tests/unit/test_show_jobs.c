@@ -226,6 +226,10 @@ static struct section *make_shares(void)
             .account = symbols_put(&section->symbols, STR("chemistry")),
             .user = symbols_put(&section->symbols, str_of(name)),
             .raw_shares = 1,
+            .normalised_shares = 1.0 / SHARES,
+            .effective_usage = 0.654,
+            .factor = 0.2029,
+            .level = 1234,
         };
     }
     return section;
@@ -487,6 +491,15 @@ static void a_long_list_of_an_account_is_cut_and_leads_to_all_of_it(void **state
     reply = get_as("root", "/account/chemistry?full=shares");
     assert_int_equal(count(reply.body, "href=\"/user/sharer"), SHARES);
     assert_has(reply, "<section id=\"full\"><h2>Fair share</h2>");
+}
+
+static void shares_are_told_with_the_digits_that_matter(void **state)
+{
+    (void)state;
+    assert_has(get_as("root", "/account/chemistry"), ">0.0222</span>"); /* of all */
+    assert_has(get_as("root", "/account/chemistry"), ">0.6540</span>");
+    assert_has(get_as("root", "/account/chemistry"), ">0.2029</span>");
+    assert_has(get_as("root", "/account/chemistry"), ">1,234</span>");
 }
 
 static void what_people_used_leads_to_the_jobs_that_did(void **state)
@@ -834,6 +847,7 @@ int main(void)
         cmocka_unit_test(a_job_that_is_not_there_is_404_for_everybody),
         cmocka_unit_test(pages_of_people_are_for_themselves_and_staff),
         cmocka_unit_test(a_long_list_of_an_account_is_cut_and_leads_to_all_of_it),
+        cmocka_unit_test(shares_are_told_with_the_digits_that_matter),
         cmocka_unit_test(what_people_used_leads_to_the_jobs_that_did),
         cmocka_unit_test(lists_have_only_what_may_be_seen),
         cmocka_unit_test(no_markup_of_a_user_gets_into_a_page),

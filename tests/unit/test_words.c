@@ -20,8 +20,9 @@ static void assert_words(void (*put)(struct buf *to, double value), double value
 
 static void what_is_no_number_is_no_word(void **state)
 {
-    void (*const all[])(struct buf * to, double value) = { words_bytes, words_duration,
-                                                           words_number, words_percent };
+    void (*const all[])(struct buf * to, double value) = { words_bytes,    words_duration,
+                                                           words_number,   words_percent,
+                                                           words_fraction, words_part };
 
     (void)state;
     for (size_t i = 0; i < COUNT(all); i++) {
@@ -76,6 +77,41 @@ static void numbers_have_few_digits_and_groups(void **state)
     assert_words(words_number, -12000, "-12,000");
 }
 
+static void fractions_have_the_digits_of_sshare(void **state)
+{
+    (void)state;
+    assert_words(words_fraction, 0.2029, "0.2029");
+    assert_words(words_fraction, 0.654, "0.6540");
+    assert_words(words_fraction, 0, "0.0000");
+    assert_words(words_fraction, 1, "1.0000");
+    assert_words(words_fraction, 31250, "31,250");
+}
+
+static void parts_keep_digits_however_small_they_are(void **state)
+{
+    (void)state;
+    assert_words(words_part, 0, "0");
+    assert_words(words_part, 0.001826, "0.00183");
+    assert_words(words_part, 0.25, "0.25");
+    assert_words(words_part, 0.018, "0.018");
+    assert_words(words_part, 1, "1");
+    assert_words(words_part, 3.21, "3.2");
+    assert_words(words_part, 1e-300, "0");
+    assert_words(words_part, -0.0021, "-0.0021");
+}
+
+static void what_is_told_as_none_is_known(void **state)
+{
+    (void)state;
+    assert_true(words_are_none(0.004) && words_are_none(0));
+    assert_false(words_are_none(0.006) || words_are_none(NAN));
+    assert_words(words_number, 0.004, "0");
+    assert_true(words_are_no_percent(0.0004));
+    assert_words(words_percent, 0.0004, "0 %");
+    assert_false(words_are_no_percent(0.0006));
+    assert_words(words_percent, 0.0006, "0.1 %");
+}
+
 static void percents_are_of_one(void **state)
 {
     (void)state;
@@ -107,6 +143,9 @@ int main(void)
         cmocka_unit_test(bytes_are_in_the_unit_that_reads_best),
         cmocka_unit_test(durations_are_clocks_beyond_a_minute),
         cmocka_unit_test(numbers_have_few_digits_and_groups),
+        cmocka_unit_test(fractions_have_the_digits_of_sshare),
+        cmocka_unit_test(parts_keep_digits_however_small_they_are),
+        cmocka_unit_test(what_is_told_as_none_is_known),
         cmocka_unit_test(percents_are_of_one),
         cmocka_unit_test(times_are_those_of_the_reader),
     };
