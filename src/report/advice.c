@@ -134,11 +134,18 @@ static void put_cpus_why(struct adviser *adviser, double held)
     bool has_busiest = busiest >= facts->mean_cpus;
     double used = has_busiest ? busiest : facts->mean_cpus;
 
-    buf_text(&adviser->why, has_busiest ? "at most " : "on average ");
-    words_number(&adviser->why, used);
+    if (words_are_none(used)) {
+        buf_text(&adviser->why, "none");
+    } else {
+        buf_text(&adviser->why, has_busiest ? "at most " : "on average ");
+        words_number(&adviser->why, used);
+    }
     buf_text(&adviser->why, " of ");
     words_number(&adviser->why, held);
-    buf_text(&adviser->why, used < 1.05 ? " CPUs was in use" : " CPUs were in use");
+    /* 1 of 4 was, 0.9 of 4 were */
+    buf_text(&adviser->why, words_are_none(used) || (used >= 0.95 && used < 1.05)
+                                ? " CPUs was in use"
+                                : " CPUs were in use");
     if (cpus_for(NAN, facts->earlier.cpus_used) > cpus_for(busiest, facts->mean_cpus))
         put_earlier(adviser, words_number, facts->earlier.cpus_used);
 }

@@ -108,12 +108,33 @@ bool check_cpu_uneven(const struct job_facts *facts, double threshold, struct bu
     return true;
 }
 
+/* Then fewer CPUs are no cure. */
+static void put_nothing_done(struct buf *sentence, double held, double cpu_seconds)
+{
+    buf_text(sentence, "The job did nothing: ");
+    if (held == 1) {
+        buf_text(sentence, "its CPU was");
+    } else {
+        buf_text(sentence, "its ");
+        words_number(sentence, held);
+        buf_text(sentence, " CPUs were");
+    }
+    buf_text(sentence, cpu_seconds > 0 ? " idle but for " : " idle all the time");
+    words_duration(sentence, cpu_seconds > 0 ? cpu_seconds : NAN);
+    buf_text(sentence, ". Look into its output for whether the program was "
+                       "started, and what it waits for.");
+}
+
 bool check_cpu_low(const struct job_facts *facts, double threshold, struct buf *sentence)
 {
     double used = facts->mean_cpus, held = idle_cpus(facts);
 
     if (idle_gpu_count(facts) > 0 || !(used < held * threshold / 100))
         return false;
+    if (words_are_none(used)) {
+        put_nothing_done(sentence, held, facts->total.cpu_seconds);
+        return true;
+    }
     buf_text(sentence, "The job had ");
     words_number(sentence, used);
     buf_text(sentence, " of ");

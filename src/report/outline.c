@@ -209,7 +209,8 @@ static void make_meters(struct maker *maker)
     const struct use_facts *total = &facts->total;
 
     maker_put_part(maker, words_number, facts->mean_cpus, total->cpus);
-    buf_text(&maker->words, maker->words.n ? " CPUs, on average" : "");
+    if (maker->words.n)
+        buf_text(&maker->words, total->cpus == 1 ? " CPU, on average" : " CPUs, on average");
     add_meter(maker, "CPU", facts->cpu_ratio, SUBJECT_CPU);
     maker_put_part(maker, words_bytes, total->memory_peak_bytes, total->memory_bytes);
     buf_text(&maker->words, maker->words.n ? ", at most" : "");

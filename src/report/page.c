@@ -195,8 +195,8 @@ static void put_bar(struct page *page, double ratio, size_t columns)
     double part = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
     size_t filled = (size_t)lround(part * (double)columns);
 
-    /* something is not nothing */
-    if (filled == 0 && ratio > 0)
+    /* something is not nothing, unless it is told as such beside the bar */
+    if (filled == 0 && ratio > 0 && !words_are_no_percent(ratio))
         filled = 1;
     for (size_t i = 0; i < columns; i++)
         if (page->look.has_unicode)

@@ -117,6 +117,12 @@ static void serial_code_is_given_one_cpu_and_keeps_its_memory(void **state)
     assert_true(advice.memory_bytes_back == 0);
     node->use.busiest_cpus = NAN;
     assert_advised("--ntasks=1 --cpus-per-task=1 | --mem=8G");
+    made_use(node, 0.9, 6.5 * made_gib);
+    assert_advised("--ntasks=1 --cpus-per-task=1 | --mem=8G");
+    assert_contains(advice.line[0].why.p, "on average 0.9 of 4 CPUs were in use");
+    made_use(node, 0.001, 6.5 * made_gib);
+    assert_advised("--ntasks=1 --cpus-per-task=1 | --mem=8G");
+    assert_contains(advice.line[0].why.p, "none of 4 CPUs was in use");
 }
 
 static void cpus_are_never_fewer_than_were_in_use(void **state)

@@ -48,6 +48,22 @@ static void low_cpu_use_is_told_once_and_by_its_degree(void **state)
     assert_found("");
 }
 
+static void a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus(void **state)
+{
+    (void)state;
+    node->use.busiest_cpus = NAN;
+    node->use.cpu_seconds = 0.001 * MADE_SECONDS;
+    assert_found("cpu_very_low");
+    assert_says("The job did nothing: its 4 CPUs were idle but for 3.6 s. Look into its output");
+    node->use.cpu_seconds = 0;
+    assert_found("cpu_very_low");
+    assert_says("its 4 CPUs were idle all the time.");
+    made_row(&job, &arena, 1, 1, 8 * made_gib, 0);
+    made_use(made_node(&job, &arena, "c1", 1, 8 * made_gib), 0, 6.5 * made_gib);
+    assert_found("cpu_very_low");
+    assert_says("its CPU was idle");
+}
+
 static void one_busy_cpu_of_several_is_serial_code(void **state)
 {
     (void)state;
@@ -324,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(low_cpu_use_is_told_once_and_by_its_degree),
+        TEST(a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus),
         TEST(one_busy_cpu_of_several_is_serial_code),
         TEST(what_slurm_added_to_make_whole_cores_is_not_held_against_the_job),
         TEST(phases_are_told_apart_from_low_use),

@@ -456,6 +456,25 @@ static void who_told_of_the_job_is_told(void **state)
     }
 }
 
+static void a_bar_beside_nothing_is_empty_and_one_cpu_is_one(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.total.cpus = 1;
+    f->report.facts.mean_cpus = 0.07;
+    f->report.facts.cpu_ratio = 0.07;
+    f->report.facts.memory_ratio = 0.0004;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p,
+                    "CPU         [|                   ]   7 %  0.07 of 1 CPU, on average\n");
+    assert_contains(f->out.p, "Memory      [                    ]   0 %");
+    f->report.facts.memory_ratio = 0.0006;
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "Memory      [|                   ] 0.1 %");
+}
+
 static bool is_json(size_t view)
 {
     return strstr(view_names[view], "json") || strstr(view_names[view], "usage");
@@ -827,6 +846,7 @@ int main(void)
         VIEW(the_reasons_of_slurm_are_put_into_sentences),
         VIEW(who_told_of_the_job_is_told),
         VIEW(what_is_simulated_is_marked_in_every_view),
+        VIEW(a_bar_beside_nothing_is_empty_and_one_cpu_is_one),
         VIEW(an_array_is_summed_up),
         VIEW(a_second_more_is_not_far_slower),
         VIEW(findings_of_an_array_are_counted_by_check),
