@@ -2,6 +2,7 @@
 #include "report/table.h"
 
 #include "base/arena.h"
+#include "base/num.h"
 #include "base/shown.h"
 
 #include <stdlib.h>
@@ -11,6 +12,8 @@ enum {
     ROWS_MEASURED =
         1000,      /* they decide how wide columns are; all others are written as they come */
     NARROWEST = 6, /* a text is not cut below this */
+    LONGEST = 60,  /* nor is it longer where there is no terminal: it would make all lines so */
+    COLUMNS_MOST = 10000,
     GAP = 2,
     CELL_MAX = 1 << 17,
     OUT_MAX = 1 << 24,
@@ -183,6 +186,8 @@ static void measure(struct table *table)
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t width = shown_width(table->cells[i]);
 
+        if (width > LONGEST && !table->settings.width && can_be_cut(table, i % n))
+            width = LONGEST;
         if (width > table->widths[i % n])
             table->widths[i % n] = width;
     }
@@ -206,14 +211,14 @@ static void put_line(struct table *table, const struct str *cells)
     for (size_t i = 0; i < n; i++) {
         bool is_number = table->settings.columns[i].is_number;
         size_t width = shown_width(cells[i]), room = table->widths[i];
-        bool is_cut = table->settings.width && can_be_cut(table, i);
+        size_t most = !can_be_cut(table, i) ? SIZE_MAX : table->settings.width ? room : LONGEST;
 
         if (!room)
             continue;
         put_spaces(line, n_shown++ ? GAP : 0);
         if (is_number && width < room)
             put_spaces(line, room - width);
-        width = shown_put_cut(line, cells[i], is_cut ? room : SIZE_MAX);
+        width = shown_put_cut(line, cells[i], most);
         if (!is_number && width < room && i + 1 < n)
             put_spaces(line, room - width);
     }
@@ -328,8 +333,10 @@ size_t table_terminal_width(FILE *to)
 {
     struct winsize size;
     int fd = fileno(to);
+    const char *columns = getenv("COLUMNS");
+    uint64_t told;
 
     if (fd < 0 || !isatty(fd))
-        return 0;
+        return columns && num_get_u64(str_of(columns), &told) && told <= COLUMNS_MOST ? told : 0;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }

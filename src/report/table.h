@@ -8,7 +8,8 @@
 
 struct table_column {
     const char *title;
-    bool is_number;      /* aligned to the right, and never cut; as CSV it stands as it is */
+    bool is_number;      /* aligned to the right, and never cut; as CSV it stands as it is. Texts of
+                          * CSV are never cut either */
     bool is_whole;       /* a text that is never cut either */
     unsigned char spare; /* left out where there is no room, the highest first; 0: never */
 };
@@ -19,7 +20,8 @@ struct table_settings {
     enum table_format format;
     const struct table_column *columns; /* must live as long as the table */
     size_t n_columns;
-    size_t width; /* of the terminal, in characters; 0: there is none, and nothing is cut */
+    size_t width; /* of the terminal, in characters; 0: there is none, and a text is cut only if it
+                   * is so long that it would be most of every line */
     FILE *to;
 };
 
@@ -38,7 +40,7 @@ int table_end(struct table *table, bool has_sums, struct err *err);
 /* Writes nothing more. Returns NULL. */
 struct table *table_free(struct table *table);
 
-/* Of the terminal that is open as `to`; 0 if it is none. */
+/* Of the terminal that is open as `to`; if it is none, what COLUMNS says, or else 0. */
 size_t table_terminal_width(FILE *to);
 
 #endif

@@ -37,6 +37,24 @@ void html_textz(struct buf *to, const char *text)
     html_text(to, str_of(text));
 }
 
+void html_cut(struct buf *to, struct str text, size_t columns)
+{
+    struct buf cut;
+
+    if (shown_width(text) <= columns) {
+        html_text(to, text);
+        return;
+    }
+    buf_init(&cut, 16 * columns + 16);
+    shown_put_cut(&cut, text, columns);
+    buf_text(to, "<span title=\"");
+    html_text(to, text);
+    buf_text(to, "\">");
+    html_text(to, buf_str(&cut));
+    buf_text(to, "</span>");
+    buf_free(&cut);
+}
+
 struct html_address html_begin_link(struct buf *to, const char *path)
 {
     buf_text(to, "<a href=\"");

@@ -11,6 +11,9 @@
 void html_text(struct buf *to, struct str text);
 void html_textz(struct buf *to, const char *text);
 
+/* As much as fits in so many columns; of what was cut, all is its title. */
+void html_cut(struct buf *to, struct str text, size_t columns);
+
 /* A link, whose address is put together from a path, parts of it and arguments, percent-encoded:
  *     struct html_address link = html_begin_link(to, "/node/");
  *     html_part(&link, name);

@@ -8,7 +8,8 @@
 #include <ctype.h>
 #include <math.h>
 
-enum { STATE_CLASS_MAX = 32, NODES_SHOWN = 60 };
+/* Columns: a name is what its user likes, and all of it is on the job's own page. */
+enum { STATE_CLASS_MAX = 32, NAME_SHOWN = 40, REASON_SHOWN = 60, NODES_SHOWN = 60 };
 
 double job_known_u32(uint32_t value)
 {
@@ -56,7 +57,7 @@ static void put_cluster(struct job_table *table, const struct job_row *row)
 
 static void put_name(struct job_table *table, const struct job_row *row)
 {
-    html_text(&table->call->out, row->record.name);
+    html_cut(&table->call->out, row->record.name, NAME_SHOWN);
 }
 
 static void put_user(struct job_table *table, const struct job_row *row)
@@ -87,10 +88,10 @@ static void put_state(struct job_table *table, const struct job_row *row)
 
 static void put_reason(struct job_table *table, const struct job_row *row)
 {
-    html_text(&table->call->out, row->record.reason);
+    html_cut(&table->call->out, row->record.reason, REASON_SHOWN);
 }
 
-/* A node by itself is a link; a list of them is as long as it is. */
+/* A node by itself is a link. */
 static void put_nodes(struct job_table *table, const struct job_row *row)
 {
     struct str nodes = row->record.nodes;
@@ -98,9 +99,7 @@ static void put_nodes(struct job_table *table, const struct job_row *row)
     if (row->record.node_count == 1)
         html_link(&table->call->out, "/node/", nodes, row->key.cluster);
     else
-        html_text(&table->call->out, nodes.n > NODES_SHOWN ? str_head(nodes, NODES_SHOWN) : nodes);
-    if (row->record.node_count != 1 && nodes.n > NODES_SHOWN)
-        buf_text(&table->call->out, "…");
+        html_cut(&table->call->out, nodes, NODES_SHOWN);
 }
 
 static void put_node_count(struct job_table *table, const struct job_row *row)

@@ -50,6 +50,7 @@ class Questions(unittest.TestCase):
         cls.directory = cls.enterClassContext(tempfile.TemporaryDirectory())
         subprocess.run([BUILD / "tests/golden/made_store", f"{cls.directory}/store.db"], check=True)
         cls.env = dict(os.environ, SONDE_CLOCK=str(NOW), TZ="Europe/Berlin", SONDE_STORE=f"sqlite:{cls.directory}/store.db")
+        cls.env.pop("COLUMNS", None)
 
     def run_sonde(self, *arguments, **options):
         return subprocess.run([SONDE, *arguments], capture_output=True, env=self.env, timeout=DEADLINE, **options)
@@ -67,6 +68,12 @@ class Questions(unittest.TestCase):
 
     def ids(self, *arguments):
         return [f'{row["cluster"]}:{row["job_id"]}' for row in json.loads(self.ask("jobs", "-a", "--format=json", *arguments))["jobs"]]
+
+    def test_a_pipe_is_as_wide_as_columns_says(self):
+        whole = self.ask("jobs", "-a", "--from=2026-10-01")
+        self.assertGreater(max(map(len, whole.splitlines())), 70)
+        done = subprocess.run([SONDE, "jobs", "-a", "--from=2026-10-01"], capture_output=True, env=dict(self.env, COLUMNS="70"), timeout=DEADLINE)
+        self.assertEqual(max(map(len, done.stdout.decode().splitlines())), 70)
 
     def test_filters(self):
         since = "--from=2026-10-01"

@@ -104,7 +104,8 @@ enum {
     ARRAY = 20,
     TWICE = 40,
     MEASURED = 16,
-    WRAPPED = 50
+    WRAPPED = 50,
+    LONG_NAME = 60
 };
 
 static void put_array(void)
@@ -561,6 +562,21 @@ static void no_markup_of_a_user_gets_into_a_page(void **state)
     assert_has(get_as("root", "/job/15"), "&lt;script&gt;alert(1)");
 }
 
+static void a_long_name_is_cut_in_tables_and_whole_in_its_title(void **state)
+{
+    static char name[1000], part[1200];
+    struct job_record record = run_of("greta", "physics", LONG_NAME, BASE + 30000);
+
+    (void)state;
+    memset(name, 'x', sizeof(name));
+    name[500] = '"';
+    record.name = (struct str){ name, sizeof(name) };
+    put(record);
+    snprintf(part, sizeof(part), "<td><span title=\"%.500s&quot;%.499s\">%.39s…</span></td>", name,
+             name + 501, name);
+    assert_has(get_as("root", "/jobs?kept=1&user=greta"), part);
+}
+
 static void a_page_past_the_end_says_so_and_leads_back(void **state)
 {
     struct reply reply = get_as("root", "/jobs?offset=500&partition=long");
@@ -851,6 +867,7 @@ int main(void)
         cmocka_unit_test(what_people_used_leads_to_the_jobs_that_did),
         cmocka_unit_test(lists_have_only_what_may_be_seen),
         cmocka_unit_test(no_markup_of_a_user_gets_into_a_page),
+        cmocka_unit_test(a_long_name_is_cut_in_tables_and_whole_in_its_title),
         cmocka_unit_test(a_page_past_the_end_says_so_and_leads_back),
         cmocka_unit_test(kept_jobs_are_paged_by_key_each_of_them_once),
         cmocka_unit_test(empty_fields_of_the_form_are_not_asked_for),

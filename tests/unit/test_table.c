@@ -62,7 +62,7 @@ static void the_sums_stand_below_a_line(void **state)
     arena_clear(&arena);
 }
 
-static void a_table_fits_the_terminal_and_elsewhere_nothing_is_cut(void **state)
+static void a_table_fits_the_terminal_and_elsewhere_little_is_cut(void **state)
 {
     struct arena arena = { 0 };
     const struct str cells[] = { STR("1234567890"), STR("a name that is much too long"),
@@ -79,6 +79,41 @@ static void a_table_fits_the_terminal_and_elsewhere_nothing_is_cut(void **state)
                "     JOBID  NAME                          STATE\n"
                "1234567890  a name that is much too long  COMPLETED\n");
     arena_clear(&arena);
+}
+
+static void one_long_text_does_not_make_all_lines_long(void **state)
+{
+    struct arena arena = { 0 };
+    char name[1001], line[400];
+    const struct str cells[] = { STR("1"), { name, 1000 }, STR("COMPLETED"),
+                                 STR("2"), STR("b"),       STR("FAILED") };
+
+    (void)state;
+    memset(name, 'x', sizeof(name) - 1);
+    name[1000] = '\0';
+    snprintf(line, sizeof(line),
+             "JOBID  NAME%56s  STATE\n    1  %.59s…  COMPLETED\n    2  b%59s  "
+             "FAILED\n",
+             "", name, "");
+    assert_str(write_cells(&arena, TABLE_TEXT, 0, false, cells, 6), line);
+    /* who wants all of it asks for CSV */
+    assert_true(write_cells(&arena, TABLE_CSV, 0, false, cells, 6).n > 1000);
+    arena_clear(&arena);
+}
+
+static void columns_are_those_of_the_environment_where_there_is_no_terminal(void **state)
+{
+    FILE *file = tmpfile();
+
+    (void)state;
+    unsetenv("COLUMNS");
+    assert_int_equal(table_terminal_width(file), 0);
+    setenv("COLUMNS", "72", 1);
+    assert_int_equal(table_terminal_width(file), 72);
+    setenv("COLUMNS", "many", 1);
+    assert_int_equal(table_terminal_width(file), 0);
+    unsetenv("COLUMNS");
+    fclose(file);
 }
 
 static void what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut(void **state)
@@ -227,7 +262,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_has_its_columns_below_each_other),
         cmocka_unit_test(the_sums_stand_below_a_line),
-        cmocka_unit_test(a_table_fits_the_terminal_and_elsewhere_nothing_is_cut),
+        cmocka_unit_test(a_table_fits_the_terminal_and_elsewhere_little_is_cut),
+        cmocka_unit_test(one_long_text_does_not_make_all_lines_long),
+        cmocka_unit_test(columns_are_those_of_the_environment_where_there_is_no_terminal),
         cmocka_unit_test(what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut),
         cmocka_unit_test(no_text_breaks_the_table),
         cmocka_unit_test(wide_and_narrow_characters_are_measured),
