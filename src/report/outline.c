@@ -281,7 +281,10 @@ static void make_verdict(struct maker *maker)
             buf_text(&maker->words, ": it was too short");
         buf_byte(&maker->words, '.');
     } else {
-        buf_text(&maker->words, "Nothing to improve.");
+        buf_text(&maker->words, maker->record->state.base == JOB_FAILED
+                                    ? "Nothing to improve in what it used; why it failed, its "
+                                      "output may tell."
+                                    : "Nothing to improve.");
     }
     maker->to->verdict = maker_take(maker);
 }

@@ -153,6 +153,16 @@ static void a_signal_has_its_name_and_slurms_mark_of_memory_is_none(void **state
     assert_null(strstr(f->out.p, "125"));
 }
 
+static void a_job_that_failed_is_not_called_faultless(void **state)
+{
+    struct fixture *f = *state;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.row.record.state = (struct job_state){ JOB_FAILED, 0 };
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "Nothing to improve in what it used");
+}
+
 static void an_array_is_summed_up(void **state)
 {
     struct fixture *f = *state;
@@ -840,6 +850,7 @@ int main(void)
         VIEW(colour_and_blocks_only_add_to_what_is_said),
         VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
         VIEW(what_was_not_judged_is_not_called_good),
+        VIEW(a_job_that_failed_is_not_called_faultless),
         VIEW(a_signal_has_its_name_and_slurms_mark_of_memory_is_none),
         VIEW(what_is_guessed_after_a_failure_is_not_said_to_fit),
         VIEW(a_waiting_job_has_nothing_yet_and_is_told_why),
