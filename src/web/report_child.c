@@ -10,7 +10,7 @@ struct report_child {
     size_t n_flags;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    unsigned n_running;
+    unsigned n_running, n_waiting;
 };
 
 struct report_child *report_child_new(const char *program, char *const *flags)
@@ -36,15 +36,18 @@ struct report_child *report_child_free(struct report_child *child)
     return NULL;
 }
 
-/* False: the deadline came first. */
+/* False: the deadline came first, or enough wait already. */
 static bool begin(struct report_child *child, int64_t deadline_ns)
 {
-    bool is_free;
+    bool may_wait, is_free;
 
     pthread_mutex_lock(&child->lock);
-    while (child->n_running == REPORT_CHILDREN)
+    may_wait = child->n_waiting < REPORT_WAITERS;
+    child->n_waiting += may_wait;
+    while (may_wait && child->n_running == REPORT_CHILDREN)
         if (!clock_wait(&clock_real, &child->ended, &child->lock, deadline_ns))
             break;
+    child->n_waiting -= may_wait;
     is_free = child->n_running < REPORT_CHILDREN;
     child->n_running += is_free;
     pthread_mutex_unlock(&child->lock);
@@ -130,7 +133,7 @@ int report_child_run(struct report_child *child, const struct report_question *q
         if (code == -EREMOTEIO && has_nothing_to_draw(&result))
             code = err_set(err, ENODATA, "there is nothing to draw");
     } else {
-        code = err_set(err, EBUSY, "others were made until the deadline");
+        code = err_set(err, EBUSY, "others are being made at the moment");
     }
     arena_clear(&arena);
     return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* PNG and PDF, made by sonde-report as a child: only that program links what draws them. Few run at
- * once; whoever comes later waits, within the deadline. */
+ * once; few more may wait, within the deadline, since who waits holds a worker of the server. */
 #ifndef SONDE_WEB_REPORT_CHILD_H
 #define SONDE_WEB_REPORT_CHILD_H
 
@@ -11,6 +11,7 @@
 
 enum {
     REPORT_CHILDREN = 2,
+    REPORT_WAITERS = 2,
     REPORT_CHILD_BYTES = 8 << 20, /* of what it may answer */
     REPORT_CHILD_FORMS = 2,       /* arguments that say what to make */
 };
@@ -28,8 +29,8 @@ struct report_question {
     int64_t deadline_ns;                  /* monotonic, clock_real */
 };
 
-/* Adds what it made to `to`. Any thread. -EBUSY: others were made until the deadline; -ENODATA:
- * there is nothing to draw; others as spawn_run. */
+/* Adds what it made to `to`. Any thread. -EBUSY: others were made until the deadline, or
+ * enough wait already; -ENODATA: there is nothing to draw; others as spawn_run. */
 int report_child_run(struct report_child *child, const struct report_question *question,
                      struct buf *to, struct err *err);
 

@@ -7,6 +7,7 @@
 #include "web/report_child.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,7 +121,7 @@ static void nothing_to_draw_is_told_from_a_failure(void **state)
 struct asker {
     struct report_child *child;
     int64_t timeout_ns;
-    int code;
+    atomic_int code; /* 1: none yet */
     pthread_t thread;
 };
 
@@ -144,34 +145,85 @@ static off_t log_bytes(void)
     return stat(log_path, &stat_of_log) == 0 ? stat_of_log.st_size : 0;
 }
 
-static void only_two_run_at_once_and_others_wait_for_their_turn(void **state)
+/* Whoever runs says so in the log and waits at the gate. */
+static int close_gate(void)
 {
-    enum { ASKERS = 4 };
-    struct report_child *child = report_child_new(program, NULL);
-    struct asker asker[ASKERS], late = { .child = child, .timeout_ns = 100 * NS_PER_MS };
     char body[400];
-    struct err err;
     int fd;
 
-    (void)state;
+    unlink(gate);
+    unlink(log_path);
     assert_int_equal(mkfifo(gate, 0600), 0);
     fd = open(gate, O_RDWR | O_CLOEXEC); /* stays open: nobody at the gate sees its end */
     snprintf(body, sizeof(body), "printf x >>%s; read line <%s", log_path, gate);
     write_program(body);
-    for (size_t i = 0; i < ASKERS; i++) {
-        asker[i] = (struct asker){ .child = child, .timeout_ns = 20 * NS_PER_SEC };
+    return fd;
+}
+
+static void start_askers(struct report_child *child, struct asker *asker, size_t n)
+{
+    struct err err;
+
+    for (size_t i = 0; i < n; i++) {
+        asker[i] = (struct asker){ .child = child, .timeout_ns = 60 * NS_PER_SEC, .code = 1 };
         assert_int_equal(thread_start(&asker[i].thread, "asker", ask, &asker[i], &err), 0);
     }
+}
+
+static size_t count_refused(struct asker *asker, size_t n)
+{
+    size_t refused = 0;
+
+    for (size_t i = 0; i < n; i++)
+        refused += asker[i].code == -EBUSY;
+    return refused;
+}
+
+/* How many of them were refused; all others have what they asked for. */
+static size_t end_askers(struct asker *asker, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(asker[i].thread, NULL);
+        if (asker[i].code != -EBUSY)
+            assert_int_equal(asker[i].code, 0);
+    }
+    return count_refused(asker, n);
+}
+
+static void only_two_run_at_once_and_others_wait_for_their_turn(void **state)
+{
+    enum { ASKERS = REPORT_CHILDREN + 1 };
+    struct report_child *child = report_child_new(program, NULL);
+    struct asker asker[ASKERS], late = { .child = child, .timeout_ns = 100 * NS_PER_MS };
+    int fd = close_gate();
+
+    (void)state;
+    start_askers(child, asker, ASKERS);
     wait_until_true(log_bytes() == REPORT_CHILDREN);
     ask(&late); /* both stand at the gate: it gets no turn within its time */
     assert_int_equal(late.code, -EBUSY);
     assert_int_equal(log_bytes(), REPORT_CHILDREN);
-    assert_int_equal(write(fd, "\n\n\n\n", ASKERS), ASKERS); /* a line lets one through */
-    for (size_t i = 0; i < ASKERS; i++) {
-        pthread_join(asker[i].thread, NULL);
-        assert_int_equal(asker[i].code, 0);
-    }
+    assert_int_equal(write(fd, "\n\n\n", ASKERS), ASKERS); /* a line lets one through */
+    assert_int_equal(end_askers(asker, ASKERS), 0);
     assert_int_equal(log_bytes(), ASKERS);
+    close(fd);
+    report_child_free(child);
+}
+
+/* Which of them is refused is up to who comes last. */
+static void when_enough_wait_the_next_is_refused_at_once(void **state)
+{
+    enum { SERVED = REPORT_CHILDREN + REPORT_WAITERS, ASKERS = SERVED + 1 };
+    struct report_child *child = report_child_new(program, NULL);
+    struct asker asker[ASKERS];
+    int fd = close_gate();
+
+    (void)state;
+    start_askers(child, asker, ASKERS);
+    wait_until_true(count_refused(asker, ASKERS) == 1); /* while the gate is closed */
+    assert_int_equal(write(fd, "\n\n\n\n", SERVED), SERVED);
+    assert_int_equal(end_askers(asker, ASKERS), 1);
+    assert_int_equal(log_bytes(), SERVED);
     close(fd);
     report_child_free(child);
 }
@@ -184,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_child_that_never_stops_writing_is_stopped),
         cmocka_unit_test(nothing_to_draw_is_told_from_a_failure),
         cmocka_unit_test(only_two_run_at_once_and_others_wait_for_their_turn),
+        cmocka_unit_test(when_enough_wait_the_next_is_refused_at_once),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
