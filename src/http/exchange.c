@@ -407,6 +407,16 @@ static void work(struct pool_job *job)
     server_signal(server);
 }
 
+static void refuse_work(struct http_exchange *x)
+{
+    if (!x->refuse) {
+        reply_busy(x);
+        return;
+    }
+    atomic_fetch_add(&exchange_server(x)->refused_busy, 1);
+    x->refuse(handler_ctx(x), x);
+}
+
 void exchange_start_work(struct http_server *server)
 {
     struct http_exchange *to_work = take_exchanges(&server->to_work);
@@ -419,7 +429,7 @@ void exchange_start_work(struct http_server *server)
         if (x->route->work && pool_push(server->workers, &x->job))
             continue;
         if (x->route->work)
-            reply_busy(x);
+            refuse_work(x);
         x->step = STEP_ANSWER;
         resume(x);
     }

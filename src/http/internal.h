@@ -70,6 +70,7 @@ struct http_exchange {
     int64_t started_ns, wait_until_ns;
     struct http_exchange *next; /* of the list that it is on: to work on, waiting, done */
     struct pool_job job;
+    void (*refuse)(void *ctx, struct http_exchange *x); /* when there is no room for it; or NULL */
     struct auth_waiter waiter;
     struct webconfig *web; /* that the password was checked against */
     struct str user;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fixed number of threads and a queue with an end: for what would hold up the HTTP thread. */
+/* A fixed number of threads and a queue with an end: for what would hold up the HTTP thread. Of
+ * both, an owner of jobs gets no more than a share, so that whoever asks for much keeps nobody
+ * waiting but himself. */
 #ifndef SONDE_HTTP_POOL_H
 #define SONDE_HTTP_POOL_H
 
@@ -7,12 +9,14 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pool;
 
 /* Part of whatever the job is about; stays where it is until it has run or the pool is gone. */
 struct pool_job {
     void (*run)(struct pool_job *job);
+    uint64_t owner; /* whose share it takes; 0: nobody's */
     struct pool_job *next;
 };
 
@@ -22,6 +26,8 @@ int pool_new(const char *name, unsigned threads, unsigned most_queued, struct po
 /* Waits for the jobs that run; those still queued are never run. */
 struct pool *pool_free(struct pool *pool);
 
-bool pool_push(struct pool *pool, struct pool_job *job); /* false: the queue is full */
+/* Who has the fewest running comes next, and of those the first to come. False: the queue is full,
+ * or the owner's share of it. */
+bool pool_push(struct pool *pool, struct pool_job *job);
 
 #endif

@@ -166,6 +166,13 @@ void **http_state(struct http_exchange *x, void (*free_state)(void *))
     return &x->state;
 }
 
+void http_share(struct http_exchange *x, struct str name,
+                void (*refuse)(void *ctx, struct http_exchange *x))
+{
+    x->job.owner = (name.n ? map_hash(name) : http_client(x)) | 1; /* 0 would be nobody */
+    x->refuse = refuse;
+}
+
 void http_wait_until(struct http_exchange *x, int64_t mono_ns)
 {
     x->wait_until_ns = mono_ns;

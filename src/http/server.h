@@ -105,6 +105,13 @@ void **http_state(struct http_exchange *x, void (*free_state)(void *));
  * one, only http_wake ends a wait. */
 void http_wait_until(struct http_exchange *x, int64_t mono_ns);
 
+/* Before HTTP_WORK: `name` wants it, or if that is empty the client's address, and gets it within a
+ * share of the workers and of their queue. Without this it is nobody's, and is never held back for
+ * others of its kind: what few send, and what must not wait. Where there is no room, `refuse`
+ * answers, on the HTTP thread. */
+void http_share(struct http_exchange *x, struct str name,
+                void (*refuse)(void *ctx, struct http_exchange *x));
+
 /* The answer. The text is copied. Security headers are added to every answer. */
 void http_reply(struct http_exchange *x, unsigned status, const char *content_type,
                 struct str body);

@@ -62,6 +62,10 @@ static const struct outcome board_failed = {
     0, 503, "10", "nothing is known of the clusters at the moment: sonde's log says why; try again"
 };
 
+static const struct outcome asked_too_much = {
+    0, 503, "1", "too much is asked for at once: try again in a moment"
+};
+
 static const struct outcome sending_too_much = {
     0, 503, "1", "too many large answers are being sent at the moment: try again"
 };
@@ -367,7 +371,13 @@ static void work(void *ctx, struct http_exchange *x)
     arena_clear(&call.arena);
 }
 
-/* Has proved a name, or needs none. */
+static void refuse(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    reply_outcome(x, &asked_too_much);
+}
+
+/* Has proved a name, or needs none. Gets a share of the workers then. */
 static bool is_known(struct api *api, struct http_exchange *x, struct err *err)
 {
     struct arena arena = { 0 };
@@ -382,6 +392,8 @@ static bool is_known(struct api *api, struct http_exchange *x, struct err *err)
         return false;
     }
     code = viewer_of(&api->config.viewer, x, &arena, &viewer, err);
+    if (code == 0)
+        http_share(x, viewer.user, refuse);
     arena_clear(&arena);
     return code == 0;
 }

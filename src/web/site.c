@@ -233,20 +233,34 @@ static unsigned refusal_of_stranger(const struct site *site, struct http_exchang
     return 0;
 }
 
+static void refuse(void *ctx, struct http_exchange *x)
+{
+    const struct site_route *route = ctx;
+    struct site_call call;
+
+    begin_call(&call, route->site, route->page, x);
+    site_refuse(&call, 503, "too much is asked for at once: try again in a moment");
+    site_reply_refusal(&call, route->page, 503);
+    end_call(&call);
+}
+
+/* Who looks is found out before there is a worker for it: each gets a share of them. */
 static enum http_verdict begin(void *ctx, struct http_exchange *x)
 {
     const struct site_route *route = ctx;
     struct site_call call;
-    struct err err = { 0 };
-    unsigned status = refusal_of_stranger(route->site, x, &err);
+    unsigned status;
 
-    if (!status)
-        return HTTP_WORK;
     begin_call(&call, route->site, route->page, x);
-    call.err = err;
-    site_reply_refusal(&call, route->page, status);
+    status = refusal_of_stranger(route->site, x, &call.err);
+    if (!status && viewer_of(&call.config->viewer, x, &call.arena, &call.viewer, &call.err) < 0)
+        status = 403;
+    if (status)
+        site_reply_refusal(&call, route->page, status);
+    else
+        http_share(x, call.viewer.user, refuse);
     end_call(&call);
-    return HTTP_DONE;
+    return status ? HTTP_DONE : HTTP_WORK;
 }
 
 static enum http_verdict serve_asset(void *ctx, struct http_exchange *x)

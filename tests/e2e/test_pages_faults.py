@@ -20,16 +20,16 @@ CROWD = 2000
 
 
 class Case(unittest.TestCase):
-    def up(self, *flags):
+    def up(self, *flags, headers=None):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         up = self.enterContext(Up(self.directory, *flags))
-        wait_until(lambda: up.get("/jobs").status == 200, "pages are there")
+        wait_until(lambda: up.get("/jobs", headers=headers).status == 200, "pages are there")
         return up
 
     @staticmethod
-    def job_in(up, path):
+    def job_in(up, path, headers=None):
         """The address of a job that is listed there."""
-        page = wait_until(lambda: (answer := up.get(path)).status == 200 and "/job/" in answer.text and answer, f"jobs are in {path}")
+        page = wait_until(lambda: (answer := up.get(path, headers=headers)).status == 200 and "/job/" in answer.text and answer, f"jobs are in {path}")
         return re.search(r'href="(/job/[^"]+)"', page.text)[1].replace("&amp;", "&")
 
 
@@ -63,7 +63,7 @@ class Crowds(Case):
         statuses = collections.Counter(asyncio.run(crowd()))
         print(f"# {dict(statuses)}")
         self.assertLessEqual(set(statuses), {200, 503})
-        self.assertGreater(statuses[200], 500)
+        self.assertGreater(statuses[200], 300)  # of one address, a third of the queue waits: 342
         wait_until(lambda: up.get("/").status == 200, "then it is as before")
 
     def test_clients_that_dawdle_hold_up_nobody(self):
@@ -74,6 +74,19 @@ class Crowds(Case):
             dawdler.sendall(b"GET /nodes?view=table&limit=1000 HTTP/1.1\r\nHost: localhost\r\n" + b"\r\n" * (i % 2))
         for path in ("/", "/jobs"):
             self.assertLess(shortest(lambda p=path: self.assertEqual(up.get(p).status, 200)), 2)
+
+    def test_who_asks_for_much_keeps_nobody_else_waiting(self):
+        anna, bob = {"X-Remote-User": "anna"}, {"X-Remote-User": "bob"}
+        up = self.up("--demo", "--web.auth=proxy", "--web.proxy-from=127.0.0.1", "--web.staff=anna", headers=anna)
+        report = self.job_in(up, "/jobs?kept=1", headers=anna).replace("/job/", "/pdf/")
+        self.assertEqual(up.get(report, headers=anna).status, 200)
+
+        def look():
+            for _ in range(60):  # two are made at once: there is more to make than can be while a page is waited for
+                asker = self.enterContext(socket.create_connection(("127.0.0.1", up.port)))
+                asker.sendall(f"GET {report} HTTP/1.1\r\nHost: localhost\r\nX-Remote-User: anna\r\n\r\n".encode())
+            self.assertEqual(up.get("/", headers=bob).status, 200)
+        self.assertLess(shortest(look), 2)
 
 
 class Store(Case):
@@ -148,7 +161,7 @@ class Prometheus(Case):
         self.addCleanup(hanging.end)
         up, job = self.up_with(f"http://127.0.0.1:{hanging.port}")
         pages = []
-        waiting = [threading.Thread(target=lambda: pages.append(up.get(job))) for _ in range(3)]
+        waiting = [threading.Thread(target=lambda: pages.append(up.get(job))) for _ in range(2)]  # one less than the share of who looks
         for thread in waiting:
             thread.start()
         wait_until(lambda: hanging.taken, "Prometheus is asked")
@@ -156,7 +169,7 @@ class Prometheus(Case):
             self.assertLess(shortest(lambda p=path: self.assertEqual(up.get(p).status, 200)), 2)
         for thread in waiting:
             thread.join(DEADLINE)
-        self.assertEqual([page.status for page in pages], [200] * 3)
+        self.assertEqual([page.status for page in pages], [200] * 2)
         self.assertRegex(pages[0].text, "(?i)did not answer|timed out|has not answered|within")
 
 

@@ -4,6 +4,8 @@
 
 #include "web/api_key.h"
 
+#include <semaphore.h>
+
 static const struct str proxy = STR_INIT("127.0.0.1"), staff = STR_INIT("root"),
                         coordinator = STR_INIT("physics:carol");
 
@@ -574,6 +576,58 @@ static void without_boards_the_present_is_404_and_while_slurm_is_away_503(void *
     get("/api/v1/users/alice/summary", 200);
 }
 
+static sem_t gate_reached, gate_opened;
+
+static struct board *give_board_at_gate(void *ctx, int64_t deadline_ns, struct err *why)
+{
+    sem_post(&gate_reached);
+    sem_wait(&gate_opened);
+    return give_board(ctx, deadline_ns, why);
+}
+
+static uint64_t count_requests(void)
+{
+    struct http_stats stats;
+
+    http_stats(server, &stats);
+    return stats.requests;
+}
+
+/* Of three workers a viewer gets two, of twenty places seven. */
+static void who_asks_for_too_much_at_once_is_told_so_and_others_are_not(void **state)
+{
+    enum { SERVED = 9 };
+    static struct client many[SERVED];
+
+    (void)state;
+    sem_init(&gate_reached, 0, 0);
+    sem_init(&gate_opened, 0, 0);
+    keep_runs();
+    start_api((struct api_config){ .boards = { give_board_at_gate, NULL },
+                                   .viewer = { .auth = VIEWER_PROXY,
+                                               .header = STR("X-Remote-User"),
+                                               .proxies = &proxy,
+                                               .n_proxies = 1 } },
+              NULL);
+    for (int i = 0; i < SERVED; i++) {
+        client_open(&many[i], http_address(server, 0));
+        client_send_text(&many[i], "GET /api/v1/overview HTTP/1.1\r\nHost: x\r\n"
+                                   "X-Remote-User: alice\r\n\r\n");
+        if (i < 2)
+            sem_wait(&gate_reached);
+        wait_until_true(count_requests() == (uint64_t)i + 1);
+    }
+    assert_has(get_as("alice", "/api/v1/overview", 503), "{\"error\":\"too much is asked for");
+    get_as("bob", "/api/v1/jobs", 200);
+    for (int i = 0; i < SERVED; i++)
+        sem_post(&gate_opened);
+    for (int i = 0; i < SERVED; i++) {
+        assert_int_equal(client_read(&many[i], true).status, 200);
+        client_close(&many[i]);
+    }
+    get_as("alice", "/api/v1/jobs", 200);
+}
+
 static void promises_are_told_to_who_coordinates_the_account(void **state)
 {
     (void)state;
@@ -608,6 +662,7 @@ int main(void)
         TEST(until_it_is_known_what_is_private_only_staff_is_told),
         TEST(health_needs_no_store_and_tells_staff_more),
         TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503),
+        TEST(who_asks_for_too_much_at_once_is_told_so_and_others_are_not),
         TEST(promises_are_told_to_who_coordinates_the_account),
     };
 

@@ -14,6 +14,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+/* Those who share the workers; nobody has no name. */
+enum who { ALICE, BOB, CAROL, NOBODY, WHO };
+static const char *const who_names[WHO] = { "alice", "bob", "carol", "" };
+
 /* What the handlers of this test and the test itself tell each other. */
 struct stage {
     struct http_server *server;
@@ -23,6 +27,8 @@ struct stage {
     atomic_int n_released, n_freed_states, n_wait_calls, n_worked, n_turns;
     atomic_bool is_ready;
     sem_t work_began, work_may_end;
+    sem_t began[WHO], may_end[WHO];
+    atomic_int n_began[WHO];
 };
 
 static struct stage stage;
@@ -125,6 +131,34 @@ static void work(void *ctx, struct http_exchange *x)
     http_reply(x, 200, "text/plain", str_of(text));
 }
 
+static void send_away(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    http_add_header(x, "Retry-After", "7");
+    http_reply(x, 503, "text/plain", STR("come back\n"));
+}
+
+static enum http_verdict go_to_shared_work(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    http_share(x, http_query(x, "who", 0), send_away);
+    return HTTP_WORK;
+}
+
+static void shared_work(void *ctx, struct http_exchange *x)
+{
+    struct stage *s = ctx;
+    struct str name = http_query(x, "who", 0);
+    size_t who = 0;
+
+    while (!str_eq(name, str_of(who_names[who])))
+        who++;
+    atomic_fetch_add(&s->n_began[who], 1);
+    sem_post(&s->began[who]);
+    sem_wait(&s->may_end[who]);
+    http_reply(x, 200, "text/plain", STR("done\n"));
+}
+
 /* Waits for ready, then goes to work; the answer tells whose turn it was at both. */
 static enum http_verdict wait_for_turn(void *ctx, struct http_exchange *x)
 {
@@ -167,6 +201,7 @@ static const struct http_route routes[] = {
     { "GET", "/until", 0, HTTP_WITH_PASSWORD, wait_until, NULL, NULL },
     { "GET", "/work", 0, HTTP_WITH_PASSWORD, go_to_work, work, NULL },
     { "GET", "/turn", 0, HTTP_WITH_PASSWORD, wait_for_turn, tell_turn, NULL },
+    { "GET", "/shared", 0, HTTP_WITH_PASSWORD, go_to_shared_work, shared_work, NULL },
     { "GET", "/nothing", 0, HTTP_WITH_PASSWORD, say_nothing, NULL, NULL },
     { 0 },
 };
@@ -230,6 +265,10 @@ static int set_up(void **state)
     memset(&stage, 0, sizeof(stage));
     sem_init(&stage.work_began, 0, 0);
     sem_init(&stage.work_may_end, 0, 0);
+    for (int who = 0; who < WHO; who++) {
+        sem_init(&stage.began[who], 0, 0);
+        sem_init(&stage.may_end[who], 0, 0);
+    }
     stage.log = log_new(STDERR_FILENO, LOG_ERROR, &clock_real);
     stage.body = make_body(&stage);
     client.fd = other.fd = -1;
@@ -619,6 +658,153 @@ static void when_the_queue_is_full_the_last_to_come_is_refused(void **state)
     client_close(&third);
 }
 
+static void start_shared(unsigned workers, unsigned queue)
+{
+    static const struct str listen = STR_INIT("127.0.0.1:0");
+    struct http_config config = ordinary(&listen);
+
+    config.workers = workers;
+    config.queue = queue;
+    start(&config);
+}
+
+static void ask_as(struct client *of, enum who who)
+{
+    char request[100];
+
+    snprintf(request, sizeof(request), "GET /shared?who=%s HTTP/1.1\r\nHost: x\r\n\r\n",
+             who_names[who]);
+    client_open(of, http_address(stage.server, 0));
+    client_send_text(of, request);
+}
+
+/* So many more requests, all of which run at the end. */
+static void begin_as(struct client *of, enum who who, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ask_as(&of[i], who);
+        sem_wait(&stage.began[who]);
+    }
+}
+
+static void end_as(struct client *of, enum who who, int n)
+{
+    for (int i = 0; i < n; i++)
+        sem_post(&stage.may_end[who]);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(client_read(&of[i], true).status, 200);
+        client_close(&of[i]);
+    }
+}
+
+/* What was asked for before this is on the pool after it. */
+static void settle(void)
+{
+    client_open(&client, http_address(stage.server, 0));
+    assert_int_equal(client_get(&client, "/hello").status, 200);
+    client_close(&client);
+}
+
+static void one_viewers_many_do_not_keep_another_waiting(void **state)
+{
+    enum { MANY = 10 };
+    static struct client many[MANY];
+
+    (void)state;
+    start_shared(8, 30);
+    for (int i = 0; i < MANY; i++)
+        ask_as(&many[i], ALICE);
+    wait_until_true(stats().requests == MANY);
+    settle();
+    begin_as(&other, BOB, 1);
+    end_as(&other, BOB, 1);
+    wait_until_true(stage.n_began[ALICE] == 3);
+    begin_as(&other, CAROL, 1);
+    assert_int_equal(stage.n_began[ALICE], 3);
+    end_as(&other, CAROL, 1);
+    end_as(many, ALICE, MANY);
+    assert_int_equal(stage.n_began[ALICE], MANY);
+}
+
+/* Five workers, of which one viewer gets two. */
+static void who_has_nothing_running_comes_before_anothers_second(void **state)
+{
+    static struct client alice[2], carol[2], nobody[2];
+
+    (void)state;
+    start_shared(5, 30);
+    begin_as(alice, ALICE, 1);
+    begin_as(carol, CAROL, 2);
+    begin_as(nobody, NOBODY, 2);
+    ask_as(&alice[1], ALICE);
+    wait_until_true(stats().requests == 6);
+    ask_as(&other, BOB);
+    wait_until_true(stats().requests == 7);
+    settle();
+    end_as(carol, CAROL, 1);
+    sem_wait(&stage.began[BOB]);
+    assert_int_equal(stage.n_began[ALICE], 1);
+    end_as(&other, BOB, 1);
+    sem_wait(&stage.began[ALICE]);
+    end_as(alice, ALICE, 2);
+    end_as(&carol[1], CAROL, 1);
+    end_as(nobody, NOBODY, 2);
+}
+
+/* Of two workers and two places one gets one of each. */
+static void check_refusal_of(enum who who)
+{
+    static struct client running, waiting, late;
+    uint64_t refused = stats().refused_busy, requests;
+    struct reply reply;
+
+    begin_as(&running, who, 1);
+    requests = stats().requests;
+    ask_as(&waiting, who);
+    wait_until_true(stats().requests == requests + 1);
+    ask_as(&late, who);
+    reply = client_read(&late, true);
+    assert_int_equal(reply.status, 503);
+    assert_str(reply_header(&reply, "Retry-After"), "7");
+    assert_str(reply.body, "come back\n");
+    assert_int_equal(stats().refused_busy, refused + 1);
+    client_close(&late);
+    begin_as(&other, BOB, 1);
+    end_as(&other, BOB, 1);
+    end_as(&running, who, 1);
+    end_as(&waiting, who, 1);
+    sem_wait(&stage.began[who]);
+    begin_as(&late, who, 1);
+    end_as(&late, who, 1);
+}
+
+static void who_asks_for_too_much_at_once_is_told_to_come_back(void **state)
+{
+    (void)state;
+    start_shared(2, 2);
+    check_refusal_of(ALICE);
+    check_refusal_of(NOBODY); /* is known by an address */
+}
+
+static void what_is_nobodys_may_have_all_workers(void **state)
+{
+    static struct client third;
+
+    (void)state;
+    start_shared(2, 2);
+    client_open(&client, http_address(stage.server, 0));
+    client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_open(&third, http_address(stage.server, 0));
+    client_send_text(&third, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
+    sem_wait(&stage.work_began);
+    sem_wait(&stage.work_began);
+    sem_post(&stage.work_may_end);
+    sem_post(&stage.work_may_end);
+    assert_int_equal(client_read(&client, true).status, 200);
+    assert_int_equal(client_read(&third, true).status, 200);
+    client_close(&third);
+}
+
 static void a_client_that_leaves_while_it_waits_does_no_harm(void **state)
 {
     struct linger reset = { .l_onoff = 1 };
@@ -945,6 +1131,10 @@ int main(void)
         test(work_runs_elsewhere_and_past_the_queue_there_is_503),
         test(those_who_wait_get_their_turn_in_the_order_they_came),
         test(when_the_queue_is_full_the_last_to_come_is_refused),
+        test(one_viewers_many_do_not_keep_another_waiting),
+        test(who_has_nothing_running_comes_before_anothers_second),
+        test(who_asks_for_too_much_at_once_is_told_to_come_back),
+        test(what_is_nobodys_may_have_all_workers),
         test(a_client_that_leaves_while_it_waits_does_no_harm),
         test(a_half_closed_client_gets_its_answer),
         test(stopping_answers_what_is_under_way),

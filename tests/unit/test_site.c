@@ -8,6 +8,7 @@
 #include "web/site_names.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
 #include <zlib.h>
 
 enum { NOW = 1790000000 };
@@ -20,6 +21,7 @@ static struct http_server *server;
 static struct log *log_file;
 static struct client client;
 static struct err err;
+static sem_t gate_reached, gate_opened;
 
 /* ---- the pages ---- */
 
@@ -72,6 +74,14 @@ static int make_numbers(struct site_call *call, const char **ret_type)
     return 0;
 }
 
+static int show_gate(struct site_call *call)
+{
+    (void)call;
+    sem_post(&gate_reached);
+    sem_wait(&gate_opened);
+    return 0;
+}
+
 static int show_too_much(struct site_call *call)
 {
     while (!call->out.over)
@@ -88,12 +98,13 @@ static const struct site_page
     page_may_store = { .path = "/maystore", .needs = SITE_MAY_STORE, .show = show_stored },
     page_numbers = { .path = "/api/v1/numbers", .make = make_numbers },
     page_image = { .path = "/image", .make = make_numbers },
+    page_gate = { .path = "/gate", .show = show_gate },
     page_too_much = { .path = "/much", .show = show_too_much };
 
 /* In place of src/web/site_pages.c. */
 const struct site_page *const site_pages[] = {
-    &page_words,   &page_refusal, &page_failure,  &page_node,   &page_store, &page_may_store,
-    &page_numbers, &page_image,   &page_too_much, &site_search, NULL,
+    &page_words,   &page_refusal, &page_failure, &page_node,     &page_store,  &page_may_store,
+    &page_numbers, &page_image,   &page_gate,    &page_too_much, &site_search, NULL,
 };
 
 /* ---- a cluster, and the server ---- */
@@ -497,6 +508,52 @@ static void a_proxys_word_from_an_unlisted_address_is_refused(void **state)
     get_with("/api/v1/numbers?ok=1", "X-Remote-User: alice\r\n", 403);
 }
 
+static uint64_t count_requests(void)
+{
+    struct http_stats stats;
+
+    http_stats(server, &stats);
+    return stats.requests;
+}
+
+/* Of two workers a viewer gets one, of twenty places seven. */
+static void who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not(void **state)
+{
+    enum { SERVED = 8 };
+    static struct client many[SERVED];
+    struct site_config config = proxy_config(&proxy);
+    struct reply reply;
+
+    (void)state;
+    sem_init(&gate_reached, 0, 0);
+    sem_init(&gate_opened, 0, 0);
+    board_sum(board);
+    start(&config);
+    for (int i = 0; i < SERVED; i++) {
+        client_open(&many[i], http_address(server, 0));
+        client_send_text(&many[i], "GET /gate HTTP/1.1\r\nHost: x\r\nX-Remote-User: alice\r\n\r\n");
+        if (i == 0)
+            sem_wait(&gate_reached);
+        wait_until_true(count_requests() == (uint64_t)i + 1);
+    }
+    reply = client_get_with(&client, "/gate", "X-Remote-User: alice\r\n");
+    assert_int_equal(reply.status, 503);
+    assert_str(reply_header(&reply, "Retry-After"), "5");
+    assert_str(reply_header(&reply, "Content-Type"), "text/html; charset=utf-8");
+    assert_has(reply.body, "<p>Too much is asked for at once");
+    reply = client_get_with(&client, "/api/v1/numbers?ok=1", "X-Remote-User: alice\r\n");
+    assert_int_equal(reply.status, 503);
+    assert_str(reply_header(&reply, "Content-Type"), "application/json");
+    get_with("/words/", "X-Remote-User: bob\r\n", 200);
+    for (int i = 0; i < SERVED; i++)
+        sem_post(&gate_opened);
+    for (int i = 0; i < SERVED; i++) {
+        assert_int_equal(client_read(&many[i], true).status, 200);
+        client_close(&many[i]);
+    }
+    get_with("/words/", "X-Remote-User: alice\r\n", 200);
+}
+
 static void strangers_are_refused_until_they_may_look(void **state)
 {
     static const struct str host = STR_INIT("portal.site");
@@ -613,6 +670,7 @@ int main(void)
         test(search_lists_what_has_a_part_of_the_name),
         test(a_user_finds_no_names_of_others),
         test(a_proxys_word_from_an_unlisted_address_is_refused),
+        test(who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not),
         test(strangers_are_refused_until_they_may_look),
         test(a_page_is_packed_for_who_takes_it),
         test(a_file_is_kept_for_good_under_its_name),
