@@ -11,8 +11,11 @@
 #define JSON_TYPE "application/json"
 
 enum {
-    /* Answers that are being sent, all together: whoever reads slowly holds on to his. */
+    /* Answers that are being sent, all together: whoever reads slowly holds on to his. Small ones
+     * are sent in any case, or one who reads none of his would keep everybody else's away; of 4096
+     * connections they are no more than that again. */
     SENDING_BYTES = 256 << 20,
+    SMALL_BYTES = 64 << 10,
     LINK_BYTES = 2048, /* a longer one might not fit into the answer's header */
     PAGE_BYTES = 256 << 10,
 };
@@ -165,7 +168,7 @@ static void send_answer(struct api *api, struct api_call *call)
     struct sending *sending;
     struct http_body *body;
 
-    if (before && before + n > SENDING_BYTES) {
+    if (n > SMALL_BYTES && before && before + n > SENDING_BYTES) {
         atomic_fetch_sub(&api->sending_bytes, n);
         reply_outcome(call->x, &sending_too_much);
         return;

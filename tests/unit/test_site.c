@@ -74,6 +74,13 @@ static int make_numbers(struct site_call *call, const char **ret_type)
     return 0;
 }
 
+static int show_large(struct site_call *call)
+{
+    while (call->out.n < 100000)
+        buf_text(&call->out, "much and more and ");
+    return 0;
+}
+
 static int show_gate(struct site_call *call)
 {
     (void)call;
@@ -98,13 +105,15 @@ static const struct site_page
     page_may_store = { .path = "/maystore", .needs = SITE_MAY_STORE, .show = show_stored },
     page_numbers = { .path = "/api/v1/numbers", .make = make_numbers },
     page_image = { .path = "/image", .make = make_numbers },
+    page_large = { .path = "/large", .show = show_large },
     page_gate = { .path = "/gate", .show = show_gate },
     page_too_much = { .path = "/much", .show = show_too_much };
 
 /* In place of src/web/site_pages.c. */
 const struct site_page *const site_pages[] = {
-    &page_words,   &page_refusal, &page_failure, &page_node,     &page_store,  &page_may_store,
-    &page_numbers, &page_image,   &page_gate,    &page_too_much, &site_search, NULL,
+    &page_words,     &page_refusal, &page_failure, &page_node, &page_store,
+    &page_may_store, &page_numbers, &page_image,   &page_gate, &page_large,
+    &page_too_much,  &site_search,  NULL,
 };
 
 /* ---- a cluster, and the server ---- */
@@ -608,6 +617,18 @@ static void a_page_is_packed_for_who_takes_it(void **state)
     assert_str(reply_header(&reply, "Content-Encoding"), "");
 }
 
+static void answers_that_nobody_reads_keep_large_ones_away_and_no_others(void **state)
+{
+    (void)state;
+    start_plain();
+    get_with("/large", "", 200);
+    atomic_fetch_add(&site->sending_bytes, 1 << 30);
+    get_with("/large", "", 503);
+    get_with("/words/", "", 200);
+    atomic_fetch_sub(&site->sending_bytes, 1 << 30);
+    get_with("/large", "", 200);
+}
+
 static void a_file_is_kept_for_good_under_its_name(void **state)
 {
     static char plain[300000];
@@ -673,6 +694,7 @@ int main(void)
         test(who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not),
         test(strangers_are_refused_until_they_may_look),
         test(a_page_is_packed_for_who_takes_it),
+        test(answers_that_nobody_reads_keep_large_ones_away_and_no_others),
         test(a_file_is_kept_for_good_under_its_name),
         test(a_page_names_the_files_that_there_are),
     };
