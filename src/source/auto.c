@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first door into Slurm that works, and the next one when it keeps failing. Each kind of thing
  * has a door of its own: what the chosen one cannot tell is asked of the next that can. */
+#include "base/buf.h"
 #include "source/source.h"
 
 enum {
@@ -88,21 +89,39 @@ static int ask(struct auto_source *all, int door, enum kind kind, int64_t deadli
     return code;
 }
 
+/* Up to `most` bytes of it; what is cut off is seen to be. */
+static void put_start(struct buf *to, struct str text, size_t most)
+{
+    struct str start = str_head(text, most);
+
+    while (start.n < text.n && start.n && (text.p[start.n] & 0xc0) == 0x80) /* inside of a letter */
+        start.n--;
+    buf_put(to, start);
+    if (start.n < text.n)
+        buf_text(to, "…");
+}
+
+/* What is said of the first n doors, `most` bytes of each. */
+static void put_reasons(const struct auto_source *all, int n, size_t most, char *to, size_t room)
+{
+    struct buf text;
+
+    buf_init(&text, (size_t)n * (most + 32));
+    for (int i = 0; i < n; i++) {
+        buf_printf(&text, "%s%s: ", i ? "; " : "", doors[i].name);
+        put_start(&text, str_of(all->doors[i].err.text), most);
+    }
+    snprintf(to, room, "%s", buf_str(&text).p);
+    buf_free(&text);
+}
+
 /* What is said of the doors before this one. */
 static void explain(struct auto_source *all, int door, const char *word)
 {
-    size_t n = 0;
-
-    all->reason[0] = '\0';
-    for (int i = 0; i < door && n < sizeof(all->reason) - 1; i++) {
-        int room = (int)(sizeof(all->reason) - n), wrote;
-
-        wrote = snprintf(all->reason + n, (size_t)room, "%s%s: %.100s", n ? "; " : "",
-                         doors[i].name, all->doors[i].err.text);
-        n += (size_t)(wrote < room ? wrote : room - 1);
-    }
-    if (!n)
+    if (door == 0)
         snprintf(all->reason, sizeof(all->reason), "%s", word);
+    else
+        put_reasons(all, door, 85, all->reason, sizeof(all->reason));
 }
 
 static void put_off(struct auto_source *all, int door)
@@ -189,17 +208,18 @@ static bool find_better(struct auto_source *all, enum kind kind, int64_t deadlin
     return false;
 }
 
+/* Who has no Slurm may want to look all the same; who has one wants to know what is wrong. */
+static const char *hint_of(int code)
+{
+    return code == -ENOENT ? "; --demo shows a simulated cluster" : "";
+}
+
 static int no_door(const struct auto_source *all, int code, struct err *err)
 {
-    char text[sizeof(err->text)] = "";
+    char text[sizeof(err->text)];
 
-    for (int i = 0; i < DOORS; i++) {
-        size_t n = strlen(text);
-
-        snprintf(text + n, sizeof(text) - n, "%s%s: %.150s", n ? "; " : "", doors[i].name,
-                 all->doors[i].err.text);
-    }
-    return err_set(err, -code, "no door into Slurm is open. %s", text);
+    put_reasons(all, DOORS, 150, text, sizeof(text));
+    return err_set(err, -code, "no door into Slurm is open. %s%s", text, hint_of(code));
 }
 
 static int fall(struct auto_source *all, int door, enum kind kind, int64_t deadline_ns,
@@ -298,15 +318,16 @@ static void auto_tell(const struct source *source, struct source_about *about)
 static int auto_probe(const struct source *source, struct err *err)
 {
     const struct auto_source *all = (const struct auto_source *)source;
+    struct err why = { 0 };
 
     set_depth(all);
     for (int i = 0; i < DOORS; i++) {
         const struct source *door = all->doors[i].source;
 
-        if (door && (!door->class->probe || door->class->probe(door, err) == 0))
+        if (door && (!door->class->probe || door->class->probe(door, &why) == 0))
             return 0;
     }
-    return err->code ? -err->code : 0;
+    return why.code ? err_set(err, why.code, "%.400s%s", why.text, hint_of(-why.code)) : 0;
 }
 
 static void auto_close(struct source *source)

@@ -302,10 +302,7 @@ static int cli_probe(const struct source *source, struct err *err)
         const char *command = cli->routes[kind].ways[0].words[0];
 
         if (!spawn_exists(command))
-            return err_set(err, ENOENT,
-                           "%s is not to be found; name its place with --slurm.bin-path, or see a "
-                           "simulated cluster with --demo",
-                           command);
+            return err_set(err, ENOENT, "%s is not to be found (see --slurm.bin-path)", command);
     }
     return 0;
 }

@@ -66,9 +66,7 @@ static size_t find_helpers(const struct libslurm *libslurm, char names[][NAME_LE
 
 static int nobody(const struct libslurm *libslurm, struct err *err)
 {
-    return err_set(err, ENOENT,
-                   "there is no " HELPER "RELEASE in %s: it is built where libslurm and its "
-                   "headers are, and looked for beside sonde or in --slurm.helper-dir",
+    return err_set(err, ENOENT, "no " HELPER "RELEASE in %s (built with Slurm's headers)",
                    libslurm->directory);
 }
 

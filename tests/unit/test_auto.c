@@ -19,6 +19,7 @@ static struct {
     unsigned lacks;        /* KIND_BITs that it cannot tell */
     int64_t takes_ns;      /* before it answers, on the test's clock: real time */
     unsigned reads;        /* so far */
+    const char *words;     /* of what is missing; NULL: which door it is */
     bool needs_owners;     /* only at that depth is it there */
     int64_t last_patience; /* what the last read was given, ns */
     bool is_open;
@@ -56,9 +57,10 @@ static int stand_in_probe(const struct source *source, struct err *err)
 {
     int door = ((const struct stand_in *)source)->door;
 
-    return script[door].is_missing || (script[door].needs_owners && source->depth != SOURCE_OWNERS)
-               ? err_set(err, ENOENT, "door %d is not there", door)
-               : 0;
+    if (!script[door].is_missing && (!script[door].needs_owners || source->depth == SOURCE_OWNERS))
+        return 0;
+    return script[door].words ? err_set(err, ENOENT, "%s", script[door].words)
+                              : err_set(err, ENOENT, "door %d is not there", door);
 }
 
 static void stand_in_tell(const struct source *source, struct source_about *about)
@@ -247,6 +249,53 @@ static void when_no_door_opens_the_error_names_each(void **state)
     assert_door(source, "cli",
                 "libslurm: door 0 is not there; rest: there is no --slurm.rest-url; json: door 2 "
                 "is shut");
+    source_close(source);
+}
+
+static void where_there_is_no_slurm_a_simulated_cluster_is_offered_once(void **state)
+{
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < DOORS; i++)
+        script[i].is_missing = true;
+    script[LIBSLURM].words = "no sonde-libslurm-RELEASE in /usr/local/libexec/sonde "
+                             "(built with Slurm's headers)";
+    source = open_auto((struct source_settings){ 0 });
+    assert_int_equal(source->class->probe(source, &err), -ENOENT);
+    assert_string_equal(err.text, "door 3 is not there; --demo shows a simulated cluster");
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), -ENOENT);
+    assert_string_equal(err.text,
+                        "no door into Slurm is open. libslurm: no sonde-libslurm-RELEASE in "
+                        "/usr/local/libexec/sonde (built with Slurm's headers); rest: there is no "
+                        "--slurm.rest-url; json: door 2 is not there; cli: door 3 is not there; "
+                        "--demo shows a simulated cluster");
+    script[CLI].is_missing = false;
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "cli",
+                "libslurm: no sonde-libslurm-RELEASE in /usr/local/libexec/sonde (built with "
+                "Slurm's headers); rest: there is no --slurm.rest-url; json: door 2 is not there");
+    source_close(source);
+}
+
+static void what_is_cut_off_is_seen_to_be(void **state)
+{
+    struct source *source;
+    struct err err;
+
+    (void)state;
+    for (int door = LIBSLURM; door < JSON; door++) {
+        script[door].is_missing = true;
+        script[door].words = "nothing was found in /a/rather/long/directory/of/this/site, where "
+                             "it should have bääään for long";
+    }
+    source = open_auto(with_url);
+    assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
+    assert_door(source, "json",
+                "libslurm: nothing was found in /a/rather/long/directory/of/this/site, where it "
+                "should have bä…; rest: nothing was found in /a/rather/long/directory/of/this/"
+                "site, where it should have bä…");
     source_close(source);
 }
 
@@ -584,6 +633,8 @@ int main(void)
         cmocka_unit_test_setup(doors_that_are_shut_or_missing_are_passed_and_named, set_up),
         cmocka_unit_test_setup(rest_needs_a_url_and_a_prefix_needs_commands, set_up),
         cmocka_unit_test_setup(when_no_door_opens_the_error_names_each, set_up),
+        cmocka_unit_test_setup(where_there_is_no_slurm_a_simulated_cluster_is_offered_once, set_up),
+        cmocka_unit_test_setup(what_is_cut_off_is_seen_to_be, set_up),
         cmocka_unit_test_setup(a_door_that_answers_one_kind_and_not_the_next_is_left_at_once,
                                set_up),
         cmocka_unit_test_setup(a_better_door_is_taken_again_soon_after_it_works, set_up),
