@@ -29,12 +29,16 @@ int sendmail_check(const struct post_settings *settings, struct err *err)
     char *path = path_of(settings);
     int code = 0;
 
-    if (path[0] != '/' || !spawn_exists(path))
-        code =
-            err_set(err, ENOENT,
-                    "there is no program \"%s\"; write " SENDMAIL_SCHEME "/usr/sbin/sendmail, or "
-                    "where it is",
-                    quote(str_of(path)).text);
+    if (path[0] != '/')
+        code = err_set(err, EINVAL,
+                       "\"%s\" is no path from the root: write " SENDMAIL_SCHEME
+                       "/usr/sbin/sendmail, or where it is",
+                       quote(str_of(path)).text);
+    else if (!spawn_exists(path))
+        code = err_set(err, ENOENT,
+                       "there is no program \"%s\": install one, or name a server by "
+                       "--mail.url=smtp://HOST:587 (mail.url in /etc/sonde/report.yml)",
+                       quote(str_of(path)).text);
     free(path);
     return code;
 }

@@ -739,6 +739,11 @@ static void settings_with_which_nothing_can_be_sent_are_refused(void **state)
     assert_int_equal(drain_run(&config, false, &fixture->result, &fixture->err), -EINVAL);
     fixture->post.url = STR("sendmail:/no/such/program");
     assert_int_equal(drain_run(&fixture->config, false, &fixture->result, &fixture->err), -ENOENT);
+    assert_contains(fixture->err.text, "name a server by --mail.url=smtp://HOST:587");
+    assert_null(strstr(fixture->err.text, "write sendmail:"));
+    fixture->post.url = STR("sendmail:sendmail");
+    assert_int_equal(drain_run(&fixture->config, false, &fixture->result, &fixture->err), -EINVAL);
+    assert_contains(fixture->err.text, "write sendmail:/usr/sbin/sendmail");
     fixture->post.url = STR("http://x.org");
     assert_int_equal(drain_run(&fixture->config, false, &fixture->result, &fixture->err), -EINVAL);
     fixture->post.url = STR("smtp://user:secret@x.org");
