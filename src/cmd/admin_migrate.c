@@ -31,7 +31,9 @@ static const struct option_command command = {
         "when it starts, in one transaction: either all of it or nothing. Here it can be tried "
         "before, on the store itself, with --dry-run: then nothing stays changed, but while it "
         "lasts the store is locked and the disk needs room for what is written.",
-    .exit_status = "0 if the store is up to date, or would be; 1 if not; 2 if a flag is wrong.",
+    .exit_status =
+        "0 if the store is up to date, or would be; 1 if not, or if there is none; 2 if a flag is "
+        "wrong.",
     .options = options,
 };
 

@@ -269,7 +269,7 @@ static int check_there(const struct store *store, struct err *err)
                    store->path);
 }
 
-/* A store that is still to be made is tried in memory. */
+/* One that is not there is not made: its path is more likely to be mistyped. */
 static int open_to_try(struct str url, sqlite3 **ret, struct err *err)
 {
     char path[STORE_PATH_MAX];
@@ -277,13 +277,11 @@ static int open_to_try(struct str url, sqlite3 **ret, struct err *err)
 
     if (r < 0)
         return r;
-    if (access(path, F_OK) == 0)
-        return db_open(path, true, ret, err);
-    if (sqlite3_open(":memory:", ret) == SQLITE_OK)
-        return 0;
-    r = db_fail(*ret, sqlite3_errcode(*ret), err);
-    *ret = db_close(*ret);
-    return r;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return err_set(err, ENOENT,
+                       "there is no store %s: name the one that the exporter writes in --store",
+                       path);
+    return db_open(path, true, ret, err);
 }
 
 int store_try_migrations(struct str url, struct buf *out, struct err *err)

@@ -29,7 +29,8 @@ struct store *store_close(struct store *store); /* returns NULL; rolls back what
 /* Whether the file is still the one that was opened. */
 bool store_is_there(const struct store *store);
 
-/* What store_open would change, a line for each migration, tried for real and rolled back. */
+/* What store_open would change, a line for each migration, tried for real and rolled back.
+ * -ENOENT if there is no file. */
 int store_try_migrations(struct str url, struct buf *out, struct err *err);
 
 /* All that follows is part of a transaction. After a failure of any of them: store_rollback. */

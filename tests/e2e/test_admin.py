@@ -63,6 +63,19 @@ class AdminCommands(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("did you mean --slurm.timeout?", done.stderr)
 
+    def test_a_store_that_is_not_there_is_neither_brought_up_to_date_nor_made(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "sonde.bd")
+            for flags in ([], ["--dry-run"]):
+                done = run_admin("migrate", f"--store=sqlite:{path}", *flags)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"there is no store {path}", done.stderr)
+                self.assertEqual(list(pathlib.Path(directory).iterdir()), [])
+            path.touch()
+            self.assertRegex(run_admin("migrate", "--dry-run", f"--store={path}").stdout, "^This would be done:\n1: ")
+            self.assertRegex(run_admin("migrate", f"--store={path}").stdout, "^This was done:\n1: ")
+            self.assertEqual(run_admin("migrate", f"--store={path}").stdout, "The store is up to date.\n")
+
 
 class DoctorOnFakes(unittest.TestCase):
     maxDiff = None
