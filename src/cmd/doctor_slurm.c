@@ -344,7 +344,7 @@ static void check_token_file(struct doctor *doctor, const char *path)
         page_finding(doctor->page, MARK_WARN, "token",
                      "%s can be %s by everybody on this host: who has the token is that user", path,
                      status.st_mode & S_IWOTH ? "written" : "read");
-        page_advice(doctor->page, "chmod 600 %s", path);
+        page_advice(doctor->page, "chmod o= %s", path);
     }
 }
 

@@ -214,7 +214,7 @@ class DoctorOnFakes(unittest.TestCase):
             os.chmod(file.name, 0o644)
             page = self.doctor("--slurm.rest-url=http://127.0.0.1:1", f"--slurm.rest-token-file={file.name}",
                                path=self.commands().path)
-        self.assertIn(("warn", f"chmod 600 {file.name}"), [(mark, advice) for mark, _, advice in page.of("token")])
+        self.assertIn(("warn", f"chmod o= {file.name}"), [(mark, advice) for mark, _, advice in page.of("token")])
         self.assertNotIn("a secret", page.text)
 
     def colours_on_a_terminal(self, **env):

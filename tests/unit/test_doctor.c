@@ -268,7 +268,7 @@ static void a_token_that_everybody_can_read_is_warned_of(void **state)
     doctor_check_token(&doctor);
     assert_counts(1, 0, 1, 0);
     assert_contains(text(), "can be read by everybody");
-    assert_contains(text(), "to do: chmod 600 /dev/shm/sonde-doctor-");
+    assert_contains(text(), "to do: chmod o= /dev/shm/sonde-doctor-");
     assert_contains(text(), "holds for another 40 days");
     assert_null(strstr(text(), "eyJ"));
 }
