@@ -524,7 +524,8 @@ static void open_profiles(struct agent *agent)
     if (code == -ENOENT)
         LOG(agent->config.log, LOG_INFO, "the profile plugin is not heard",
             LOG_STR("error", err.text),
-            LOG_STR("hint", "the directory is missing: the systemd unit makes it"));
+            LOG_STR("hint", "the directory is missing: sonde-agent.service makes it, or mkdir; "
+                            "--profile.socket= (empty) does without"));
     else if (code < 0)
         LOG(agent->config.log, LOG_WARN, "the profile plugin is not heard",
             LOG_STR("error", err.text));

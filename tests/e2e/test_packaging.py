@@ -68,9 +68,17 @@ class Unit(unittest.TestCase):
 
     def test_it_has_the_exporters_store_and_user_and_does_not_run_beside_it(self):
         ours, exporters = unit.settings(UP), unit.settings(unit.EXPORTER)
-        for name in ("User", "Group", "StateDirectory", "StateDirectoryMode", "UMask"):
+        for name in ("User", "Group", "StateDirectory", "StateDirectoryMode", "UMask", "ReadWritePaths"):
             self.assertEqual(ours[name], exporters[name], name)
         self.assertEqual(set(ours["Conflicts"][0].split()), {f"{name}.service" for name in DEFAULT_PORTS})
+
+    def test_all_who_can_send_mails_may_write_where_they_wait(self):
+        made = (PACKAGING / "systemd/sonde.tmpfiles").read_text()
+        spool = re.search(r"^d (\S+/mail) ", made, re.M)[1]
+        for name in ("exporter", "up", "web"):
+            helped = subprocess.run([SONDE, name, "--help"], capture_output=True, text=True, check=True).stdout
+            self.assertIn("--report.config", helped)
+            self.assertEqual(unit.settings(PACKAGING / f"systemd/sonde-{name}.service.in")["ReadWritePaths"], [f"-{spool}"], name)
 
     def test_it_starts_sonde_up(self):
         self.assertEqual(unit.command_line(UP), ["@bindir@/sonde", "up"])
@@ -107,6 +115,8 @@ class UnderItsUnit(unittest.TestCase):
             with Up("--source=cli", env={"XDG_STATE_HOME": directory}, starter=unit.prefix(UP)) as up:
                 agent = wait_until(lambda: self.agent_of(directory), "the agent is started")
                 wait_until(lambda: self.capabilities(agent)["CapEff"] == self.AGENTS, "the agent has what it needs")
+                words = pathlib.Path(f"/proc/{agent}/cmdline").read_bytes().split(b"\0")
+                self.assertIn(b"--profile.socket=", words, "the profile plugin tells an agent that Prometheus reaches")
                 found = self.capabilities(up.process.pid)
                 self.assertEqual({name: found[name] for name in ("CapPrm", "CapEff", "CapAmb")}, {"CapPrm": 0, "CapEff": 0, "CapAmb": 0})
                 kept = sorted(path.name for path in pathlib.Path(directory, "sonde").iterdir())
