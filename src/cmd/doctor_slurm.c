@@ -338,7 +338,9 @@ static void check_token_file(struct doctor *doctor, const char *path)
 
     if (stat(path, &status) < 0) {
         page_finding(doctor->page, MARK_FAIL, "token", "%s: %s", path, err_words(errno));
-        page_advice(doctor->page, "Write one: scontrol token username=NAME lifespan=SECONDS >%s",
+        page_advice(doctor->page,
+                    "Write one: scontrol token username=NAME lifespan=SECONDS | install -D -m 640 "
+                    "-g sonde /dev/stdin %s",
                     path);
     } else if (status.st_mode & (S_IROTH | S_IWOTH)) {
         page_finding(doctor->page, MARK_WARN, "token",

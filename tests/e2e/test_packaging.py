@@ -89,6 +89,70 @@ class Unit(unittest.TestCase):
                          {path.name for path in (PACKAGING / "systemd").glob("*.service.in")})
 
 
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("systemd-sysusers") and shutil.which("systemd-tmpfiles"),
+                     "only root can make users, with systemd")
+class Places(unittest.TestCase):
+    """What sonde.sysusers and sonde.tmpfiles make, below a root of their own."""
+
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for kind in ("sysusers", "tmpfiles"):
+            path = self.root / f"usr/local/lib/{kind}.d/sonde.conf"
+            path.parent.mkdir(parents=True)
+            shutil.copy(PACKAGING / f"systemd/sonde.{kind}", path)
+        (self.root / "etc").mkdir()
+
+    def make(self, *users):
+        for number, name in enumerate(users, 64030):
+            with open(self.root / "etc/passwd", "a") as passwd:
+                passwd.write(f"{name}:x:{number}:{number}::/:/bin/false\n")
+        subprocess.run(["systemd-sysusers", f"--root={self.root}"], check=True, capture_output=True)
+        done = subprocess.run(["systemd-tmpfiles", "--create", f"--root={self.root}"], capture_output=True, text=True)
+        self.sonde = int(re.search(r"^sonde:\w*:\d+:(\d+):", (self.root / "etc/passwd").read_text(), re.M)[1])
+        return done
+
+    def assert_directory(self, path, mode, uid, gid):
+        status = (self.root / path).stat()
+        self.assertEqual((oct(status.st_mode & 0o7777), status.st_uid, status.st_gid), (oct(mode), uid, gid), path)
+
+    def test_slurm_writes_mails_and_sonde_sends_them(self):
+        done = self.make("slurm")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assert_directory("etc/sonde", 0o755, 0, 0)
+        self.assert_directory("var/spool/sonde/mail", 0o2770, 64030, self.sonde)
+
+    def test_a_host_without_slurms_user_has_all_but_the_spool(self):
+        self.assertIn("'slurm'", self.make().stderr)
+        self.assert_directory("etc/sonde", 0o755, 0, 0)
+        self.assertFalse((self.root / "var/spool/sonde/mail").exists())
+
+
+class Documents(unittest.TestCase):
+    """What people are told to type."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.texts = {path: path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))}
+
+    def all_of(self, pattern):
+        return {match for text in self.texts.values() for match in re.findall(pattern, text)}
+
+    def test_each_file_has_one_name(self):
+        self.assertEqual(self.all_of(r"MailProg=([\w/.-]+)"), {"/usr/local/bin/sonde-mail"})
+        self.assertEqual(self.all_of(r"ingest\.token-file=(/[\w/.-]+)"), {"/etc/sonde/ingest-token"})
+
+    def test_nobodys_flags_are_overwritten(self):
+        self.assertEqual(self.all_of(r"[^>]>\s*/etc/default/\S+"), set())
+
+    def test_secrets_are_written_for_who_reads_them(self):
+        self.assertEqual(self.all_of(r">\s*(/etc/sonde/\S+)"), set())
+        written = self.all_of(r"install ([^`\n]* /dev/stdin /etc/sonde/\S+)")
+        self.assertEqual({line.split()[-1].rsplit("/")[-1] for line in written}, {"ingest-token", "mail-password", "token", "view-password"})
+        for line in written:
+            # What create-view is given root alone reads.
+            self.assertRegex(line, "^-D -m 600 " if "view" in line else "^-D -m 640 -g sonde ")
+
+
 @unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities")
 class UnderItsUnit(unittest.TestCase):
     AGENTS = sum(1 << bit for bit in (2, 12, 19))  # DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE
