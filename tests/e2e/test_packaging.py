@@ -201,6 +201,9 @@ tests:
     input_series:
       - {{series: 'up{{job="sonde-agent", instance="n1:9798"}}', values: '0x40'}}
       - {{series: 'up{{job="other", instance="x"}}', values: '0x40'}}
+      - {{series: 'up{{job="sonde-up", instance="one:8080"}}', values: '0x40'}}
+      - {{series: 'sonde_agent_up{{job="sonde-up", instance="two:8080"}}', values: '1x10 0x30'}}
+      - {{series: 'sonde_agent_up{{job="sonde-agent", instance="n2:9798"}}', values: '1x40'}}
       - {{series: 'sonde_source_up{{source="cli", kind="jobs", cluster="a"}}', values: '1x5 0x35'}}
       - {{series: 'sonde_source_age_seconds{{source="cli", kind="jobs", cluster="a"}}', values: '0+60x40'}}
       - {{series: 'sonde_source_age_seconds{{source="cli", kind="config", cluster="a"}}', values: '3000x40'}}
@@ -215,7 +218,16 @@ tests:
         alertname: SondeDown
         exp_alerts: [{{exp_labels: {{severity: warning, job: sonde-agent, instance: "n1:9798"}},
                        exp_annotations: {{summary: "sonde-agent at n1:9798 does not answer",
-                                          description: "Look at it there: systemctl status sonde-agent."}}}}]
+                                          description: "Look at it there: systemctl status sonde-agent."}}}},
+                     {{exp_labels: {{severity: warning, job: sonde-up, instance: "one:8080"}},
+                       exp_annotations: {{summary: "sonde-up at one:8080 does not answer",
+                                          description: "Look at it there: systemctl status sonde-up."}}}}]
+      - {{eval_time: 14m, alertname: SondeAgentDown, exp_alerts: []}}
+      - eval_time: 30m
+        alertname: SondeAgentDown
+        exp_alerts: [{{exp_labels: {{severity: warning, job: sonde-up, instance: "two:8080"}},
+                       exp_annotations: {{summary: "Nothing is known of the jobs on two:8080: the agent there does not answer, or takes no samples",
+                                          description: "Its log says why: journalctl -u sonde-up."}}}}]
       - {{eval_time: 10m, alertname: SondeSourceDown, exp_alerts: []}}
       - eval_time: 30m
         alertname: SondeSourceDown
@@ -243,7 +255,8 @@ class Scraping(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_promtool_finds_no_mistake(self):
-        self.promtool("check", "config", PACKAGING / "prometheus/prometheus.yml")
+        for name in ("prometheus", "exporter-scrape", "agent-scrape"):
+            self.promtool("check", "config", PACKAGING / f"prometheus/{name}.yml")
         self.promtool("check", "rules", PACKAGING / "prometheus/alerts.yml")
 
     def test_alerts_fire_when_they_should(self):
@@ -251,6 +264,15 @@ class Scraping(unittest.TestCase):
             path = pathlib.Path(directory, "test.yml")
             path.write_text(ALERTS_TEST.format(alerts=PACKAGING / "prometheus/alerts.yml"))
             self.promtool("test", "rules", path)
+
+    def test_jobs_are_called_as_their_units_so_that_alerts_know_them(self):
+        watched = re.search(r'up\{job=~"(.*)"\} == 0', (PACKAGING / "prometheus/alerts.yml").read_text())[1]
+        units = {path.name.removesuffix(".service.in") for path in (PACKAGING / "systemd").glob("*.service.in")}
+        files = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(PACKAGING / "prometheus").glob("*.yml"))
+        named = {name for path in files for name in re.findall(r"^[ #]*- job_name: (\S+)", path.read_text(), re.M)} - {"pushgateway"}
+        self.assertEqual(named - {"sonde-exporter-mila"}, units - {"sonde-web"})
+        for name in named:
+            self.assertRegex(name, rf"^(?:{watched})$")
 
     def test_alerts_ask_for_what_there_is(self):
         text = (PACKAGING / "prometheus/alerts.yml").read_text()
