@@ -7,14 +7,20 @@ build_packages='gcc libc6-dev meson ninja-build pkg-config python3
 	libmicrohttpd-dev libgnutls28-dev libcurl4-gnutls-dev libyaml-dev libpcre2-dev libsqlite3-dev zlib1g-dev libcrypt-dev
 	libcairo2-dev libpango1.0-dev fonts-dejavu-core libjs-dygraphs libmariadb-dev libslurm-dev'
 
-# build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed, of $build_targets if set. Quiet
-# unless it fails.
+# has_work DIRECTORY: whether anything would be built there.
+has_work() {
+	# shellcheck disable=SC2086 # a list of files
+	[ ! -e "$1/build.ninja" ] || ! ninja -n -C "$1" ${build_targets:-} 2>/dev/null | grep -q 'no work to do'
+}
+
+# build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed, of $build_targets if set. Says so
+# before, as it may take a minute, and is quiet otherwise unless it fails.
 build() {
 	_directory=$1
 	shift
 	_log=$_directory.log
 	mkdir -p "$(dirname "$_directory")"
-	[ -e "$_directory/build.ninja" ] || echo "Building in $_directory (log: $_log)" >&2
+	! has_work "$_directory" || echo "Building in $_directory (log: $_log)" >&2
 	{
 		[ -e "$_directory/build.ninja" ] || meson setup "$_directory" "$@"
 		# shellcheck disable=SC2086 # a list of files

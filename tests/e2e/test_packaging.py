@@ -89,6 +89,33 @@ class Unit(unittest.TestCase):
                          {path.name for path in (PACKAGING / "systemd").glob("*.service.in")})
 
 
+class Build(unittest.TestCase):
+    """scripts/build.sh, on a project that is soon built."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.directory / "meson.build").write_text(
+            "project('small')\ncustom_target('copy', input: 'text', output: 'copy', command: ['cp', '@INPUT@', '@OUTPUT@'], build_by_default: true)\n")
+        self.change("one")
+
+    def change(self, text):
+        (self.directory / "text").write_text(text)
+
+    def build(self):
+        done = subprocess.run(["sh", "-euc", f". '{ROOT}/scripts/build.sh'; build build/small"], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual((self.directory / "build/small/copy").read_text(), (self.directory / "text").read_text())
+        return done.stderr
+
+    def test_it_says_that_it_builds_whenever_it_does_and_only_then(self):
+        told = "Building in build/small (log: build/small.log)\n"
+        self.assertEqual(self.build(), told)
+        self.assertEqual(self.build(), "")
+        self.change("two")
+        self.assertEqual(self.build(), told)
+        self.assertEqual(self.build(), "")
+
+
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("systemd-sysusers") and shutil.which("systemd-tmpfiles"),
                      "only root can make users, with systemd")
 class Places(unittest.TestCase):
