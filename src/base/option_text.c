@@ -3,6 +3,8 @@
  */
 #include "base/option.h"
 
+#include "docdir.h"
+
 enum {
     WIDTH = 80,
     WIDEST_FLAG = 30, /* a longer one has a line of its own */
@@ -232,6 +234,8 @@ void option_help(const struct option_command *command, struct buf *out)
     filler.column = 0;
     fill_words(&filler, STR("A flag takes one dash or two. It beats its environment variable, "
                             "which beats the file of --config.file."));
+    if (strstr(out->p, "docs/"))
+        fill_words(&filler, STR("Once installed, docs is " SONDE_DOCDIR "."));
     buf_byte(out, '\n');
 }
 
@@ -507,7 +511,9 @@ static void put_man_tail(struct buf *out, const struct option_command *command)
     buf_text(out, ".SH SEE ALSO\n");
     if (strchr(command->name, ' '))
         buf_text(out, ".BR sonde (1),\n");
-    buf_text(out, ".BR slurm (1)\n");
+    buf_text(out, ".BR slurm (1)\n.PP\nMore is in\n.IR ");
+    put_roff(out, STR(SONDE_DOCDIR));
+    buf_text(out, " ,\nwhich this page calls docs.\n");
 }
 
 void option_man(const struct option_command *command, struct buf *out)

@@ -168,6 +168,22 @@ class Documents(unittest.TestCase):
         self.assertEqual(self.all_of(r"MailProg=([\w/.-]+)"), {"/usr/local/bin/sonde-mail"})
         self.assertEqual(self.all_of(r"ingest\.token-file=(/[\w/.-]+)"), {"/etc/sonde/ingest-token"})
 
+    def test_those_that_help_and_manual_name_are_installed_where_these_say(self):
+        plan = json.loads((SONDE.parents[1] / "meson-info/intro-install_plan.json").read_text())
+        places = {pathlib.Path(path).name: item["destination"] for group in plan.values() for path, item in group.items()}
+        self.assertRegex(places["docs"], r"^\{\w+\}.*/doc/sonde$|/share/doc/sonde$")
+        named = set()
+        for name in ("admin doctor", "agent", "exporter", "jobs", "lustre", "report", "run", "up", "usage", "web"):
+            for flag in ("--help", "--man"):
+                shown = subprocess.run([SONDE, *name.split(), flag], capture_output=True, text=True, check=True).stdout
+                found = set(re.findall(r"docs/([\w-]+\.md)", shown.replace("\\", "")))
+                named |= found
+                if found or flag == "--man":
+                    self.assertRegex(shown, r"/share/doc/sonde\b", f"{name} {flag}")
+        self.assertIn("report.md", named)
+        for name in named:
+            self.assertTrue((ROOT / "docs" / name).exists(), name)
+
     def test_nobodys_flags_are_overwritten(self):
         self.assertEqual(self.all_of(r"[^>]>\s*/etc/default/\S+"), set())
 

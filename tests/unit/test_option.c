@@ -847,6 +847,7 @@ static void help_is_grouped_aligned_and_no_wider_than_80_columns(void **state)
     buf_reset(&out);
     option_help(&report, &out);
     assert_contains(out.p, "Usage: sonde report [FLAG]… JOBID…\n");
+    assert_null(strstr(out.p, "Once installed"));
     buf_free(&out);
 }
 
