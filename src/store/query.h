@@ -149,6 +149,20 @@ int usage_row_compare(const void *a, const void *b, void *ctx);
 int store_usage(struct store_reader *reader, const struct usage_question *question,
                 struct arena *arena, struct usage_row **ret, size_t *ret_n, struct err *err);
 
+/* One way to add up the runs of a question. */
+struct usage_sum {
+    int64_t from; /* later than that of the question, whose `to` it has; 0: the same */
+    const enum usage_key *keys;
+    size_t n_keys;
+    struct usage_row *row; /* the answer, as of store_usage */
+    size_t n;
+};
+
+/* Several sums at once: to read the runs takes longest, and is done once. Of the question, its keys
+ * and its total are not looked at. */
+int store_usage_sums(struct store_reader *reader, const struct usage_question *question,
+                     struct usage_sum *sums, size_t n, struct arena *arena, struct err *err);
+
 /* Runs that have ended since the store was begun, those that were deleted included. */
 struct ended_row {
     struct str state, partition, account;

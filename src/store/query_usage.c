@@ -57,25 +57,42 @@ struct common {
     struct str text;
 };
 
+/* A run, read once for all sums. */
+struct run {
+    int64_t ids[USAGE_KEYS]; /* of its texts; 0: none */
+    int64_t start, end, eligible_time;
+    uint64_t length, held; /* seconds; without what it was suspended */
+    uint64_t cpus, gpus, billing, nodes;
+    double memory_bytes, cpu_seconds;
+    bool has_ended;
+};
+
+/* … as far as it lies in the time of a sum. */
+struct part {
+    uint64_t seconds; /* that it held its resources in it */
+    bool has_started, has_ended;
+};
+
+/* A sum under way. */
+struct adding_sum {
+    const struct usage_sum *asked;
+    int64_t from;
+    struct map groups; /* by the bytes of the ids: struct usage_row */
+    bool is_by_gpu_type;
+};
+
 struct adding {
     struct store_reader *reader;
     const struct usage_question *question;
     sqlite3_stmt *runs; /* at a row */
     sqlite3_stmt *last_moment;
-    struct map groups; /* by the bytes of the ids: struct usage_row */
-    struct map types;  /* GPU types by name: their place is their id here */
+    struct adding_sum *sum;
+    size_t n_sums;
+    struct map types; /* GPU types by name: their place is their id here */
     struct common *commons;
     size_t n_commons, n_common_slots;
     struct arena arena;
-    struct usage_row *total;
     struct err *err;
-};
-
-/* One run, as far as it lies in the time. */
-struct part {
-    int64_t start, end;
-    uint64_t seconds; /* that it held its resources in it */
-    bool has_started, has_ended;
 };
 
 static void grow_commons(struct adding *adding)
@@ -167,43 +184,62 @@ static int find_end(struct adding *adding, int64_t start, int64_t *ret)
     return r;
 }
 
-static uint64_t scale(uint64_t amount, uint64_t part, uint64_t whole)
-{
-    return whole ? (uint64_t)((unsigned __int128)amount * part / whole) : 0;
-}
-
-/* False if it did not run in it. */
-static bool cut_part(const struct adding *adding, int64_t start, int64_t end, struct part *ret)
-{
-    int64_t from = adding->question->filter.from, to = adding->question->filter.to;
-    int64_t begin = start > from ? start : from, until = end < to ? end : to;
-    uint64_t suspended = db_u64(adding->runs, AT_SUSPENDED);
-    uint64_t length, held;
-
-    if (start >= to || end < start || end < from || (end == from && start < from) ||
-        reader_never_ran(start, end,
-                         sqlite3_column_type(adding->runs, AT_NODE_LIST) != SQLITE_NULL))
-        return false;
-    length = (uint64_t)(end - start);
-    if (suspended == MODEL_UNKNOWN_U64)
-        suspended = 0;
-    held = suspended < length ? length - suspended : 0;
-    *ret = (struct part){
-        .start = start,
-        .end = end,
-        .seconds = until > begin ? scale(held, (uint64_t)(until - begin), length) : 0,
-        .has_started = start >= from,
-        .has_ended = sqlite3_column_int64(adding->runs, AT_IS_COUNTED) && end < to,
-    };
-    return adding->question->filter.min_seconds <= 0 ||
-           held >= (uint64_t)adding->question->filter.min_seconds;
-}
-
 static uint64_t amount_of(sqlite3_stmt *run, int at)
 {
     uint64_t amount = db_u64(run, at);
 
     return amount == MODEL_UNKNOWN_U64 ? 0 : amount;
+}
+
+/* False if it is none that ran. */
+static bool read_run(const struct adding *adding, int64_t start, int64_t end, struct run *ret)
+{
+    sqlite3_stmt *runs = adding->runs;
+    int64_t least_seconds = adding->question->filter.min_seconds;
+    uint64_t suspended = amount_of(runs, AT_SUSPENDED);
+
+    if (end < start ||
+        reader_never_ran(start, end, sqlite3_column_type(runs, AT_NODE_LIST) != SQLITE_NULL))
+        return false;
+    *ret = (struct run){
+        .start = start,
+        .end = end,
+        .eligible_time = db_i64(runs, AT_ELIGIBLE_TIME, 0),
+        .length = (uint64_t)(end - start),
+        .cpus = amount_of(runs, AT_CPUS),
+        .gpus = amount_of(runs, AT_GPUS),
+        .billing = amount_of(runs, AT_BILLING),
+        .nodes = amount_of(runs, AT_NODE_COUNT),
+        .memory_bytes = (double)amount_of(runs, AT_MEMORY),
+        .cpu_seconds = db_double(runs, AT_CPU_SECONDS),
+        .has_ended = sqlite3_column_int64(runs, AT_IS_COUNTED),
+    };
+    for (int i = 0; i < USAGE_KEYS; i++)
+        ret->ids[i] = sqlite3_column_int64(runs, i);
+    ret->held = suspended < ret->length ? ret->length - suspended : 0;
+    return least_seconds <= 0 || ret->held >= (uint64_t)least_seconds;
+}
+
+static uint64_t scale(uint64_t amount, uint64_t part, uint64_t whole)
+{
+    if (part == whole)
+        return amount;
+    return whole ? (uint64_t)((unsigned __int128)amount * part / whole) : 0;
+}
+
+/* False if it did not run in the time. */
+static bool cut_part(const struct run *run, int64_t from, int64_t to, struct part *ret)
+{
+    int64_t begin = run->start > from ? run->start : from, until = run->end < to ? run->end : to;
+
+    if (run->start >= to || run->end < from || (run->end == from && run->start < from))
+        return false;
+    *ret = (struct part){
+        .seconds = until > begin ? scale(run->held, (uint64_t)(until - begin), run->length) : 0,
+        .has_started = run->start >= from,
+        .has_ended = run->has_ended && run->end < to,
+    };
+    return true;
 }
 
 /* Adds to a sum that stays at its largest rather than to begin anew. */
@@ -216,113 +252,124 @@ static void add_held(uint64_t *sum, uint64_t amount, uint64_t seconds)
         *sum = UINT64_MAX;
 }
 
-static void add_use(struct usage_row *row, sqlite3_stmt *run, const struct part *part)
+static void add_use(struct usage_row *row, const struct run *run, const struct part *part)
 {
-    double cpu_seconds = db_double(run, AT_CPU_SECONDS);
-    uint64_t suspended = amount_of(run, AT_SUSPENDED), cpus = amount_of(run, AT_CPUS);
-    uint64_t length = (uint64_t)(part->end - part->start);
-
-    if (!part->has_ended || !(cpu_seconds >= 0) || !cpus || suspended >= length)
+    if (!part->has_ended || !(run->cpu_seconds >= 0) || !run->cpus || !run->held)
         return;
-    row->used_cpu_seconds += cpu_seconds;
-    row->of_cpu_seconds += (double)cpus * (double)(length - suspended);
+    row->used_cpu_seconds += run->cpu_seconds;
+    row->of_cpu_seconds += (double)run->cpus * (double)run->held;
 }
 
-static void add_run(struct usage_row *row, sqlite3_stmt *run, const struct part *part,
+static void add_run(struct usage_row *row, const struct run *run, const struct part *part,
                     uint64_t gpus)
 {
-    int64_t eligible_time = db_i64(run, AT_ELIGIBLE_TIME, 0);
-
     row->jobs++;
     row->started += part->has_started;
     row->ended += part->has_ended;
-    add_held(&row->cpu_seconds, amount_of(run, AT_CPUS), part->seconds);
+    add_held(&row->cpu_seconds, run->cpus, part->seconds);
     add_held(&row->gpu_seconds, gpus, part->seconds);
-    add_held(&row->billing_seconds, amount_of(run, AT_BILLING), part->seconds);
-    add_held(&row->node_seconds, amount_of(run, AT_NODE_COUNT), part->seconds);
-    row->memory_byte_seconds += (double)amount_of(run, AT_MEMORY) * (double)part->seconds;
+    add_held(&row->billing_seconds, run->billing, part->seconds);
+    add_held(&row->node_seconds, run->nodes, part->seconds);
+    row->memory_byte_seconds += run->memory_bytes * (double)part->seconds;
     add_use(row, run, part);
-    if (part->has_started && eligible_time && eligible_time <= part->start) {
+    if (part->has_started && run->eligible_time && run->eligible_time <= run->start) {
         row->waited++;
-        add_held(&row->wait_seconds, 1, (uint64_t)(part->start - eligible_time));
+        add_held(&row->wait_seconds, 1, (uint64_t)(run->start - run->eligible_time));
     }
 }
 
-static int find_group(struct adding *adding, const int64_t *ids, struct usage_row **ret)
+static int find_group(struct adding *adding, struct adding_sum *sum, const int64_t *ids,
+                      struct usage_row **ret)
 {
-    struct str key = { (const char *)ids, adding->question->n_keys * sizeof(*ids) };
-    size_t n = adding->groups.n;
-    void **value = map_put(&adding->groups, key);
+    struct str key = { (const char *)ids, sum->asked->n_keys * sizeof(*ids) };
+    size_t n = sum->groups.n;
+    void **value = map_put(&sum->groups, key);
 
     if (!*value)
         *value = ARENA_NEW(&adding->arena, struct usage_row);
     *ret = *value;
-    if (adding->groups.n > n && adding->groups.n > adding->question->most)
+    if (sum->groups.n > n && sum->groups.n > adding->question->most)
         return err_set(adding->err, EFBIG,
                        "the answer has more than %zu rows: group by less, or ask for fewer jobs",
                        adding->question->most);
     return 0;
 }
 
+/* What is added: a run, as far as it lies in the time of a sum. */
+struct addend {
+    struct adding_sum *sum;
+    const struct run *run;
+    struct part part;
+};
+
 /* `type` is the id of a GPU type here. */
-static int add_to_group(struct adding *adding, const struct part *part, size_t type, uint64_t gpus)
+static int add_to_group(struct adding *adding, const struct addend *addend, size_t type,
+                        uint64_t gpus)
 {
+    const struct usage_sum *asked = addend->sum->asked;
     int64_t ids[USAGE_KEYS];
     struct usage_row *row;
     int r;
 
-    for (size_t i = 0; i < adding->question->n_keys; i++) {
-        enum usage_key key = adding->question->keys[i];
-
-        ids[i] = key == USAGE_GPU_TYPE ? (int64_t)type : db_i64(adding->runs, (int)key, 0);
-    }
-    r = find_group(adding, ids, &row);
+    for (size_t i = 0; i < asked->n_keys; i++)
+        ids[i] =
+            asked->keys[i] == USAGE_GPU_TYPE ? (int64_t)type : addend->run->ids[asked->keys[i]];
+    r = find_group(adding, addend->sum, ids, &row);
     if (r == 0)
-        add_run(row, adding->runs, part, gpus);
+        add_run(row, addend->run, &addend->part, gpus);
     return r;
 }
 
-static bool groups_by_gpu_type(const struct usage_question *question)
+static bool groups_by_gpu_type(const struct usage_sum *asked)
 {
-    for (size_t i = 0; i < question->n_keys; i++)
-        if (question->keys[i] == USAGE_GPU_TYPE)
+    for (size_t i = 0; i < asked->n_keys; i++)
+        if (asked->keys[i] == USAGE_GPU_TYPE)
             return true;
     return false;
 }
 
 /* "a100", or "a100=2,v100=1". */
-static int add_by_type(struct adding *adding, const struct part *part, struct str types)
+static int add_by_type(struct adding *adding, const struct addend *addend, struct str types)
 {
-    uint64_t all = amount_of(adding->runs, AT_GPUS);
     int r = 0;
 
     if (str_find(types, '=') == types.n)
-        return add_to_group(adding, part, map_index(&adding->types, types), all);
+        return add_to_group(adding, addend, map_index(&adding->types, types), addend->run->gpus);
     for (struct str rest = types; rest.p && r == 0;) {
         struct str count = str_cut(&rest, ','), name = str_cut(&count, '=');
         uint64_t gpus = 0;
 
         if (count.p && num_get_u64(count, &gpus))
-            r = add_to_group(adding, part, map_index(&adding->types, name), gpus);
+            r = add_to_group(adding, addend, map_index(&adding->types, name), gpus);
     }
     return r;
+}
+
+static int add_to_sum(struct adding *adding, struct adding_sum *sum, const struct run *run)
+{
+    struct addend addend = { sum, run, { 0 } };
+    const struct common *types;
+    int r;
+
+    if (!cut_part(run, sum->from, adding->question->filter.to, &addend.part))
+        return 0;
+    if (!sum->is_by_gpu_type)
+        return add_to_group(adding, &addend, 0, run->gpus);
+    r = find_common(adding, run->ids[USAGE_GPU_TYPE], &types);
+    return r < 0 ? r : add_by_type(adding, &addend, types->text);
 }
 
 static int add_one(struct adding *adding)
 {
     int64_t start = db_i64(adding->runs, AT_START_TIME, 0), end;
-    const struct common *types;
-    struct part part;
+    struct run run;
     int r = find_end(adding, start, &end);
 
-    if (r < 0 || !cut_part(adding, start, end, &part))
+    if (r < 0 || !read_run(adding, start, end, &run))
         return r;
-    if (adding->total)
-        add_run(adding->total, adding->runs, &part, amount_of(adding->runs, AT_GPUS));
-    if (!groups_by_gpu_type(adding->question))
-        return add_to_group(adding, &part, 0, amount_of(adding->runs, AT_GPUS));
-    r = find_common(adding, db_i64(adding->runs, USAGE_GPU_TYPE, 0), &types);
-    return r < 0 ? r : add_by_type(adding, &part, types->text);
+    for (size_t i = 0; i < adding->n_sums && r == 0; i++)
+        r = add_to_sum(adding, &adding->sum[i], &run);
+    return r;
 }
 
 static int add_branch(struct adding *adding)
@@ -365,16 +412,16 @@ static int name_key(struct adding *adding, enum usage_key key, int64_t id, struc
                        arena, ret, adding->err);
 }
 
-static int name_row(struct adding *adding, const struct map_entry *entry, struct arena *arena,
-                    struct usage_row *ret)
+static int name_row(struct adding *adding, const struct usage_sum *asked,
+                    const struct map_entry *entry, struct arena *arena, struct usage_row *ret)
 {
     int64_t ids[USAGE_KEYS];
     int r = 0;
 
     memcpy(ids, entry->key.p, entry->key.n);
     *ret = *(const struct usage_row *)entry->value;
-    for (size_t i = 0; i < adding->question->n_keys && r == 0; i++)
-        r = name_key(adding, adding->question->keys[i], ids[i], arena, &ret->keys[i]);
+    for (size_t i = 0; i < asked->n_keys && r == 0; i++)
+        r = name_key(adding, asked->keys[i], ids[i], arena, &ret->keys[i]);
     return r;
 }
 
@@ -396,37 +443,50 @@ int usage_row_compare(const void *a, const void *b, void *ctx)
     return order;
 }
 
-static int give_rows(struct adding *adding, struct arena *arena, struct usage_row **ret,
-                     size_t *ret_n)
+static int give_rows(struct adding *adding, const struct adding_sum *sum, struct arena *arena,
+                     struct usage_sum *ret)
 {
-    size_t n = adding->groups.n, n_keys = adding->question->n_keys;
+    size_t n = sum->groups.n, n_keys = ret->n_keys;
     struct usage_row *rows = ARENA_ARRAY(arena, struct usage_row, n);
     int r = 0;
 
     for (size_t i = 0; i < n && r == 0; i++)
-        r = name_row(adding, &adding->groups.entries[i], arena, &rows[i]);
+        r = name_row(adding, ret, &sum->groups.entries[i], arena, &rows[i]);
     if (r < 0)
         return r;
     qsort_r(rows, n, sizeof(*rows), usage_row_compare, &n_keys);
-    *ret = rows;
-    *ret_n = n;
+    ret->row = rows;
+    ret->n = n;
     return 0;
 }
 
-static int ask(struct adding *adding, struct arena *arena, struct usage_row **ret, size_t *ret_n)
+static void begin_sums(struct adding *adding, const struct usage_sum *asked, size_t n)
+{
+    adding->sum = ARENA_ARRAY(&adding->arena, struct adding_sum, n);
+    adding->n_sums = n;
+    for (size_t i = 0; i < n; i++) {
+        adding->sum[i].asked = &asked[i];
+        adding->sum[i].from = asked[i].from ? asked[i].from : adding->question->filter.from;
+        adding->sum[i].is_by_gpu_type = groups_by_gpu_type(&asked[i]);
+        map_init(&adding->sum[i].groups, &adding->arena);
+    }
+}
+
+static int ask(struct adding *adding, struct usage_sum *sums, size_t n, struct arena *arena)
 {
     struct branches branches;
     int r = branches_make(&branches, adding->reader, &adding->question->filter, RUN_COLUMNS, false,
                           adding->err);
 
-    map_init(&adding->groups, &adding->arena);
+    begin_sums(adding, sums, n);
     map_init(&adding->types, &adding->arena);
     if (r == 0)
         r = add_all(adding, &branches);
-    if (r == 0)
-        r = give_rows(adding, arena, ret, ret_n);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = give_rows(adding, &adding->sum[i], arena, &sums[i]);
     branches_free(&branches);
-    map_free(&adding->groups);
+    for (size_t i = 0; i < n; i++)
+        map_free(&adding->sum[i].groups);
     map_free(&adding->types);
     sqlite3_finalize(adding->last_moment);
     free(adding->commons);
@@ -434,12 +494,10 @@ static int ask(struct adding *adding, struct arena *arena, struct usage_row **re
     return r;
 }
 
-int store_usage(struct store_reader *reader, const struct usage_question *question,
-                struct arena *arena, struct usage_row **ret, size_t *ret_n, struct err *err)
+int store_usage_sums(struct store_reader *reader, const struct usage_question *question,
+                     struct usage_sum *sums, size_t n, struct arena *arena, struct err *err)
 {
-    struct adding adding = {
-        .reader = reader, .question = question, .total = question->total, .err = err
-    };
+    struct adding adding = { .reader = reader, .question = question, .err = err };
     int r;
 
     if (question->filter.from >= question->filter.to)
@@ -447,9 +505,22 @@ int store_usage(struct store_reader *reader, const struct usage_question *questi
     r = reader_begin(reader, err);
     if (r < 0)
         return r;
-    if (adding.total)
-        *adding.total = (struct usage_row){ 0 };
-    r = ask(&adding, arena, ret, ret_n);
+    r = ask(&adding, sums, n, arena);
     reader_end(reader);
     return r;
+}
+
+int store_usage(struct store_reader *reader, const struct usage_question *question,
+                struct arena *arena, struct usage_row **ret, size_t *ret_n, struct err *err)
+{
+    struct usage_sum sums[] = { { .keys = question->keys, .n_keys = question->n_keys }, { 0 } };
+    int r = store_usage_sums(reader, question, sums, question->total ? 2 : 1, arena, err);
+
+    if (question->total)
+        *question->total = r == 0 && sums[1].n ? sums[1].row[0] : (struct usage_row){ 0 };
+    if (r < 0)
+        return r;
+    *ret = sums[0].row;
+    *ret_n = sums[0].n;
+    return 0;
 }

@@ -677,6 +677,55 @@ static void a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all(void **st
     arena_clear(&arena);
 }
 
+static void assert_same_rows(const struct usage_sum *sum, const struct usage_row *alone, size_t n)
+{
+    assert_int_equal(sum->n, n);
+    for (size_t i = 0; i < n; i++) {
+        struct usage_row row = sum->row[i], other = alone[i];
+
+        for (size_t k = 0; k < sum->n_keys; k++)
+            assert_true(str_eq(row.keys[k], other.keys[k]));
+        memset(row.keys, 0, sizeof(row.keys));
+        memset(other.keys, 0, sizeof(other.keys));
+        assert_memory_equal(&row, &other, sizeof(row)); /* to the last bit */
+    }
+}
+
+static void sums_that_are_asked_for_together_are_those_that_are_asked_for_alone(void **state)
+{
+    const enum usage_key user = USAGE_USER, both[] = { USAGE_GPU_TYPE, USAGE_ACCOUNT };
+    const int64_t to = first_submit + 50 * (int64_t)DAY;
+    struct usage_sum sums[] = {
+        { .from = to - DAY },
+        { .from = to - 7 * DAY },
+        { .n_keys = 0 },
+        { .keys = &user, .n_keys = 1 },
+        { .from = to - 7 * DAY, .keys = both, .n_keys = 2 },
+    };
+    struct world *world = *state;
+    struct usage_question question = { .filter = everything(), .now = now, .most = 100 };
+    struct arena arena = { 0 };
+
+    question.filter.from = to - 30 * DAY;
+    question.filter.to = to;
+    OK(&world->fixture,
+       store_usage_sums(world->reader, &question, sums, COUNT(sums), &arena, &world->fixture.err));
+    assert_true(sums[0].row[0].jobs < sums[1].row[0].jobs);
+    for (size_t i = 0; i < COUNT(sums); i++) {
+        struct usage_question alone = question;
+        struct usage_row *rows;
+        size_t n;
+
+        alone.filter.from = sums[i].from ? sums[i].from : question.filter.from;
+        alone.keys = sums[i].keys;
+        alone.n_keys = sums[i].n_keys;
+        OK(&world->fixture,
+           store_usage(world->reader, &alone, &arena, &rows, &n, &world->fixture.err));
+        assert_same_rows(&sums[i], rows, n);
+    }
+    arena_clear(&arena);
+}
+
 static void more_groups_than_are_wanted_are_refused(void **state)
 {
     const enum usage_key keys[] = { USAGE_ACCOUNT, USAGE_USER };
@@ -729,6 +778,7 @@ int main(void)
         cmocka_unit_test(no_question_scans_the_table_and_only_that_for_nodes_sorts),
         cmocka_unit_test(usage_is_the_part_of_each_run_that_lies_in_the_time),
         cmocka_unit_test(a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all),
+        cmocka_unit_test(sums_that_are_asked_for_together_are_those_that_are_asked_for_alone),
         cmocka_unit_test(more_groups_than_are_wanted_are_refused),
         cmocka_unit_test(a_question_ends_at_its_deadline),
     };
