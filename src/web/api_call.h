@@ -126,8 +126,8 @@ bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
 /* "jobs": the rows of a page that pass the filter and may be seen, with what follows. */
 int api_put_jobs(struct api_call *call, const struct job_filter *filter);
 
-/* Members of an object: what runs held of the time that the filter has. */
-int api_put_usage(struct api_call *call, const struct job_filter *filter);
+/* Members of an object: what runs held. */
+void api_put_usage(struct buf *out, const struct usage_row *row);
 
 /* A page that lists all of it. */
 void api_page(struct buf *out);

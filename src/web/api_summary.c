@@ -4,9 +4,7 @@
 #include "web/api_call.h"
 
 #include "base/quote.h"
-
-static const int periods_days[] = { 1, 7, 30 };
-static const int64_t day_seconds = 86400;
+#include "web/recent_usage.h"
 
 static const struct api_param params[] = {
     API_PARAM("cluster", API_PARAM_WORDS, filter.clusters, "On any of these clusters."),
@@ -153,28 +151,24 @@ static int note_run(void *ctx, const struct job_row *row)
     return -ECANCELED;
 }
 
-static int put_period(struct summary *summary, struct job_filter *filter, int days)
+static void put_period(struct api_call *call, int days, const struct usage_row *used)
 {
-    struct api_call *call = summary->call;
     struct buf *out = &call->out;
-    int code;
 
-    filter->to = call->now;
-    filter->from = call->now - days * day_seconds;
     api_json_begin(out, NULL, '{');
     api_json_count(out, "days", (uint64_t)days);
-    api_json_count(out, "from", (uint64_t)filter->from);
-    api_json_count(out, "to", (uint64_t)filter->to);
+    api_json_count(out, "from", (uint64_t)recent_from(call->now, days));
+    api_json_count(out, "to", (uint64_t)call->now);
     api_json_begin(out, "used", '{');
-    code = api_put_usage(call, filter);
+    api_put_usage(out, used);
     buf_text(out, "}}");
-    return code;
 }
 
 static int put_periods(struct summary *summary)
 {
     struct api_call *call = summary->call;
     struct job_filter filter = call->request.filter;
+    struct recent_usage usage;
     int code;
 
     if (!call->reader)
@@ -185,12 +179,15 @@ static int put_periods(struct summary *summary)
                       summary, &call->err);
     if (code < 0 && code != -ECANCELED)
         return code;
-    code = 0;
+    code = recent_usage_ask(call->reader, &filter, call->now, NULL, 0, &call->arena, &usage,
+                            &call->err);
+    if (code < 0)
+        return code;
     api_json_begin(&call->out, "periods", '[');
-    for (size_t i = 0; i < COUNT(periods_days) && code == 0; i++)
-        code = put_period(summary, &filter, periods_days[i]);
+    for (size_t i = 0; i < RECENT_PERIODS; i++)
+        put_period(call, recent_days[i], &usage.total[i]);
     buf_byte(&call->out, ']');
-    return code;
+    return 0;
 }
 
 static int answer_summary(struct api_call *call, const struct subject *subject)

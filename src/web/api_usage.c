@@ -62,7 +62,7 @@ static const struct api_member members[] = {
 };
 static const struct api_shape shape = API_MEMBERS(members);
 
-static void put_amounts(struct buf *out, const struct usage_row *row)
+void api_put_usage(struct buf *out, const struct usage_row *row)
 {
     const struct told told = {
         .row = *row,
@@ -88,7 +88,7 @@ static void put_row(struct buf *out, const struct usage_question *question,
         buf_byte(out, ':');
         buf_json(out, row->keys[i]);
     }
-    put_amounts(out, row);
+    api_put_usage(out, row);
     buf_byte(out, '}');
 }
 
@@ -108,20 +108,6 @@ static int put_rows(struct api_call *call, const struct usage_question *question
     }
     buf_byte(&call->out, ']');
     return 0;
-}
-
-int api_put_usage(struct api_call *call, const struct job_filter *filter)
-{
-    struct usage_row total = { 0 }, *rows;
-    const struct usage_question question = {
-        .filter = *filter, .now = call->now, .most = 1, .total = &total
-    };
-    size_t n;
-    int code = store_usage(call->reader, &question, &call->arena, &rows, &n, &call->err);
-
-    if (code == 0)
-        put_amounts(&call->out, &total);
-    return code;
 }
 
 static int answer_usage(struct api_call *call)

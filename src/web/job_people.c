@@ -7,14 +7,13 @@
 #include "web/job_asked.h"
 #include "web/job_find.h"
 #include "web/job_rows.h"
+#include "web/recent_usage.h"
 #include "web/show_cluster.h"
 #include "web/show_more.h"
 
 #include <math.h>
 
-enum { USAGE_ROWS = 1 << 20, TITLE_BYTES = 1024 };
-
-static const int64_t day_seconds = 86400;
+enum { TITLE_BYTES = 1024 };
 
 void people_filter(const struct job_people *people, struct job_filter *ret)
 {
@@ -176,11 +175,11 @@ static void begin_usage(const struct job_people *people, const char *caption, co
 }
 
 /* How many there are, as a link to these jobs of so many days; `name` is one more argument. */
-static void put_usage_jobs(const struct job_people *people, uint64_t n, int64_t days,
-                           const char *name, struct str value)
+static void put_usage_jobs(const struct job_people *people, uint64_t n, int days, const char *name,
+                           struct str value)
 {
     char from[NUM_U64_MAX];
-    size_t n_from = num_put_u64(from, (uint64_t)(people->call->now - days * day_seconds));
+    size_t n_from = num_put_u64(from, (uint64_t)recent_from(people->call->now, days));
     struct html_address link = html_begin_link(&people->call->out, "/jobs?kept=1");
 
     html_argument(&link, people->is_account ? "account" : "user", people->name);
@@ -215,55 +214,23 @@ static void put_usage_cells(struct html_table *table, const struct usage_row *ro
     html_span(table->to, row->waited ? (double)row->wait_seconds / (double)row->waited : NAN);
 }
 
-static int ask_usage(const struct job_people *people, int64_t days, const enum usage_key *key,
-                     struct usage_row **ret, size_t *ret_n, struct usage_row *total)
+static void put_days(const struct job_people *people, const struct recent_usage *usage)
 {
-    struct site_call *call = people->call;
-    struct usage_question question = {
-        .keys = key,
-        .n_keys = key ? 1 : 0,
-        .now = call->now,
-        .most = USAGE_ROWS,
-        .total = total,
-    };
-
-    people_filter(people, &question.filter);
-    question.filter.from = call->now - days * day_seconds;
-    question.filter.to = call->now;
-    return store_usage(call->reader, &question, &call->arena, ret, ret_n, &call->err);
-}
-
-static int put_days(const struct job_people *people)
-{
-    static const struct {
-        int64_t days;
-        const char *words;
-    } spans[] = { { 1, "Last day" }, { 7, "Last 7 days" }, { 30, "Last 30 days" } };
+    static const char *const words[RECENT_PERIODS] = { "Last day", "Last 7 days", "Last 30 days" };
     struct buf *out = &people->call->out;
     struct html_table table;
 
-    buf_text(out, "<section><h2>Lately</h2>\n");
     begin_usage(people, "What was used lately, and how well", "When", &table);
-    for (size_t i = 0; i < COUNT(spans); i++) {
-        struct usage_row total = { 0 }, *rows;
-        size_t n;
-        int code = ask_usage(people, spans[i].days, NULL, &rows, &n, &total);
-
-        if (code < 0)
-            return code;
+    for (size_t i = 0; i < RECENT_PERIODS; i++) {
         html_begin_row(&table);
         html_begin_cell(&table, 0);
-        html_textz(out, spans[i].words);
+        html_textz(out, words[i]);
         html_begin_cell(&table, 1);
-        put_usage_jobs(people, total.jobs, spans[i].days, NULL, STR(""));
-        put_usage_cells(&table, &total);
+        put_usage_jobs(people, usage->total[i].jobs, recent_days[i], NULL, STR(""));
+        put_usage_cells(&table, &usage->total[i]);
         html_end_row(&table);
     }
     html_end_table(&table);
-    buf_text(out, "<p>");
-    put_link(people, true, "All jobs that are kept");
-    buf_text(out, "</p></section>\n");
-    return 0;
 }
 
 /* Those that used most first: rows come in the order of their names. */
@@ -283,19 +250,17 @@ struct usage_list {
     const char *path;                      /* of its page; or NULL */
 };
 
-static int put_grouped(const struct job_people *people, const struct usage_list *by)
+static void put_grouped(const struct job_people *people, const struct usage_list *by,
+                        const struct usage_sum *usage)
 {
     size_t most = show_most(people->call, &by->list);
     struct buf *out = &people->call->out;
-    struct usage_row *rows;
+    struct usage_row *rows = usage->row;
     struct html_table table;
-    size_t n;
-    int code = ask_usage(people, 30, &by->key, &rows, &n, NULL);
+    size_t n = usage->n;
 
-    if (code < 0)
-        return code;
     if (!n || (n == 1 && !rows[0].keys[0].n))
-        return 0;
+        return;
     qsort(rows, n, sizeof(*rows), by_use);
     buf_printf(out, "<section%s><h2>", show_list_id(people->call, &by->list));
     html_textz(out, by->title);
@@ -319,7 +284,24 @@ static int put_grouped(const struct job_people *people, const struct usage_list 
     html_end_table(&table);
     show_rest(people->call, &by->list, n, STR(""));
     buf_text(out, "</section>\n");
-    return 0;
+}
+
+/* Half of the time that is left: the rest of the page is worth more than a page that says that it
+ * took too long. */
+static int ask_usage(const struct job_people *people, const enum usage_key *keys, size_t n_keys,
+                     struct recent_usage *ret)
+{
+    struct site_call *call = people->call;
+    int64_t now = clock_mono(&clock_real), left = call->deadline_ns - now;
+    struct job_filter filter;
+    int code;
+
+    people_filter(people, &filter);
+    store_reader_deadline(call->reader, left > 0 ? now + left / 2 : call->deadline_ns);
+    code = recent_usage_ask(call->reader, &filter, call->now, keys, n_keys, &call->arena, ret,
+                            &call->err);
+    store_reader_deadline(call->reader, call->deadline_ns);
+    return code;
 }
 
 static int put_usage(const struct job_people *people)
@@ -342,11 +324,29 @@ static int put_usage(const struct job_people *people)
                                                "Type",
                                                "gpu_type",
                                                NULL };
-    int code = put_days(people);
+    const struct usage_list *lists[RECENT_GROUPS_MAX] = {
+        people->is_account ? &by_user : &by_account,
+        &by_type,
+    };
+    const enum usage_key keys[RECENT_GROUPS_MAX] = { lists[0]->key, lists[1]->key };
+    struct buf *out = &people->call->out;
+    struct recent_usage usage;
+    int code = ask_usage(people, keys, COUNT(keys), &usage);
 
+    if (code < 0 && code != -ETIMEDOUT)
+        return code;
+    buf_text(out, "<section><h2>Lately</h2>\n");
     if (code == 0)
-        code = put_grouped(people, people->is_account ? &by_user : &by_account);
-    return code == 0 ? put_grouped(people, &by_type) : code;
+        put_days(people, &usage);
+    else
+        html_empty(out, "There are so many jobs that it took too long to add up what was used: try "
+                        "again later.");
+    buf_text(out, "<p>");
+    put_link(people, true, "All jobs that are kept");
+    buf_text(out, "</p></section>\n");
+    for (size_t i = 0; i < COUNT(lists) && code == 0; i++)
+        put_grouped(people, lists[i], &usage.by[i]);
+    return 0;
 }
 
 static bool has_association(const struct job_people *people, const struct board_cluster *cluster)

@@ -36,10 +36,15 @@ static int64_t wall_of_test(const struct clock *clock)
     return NOW * NS_PER_SEC;
 }
 
+static int64_t timeout_ns = 20 * NS_PER_SEC;
+
+/* So far is the clock of the pages behind that of the store. */
+static int64_t behind_ns;
+
 static int64_t mono_of_test(const struct clock *clock)
 {
     (void)clock;
-    return clock_mono(&clock_real);
+    return clock_mono(&clock_real) - behind_ns;
 }
 
 static const struct clock still_clock = { wall_of_test, mono_of_test, NULL };
@@ -279,7 +284,7 @@ static void start(const char *store_url)
                     .n_staff = 1,
                     .coordinators = &coordinator,
                     .n_coordinators = 1 },
-        .timeout_ns = 20 * NS_PER_SEC,
+        .timeout_ns = timeout_ns,
         .clock = &still_clock,
         .log = log_file,
     };
@@ -293,7 +298,7 @@ static void start(const char *store_url)
         .request_ns = 30 * NS_PER_SEC,
         .response_ns = 30 * NS_PER_SEC,
         .max_header = 16384,
-        .clock = &still_clock,
+        .clock = &clock_real,
         .log = log_file,
     };
 
@@ -766,6 +771,34 @@ static void a_user_sees_use_and_waste(void **state)
     assert_has(reply, "/job/31");
 }
 
+/* There is time for a page, but when it comes to ask the store that is over. */
+static void set_time(int64_t timeout, int64_t behind)
+{
+    stop();
+    timeout_ns = timeout;
+    behind_ns = behind;
+    start(url);
+}
+
+static void a_page_of_people_outlives_a_store_that_takes_too_long(void **state)
+{
+    static const char *const paths[] = { "/user/alice", "/account/physics" };
+
+    (void)state;
+    set_time(1, 60 * NS_PER_SEC);
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        struct reply reply = get_as("root", paths[i]);
+
+        assert_int_equal(reply.status, 200);
+        assert_has(reply, "it took too long to add up what was used");
+        assert_has(reply, "/job/31");
+        assert_has(reply, "All jobs that are kept");
+        assert_lacks(reply, "Last 30 days");
+    }
+    set_time(20 * NS_PER_SEC, 0);
+    assert_has(get_as("root", "/user/alice"), "Last 30 days");
+}
+
 static void petricores_paths_answer_in_its_shapes(void **state)
 {
     struct reply reply = get_as("alice", "/mail/11");
@@ -879,6 +912,7 @@ int main(void)
         cmocka_unit_test(of_several_clusters_one_is_to_be_chosen),
         cmocka_unit_test(an_array_has_a_page_of_its_tasks),
         cmocka_unit_test(a_user_sees_use_and_waste),
+        cmocka_unit_test(a_page_of_people_outlives_a_store_that_takes_too_long),
         cmocka_unit_test(petricores_paths_answer_in_its_shapes),
         cmocka_unit_test(a_chart_without_data_says_so_and_its_numbers_are_none),
         cmocka_unit_test(a_measured_job_has_charts_and_their_numbers),
