@@ -88,59 +88,23 @@ static int find_runs(struct found *found, const struct job_name *name, struct er
     return code;
 }
 
-static uint32_t place_of(const struct job_record *record)
-{
-    return record->het_job_id ? record->het_offset : record->array_task_id;
-}
-
-/* How much is known of its end. */
-static int end_of(const struct job_facts *facts)
-{
-    return job_record_has_ended(&facts->row.record) + facts->origin.has_accounting;
-}
-
-/* By task; of one, the newest run first, and of that what is known of its end. */
-static int by_task(const void *a, const void *b)
-{
-    const struct job_row *left = &((const struct job_facts *)a)->row;
-    const struct job_row *right = &((const struct job_facts *)b)->row;
-
-    if (place_of(&left->record) != place_of(&right->record))
-        return place_of(&left->record) < place_of(&right->record) ? -1 : 1;
-    if (left->key.job_id != right->key.job_id)
-        return left->key.job_id < right->key.job_id ? -1 : 1;
-    if (left->key.submit_time != right->key.submit_time)
-        return left->key.submit_time > right->key.submit_time ? -1 : 1;
-    return end_of(b) - end_of(a);
-}
-
-static const struct job_row *find_newest(const struct found *found)
-{
-    const struct job_row *newest = &found->run[0].row;
-
-    for (size_t i = 1; i < found->n; i++)
-        if (found->run[i].row.key.submit_time > newest->key.submit_time)
-            newest = &found->run[i].row;
-    return newest;
-}
-
 /* Of the newest job that has the id, each task once. */
 static void keep_newest(struct found *found)
 {
-    const struct job_row newest = *find_newest(found);
-    size_t n = 0;
+    struct run_place *place = heap_alloc(found->n * sizeof(*place));
+    struct job_facts *run;
+    size_t n;
 
-    for (size_t i = 0; i < found->n; i++) {
-        const struct job_row *row = &found->run[i].row;
-
-        if (row->key.job_id == newest.key.job_id || runs_are_kin(row, &newest))
-            found->run[n++] = found->run[i];
-    }
-    qsort(found->run, n, sizeof(*found->run), by_task);
-    found->n = 0;
+    for (size_t i = 0; i < found->n; i++)
+        place[i] = runs_place(&found->run[i].row, i);
+    n = runs_keep_newest(place, found->n);
+    run = heap_alloc(n * sizeof(*run));
     for (size_t i = 0; i < n; i++)
-        if (!i || found->run[i].row.key.job_id != found->run[found->n - 1].row.key.job_id)
-            found->run[found->n++] = found->run[i];
+        run[i] = found->run[place[i].at];
+    free(place);
+    free(found->run);
+    found->run = run;
+    found->n = n;
 }
 
 static int complete(struct found *found, struct err *err)

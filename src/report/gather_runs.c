@@ -5,6 +5,7 @@
 #include "model/tres.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { NAME_MAX_BYTES = 400 };
 
@@ -156,17 +157,79 @@ bool runs_has_sacct(const struct gather *gather, struct str cluster)
            (!cluster.n || !gather->sacct_cluster.n || str_eq(cluster, gather->sacct_cluster));
 }
 
-static uint32_t parent_of(const struct job_row *row)
+struct run_place runs_place(const struct job_row *row, size_t at)
 {
-    return row->record.array_job_id ? row->record.array_job_id : row->record.het_job_id;
+    const struct job_record *record = &row->record;
+    bool has_ended = job_record_has_ended(record);
+
+    return (struct run_place){
+        .job_id = row->key.job_id,
+        .parent = record->array_job_id ? record->array_job_id : record->het_job_id,
+        .part = record->het_job_id ? record->het_offset : record->array_task_id,
+        .submit_time = row->key.submit_time,
+        .first_submit_time = row->first_submit_time,
+        .end = has_ended + (has_ended && record->origin == RECORD_ACCOUNTED),
+        .at = at,
+    };
 }
 
 /* Ids are used again after years; all of one job were submitted at once. */
-bool runs_are_kin(const struct job_row *a, const struct job_row *b)
+static bool are_kin(const struct run_place *a, const struct run_place *b)
 {
-    return parent_of(a) && parent_of(a) == parent_of(b) &&
+    return a->parent && a->parent == b->parent &&
            (a->first_submit_time == b->first_submit_time || !a->first_submit_time ||
             !b->first_submit_time);
+}
+
+bool runs_are_kin(const struct job_row *a, const struct job_row *b)
+{
+    const struct run_place of_a = runs_place(a, 0), of_b = runs_place(b, 0);
+
+    return are_kin(&of_a, &of_b);
+}
+
+/* By part; of one, the newest run first, and of that what is known of its end. */
+static int by_part(const void *a, const void *b)
+{
+    const struct run_place *left = a, *right = b;
+
+    if (left->part != right->part)
+        return left->part < right->part ? -1 : 1;
+    if (left->job_id != right->job_id)
+        return left->job_id < right->job_id ? -1 : 1;
+    if (left->submit_time != right->submit_time)
+        return left->submit_time > right->submit_time ? -1 : 1;
+    if (left->end != right->end)
+        return left->end > right->end ? -1 : 1;
+    return left->at < right->at ? -1 : 1;
+}
+
+static struct run_place find_newest(const struct run_place *place, size_t n)
+{
+    size_t newest = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (place[i].submit_time > place[newest].submit_time)
+            newest = i;
+    return place[newest];
+}
+
+size_t runs_keep_newest(struct run_place *place, size_t n)
+{
+    size_t n_kin = 0, n_kept = 0;
+    struct run_place newest;
+
+    if (!n)
+        return 0;
+    newest = find_newest(place, n);
+    for (size_t i = 0; i < n; i++)
+        if (place[i].job_id == newest.job_id || are_kin(&place[i], &newest))
+            place[n_kin++] = place[i];
+    qsort(place, n_kin, sizeof(*place), by_part);
+    for (size_t i = 0; i < n_kin; i++)
+        if (!i || place[i].job_id != place[n_kept - 1].job_id)
+            place[n_kept++] = place[i];
+    return n_kept;
 }
 
 void run_clusters_note(struct run_clusters *clusters, struct arena *arena, struct str cluster)

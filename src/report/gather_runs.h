@@ -38,6 +38,21 @@ bool runs_has_sacct(const struct gather *gather, struct str cluster);
 /* Tasks of one array, or components of one job. */
 bool runs_are_kin(const struct job_row *a, const struct job_row *b);
 
+/* Where a run stands among all that have the id of an array or of a heterogeneous job. */
+struct run_place {
+    uint32_t job_id;
+    uint32_t parent; /* the id of the array, or of the job; 0: none */
+    uint32_t part;   /* task, or component */
+    int64_t submit_time, first_submit_time;
+    unsigned end; /* how much is known of it */
+    size_t at;    /* whose it is: the caller's */
+};
+struct run_place runs_place(const struct job_row *row, size_t at);
+
+/* Of all runs of a cluster that have the id: those of the newest job that has it, each part once,
+ * with its newest run; in the order of the parts. How many they are. */
+size_t runs_keep_newest(struct run_place *place, size_t n);
+
 /* The clusters that have a run of the name: more than one, and it cannot be told which is meant. */
 enum { RUN_CLUSTERS_MAX = 8 };
 struct run_clusters {

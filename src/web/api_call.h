@@ -123,8 +123,16 @@ int api_await(struct api_call *call, enum kind kind);
 bool api_tells(const struct api_call *call, const struct board_cluster *cluster,
                enum private_data what);
 
-/* "jobs": the rows of a page that pass the filter and may be seen, with what follows. */
-int api_put_jobs(struct api_call *call, const struct job_filter *filter);
+/* What a filter cannot tell. */
+struct api_choice {
+    bool (*has)(void *ctx, const struct job_row *row);
+    void *ctx;
+};
+
+/* "jobs": the rows of a page that pass the filter, are among the choice, if there is one, and may
+ * be seen, with what follows. */
+int api_put_jobs(struct api_call *call, const struct job_filter *filter,
+                 const struct api_choice *choice);
 
 /* Members of an object: what runs held. */
 void api_put_usage(struct buf *out, const struct usage_row *row);

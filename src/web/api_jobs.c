@@ -14,6 +14,7 @@ static const struct api_param params[] = {
 
 struct page {
     struct api_call *call;
+    const struct api_choice *choice;
     size_t n;
     struct buf last; /* the key of the last row */
 };
@@ -25,6 +26,8 @@ static int put_row(void *ctx, const struct job_row *row)
     struct api_call *call = page->call;
     const struct api_request *request = &call->request;
 
+    if (page->choice && !page->choice->has(page->choice->ctx, row))
+        return 0;
     if (page->n == request->limit) {
         buf_put(&call->after, buf_str(&page->last));
         return -ECANCELED;
@@ -36,11 +39,13 @@ static int put_row(void *ctx, const struct job_row *row)
     return call->out.over ? -EFBIG : 0;
 }
 
-int api_put_jobs(struct api_call *call, const struct job_filter *filter)
+int api_put_jobs(struct api_call *call, const struct job_filter *filter,
+                 const struct api_choice *choice)
 {
     const struct api_request *request = &call->request;
-    const struct job_order order = { .after = request->after, .limit = request->limit + 1 };
-    struct page page = { .call = call };
+    const struct job_order order = { .after = request->after,
+                                     .limit = choice ? 0 : request->limit + 1 };
+    struct page page = { .call = call, .choice = choice };
     int code;
 
     buf_init(&page.last, API_KEY_MAX);
@@ -59,7 +64,7 @@ static int answer_jobs(struct api_call *call)
         return api_refuse(call, 400, "from must lie before to");
     if (filter->by_end && !filter->from && !filter->to)
         return api_refuse(call, 400, "ended=true needs a time: add from, to, or both");
-    return api_put_jobs(call, filter);
+    return api_put_jobs(call, filter, NULL);
 }
 
 static const struct api_member members[] = {

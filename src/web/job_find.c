@@ -102,6 +102,19 @@ static bool are_kin(const struct job_record *a, const struct job_record *b)
            (a->het_job_id && a->het_job_id == b->het_job_id);
 }
 
+/* The newest run of a cluster comes first: it is that which a choice would lead to. */
+static void note_cluster(struct search *search, struct str cluster, struct str user,
+                         struct str account)
+{
+    struct job_found *found = search->found;
+    struct arena *arena = &search->call->arena;
+    size_t n = found->clusters.n;
+
+    run_clusters_note(&found->clusters, arena, cluster);
+    if (found->clusters.n > n && viewer_may_see(&search->call->viewer, user, account))
+        run_clusters_note(&found->seen, arena, cluster);
+}
+
 /* The newest comes first. */
 static int take_kept(void *ctx, const struct job_row *row)
 {
@@ -110,7 +123,7 @@ static int take_kept(void *ctx, const struct job_row *row)
 
     if (!is_sought(search, &row->key))
         return 0;
-    run_clusters_note(&found->clusters, &search->call->arena, row->key.cluster);
+    note_cluster(search, row->key.cluster, row->record.user, row->record.account);
     if (!search->has_found) {
         facts_take_row(&search->kept, &search->call->arena, row, search->call->now);
         found->row = search->kept.row;
@@ -127,13 +140,15 @@ static void take_on_board(void *ctx, const struct board_cluster *cluster, const 
 {
     struct search *search = ctx;
     struct job_found *found = search->found;
+    const struct section *section = cluster->section[KIND_JOBS];
     const struct run_key key = { job->submit_time, job->id, cluster->name };
     struct job_row row;
     bool is_newer;
 
     if (!is_sought(search, &key))
         return;
-    run_clusters_note(&found->clusters, &search->call->arena, cluster->name);
+    note_cluster(search, cluster->name, section_text(section, job->user),
+                 section_text(section, job->account));
     is_newer = !search->has_found ||
                (job->id == found->row.key.job_id && job->submit_time > found->row.key.submit_time);
     if (search->has_found && !is_newer && found->is_kept)
@@ -235,6 +250,49 @@ int job_find_one(struct site_call *call, struct str text, struct job_found *ret)
                            "a heterogeneous job",
                            (unsigned)ret->name.id, (unsigned)ret->name.id, (unsigned)ret->name.id);
     return 0;
+}
+
+int job_show_choice(struct site_call *call, const struct job_name *name,
+                    const struct run_clusters *clusters, const char *title, const char *path)
+{
+    struct buf text;
+
+    job_put_title(call, str_of(title));
+    buf_text(&call->out, "<ul>\n");
+    buf_init(&text, NAME_BYTES);
+    for (size_t i = 0; i < clusters->n; i++) {
+        struct job_name own = *name;
+        struct html_address link;
+
+        own.cluster = clusters->name[i];
+        buf_reset(&text);
+        job_name_put(&text, &own);
+        buf_text(&call->out, "<li>");
+        link = html_begin_link(&call->out, path);
+        html_part(&link, buf_str(&text));
+        html_end_link(&link, buf_str(&text));
+        buf_text(&call->out, "</li>\n");
+    }
+    buf_free(&text);
+    buf_text(&call->out, "</ul>\n");
+    return 0;
+}
+
+int job_go_to_array(struct site_call *call, const struct job_name *name)
+{
+    struct buf address;
+    int code;
+
+    buf_init(&address, NAME_BYTES * 3);
+    buf_text(&address, "/array/");
+    if (name->cluster.n) {
+        buf_url(&address, name->cluster);
+        buf_byte(&address, ':');
+    }
+    buf_u64(&address, name->id);
+    code = site_go(call, buf_str(&address));
+    buf_free(&address);
+    return code;
 }
 
 /* The name that no other run of the cluster has at its time. */

@@ -16,6 +16,7 @@ struct job_found {
     bool is_many;         /* the name is that of several tasks, or several components */
     struct run_clusters clusters; /* that have a job of this name: more than one, and it is not
                                    * known which is meant, nor looked who may see it */
+    struct run_clusters seen;     /* those of them of whose newest run it may be seen */
 };
 
 /* `name` is what stands in the path; ?key= goes before it, ?cluster= with it. 0 if it is there and
@@ -25,6 +26,14 @@ int job_find(struct site_call *call, struct str name, struct job_found *ret);
 
 /* Likewise, for what is no page: several clusters or tasks are 404 with a sentence. */
 int job_find_one(struct site_call *call, struct str name, struct job_found *ret);
+
+/* Several clusters have one: links to choose by, in a page with this title. `path` is that of the
+ * page that is meant. */
+int job_show_choice(struct site_call *call, const struct job_name *name,
+                    const struct run_clusters *clusters, const char *title, const char *path);
+
+/* Sends the reader to the page of all tasks. */
+int job_go_to_array(struct site_call *call, const struct job_name *name);
 
 /* Whether its name alone means this run: one of before is found by its key only. */
 int job_is_newest(struct site_call *call, const struct job_found *found, bool *ret);

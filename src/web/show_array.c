@@ -376,6 +376,20 @@ static void put_title(struct view *view)
     buf_text(view->out, ".</p>\n");
 }
 
+/* Several clusters have one: that which may be seen is meant, if it is the only one. */
+static int choose(struct site_call *call, const struct job_found *found)
+{
+    struct job_name only = found->name;
+
+    if (!found->seen.n)
+        return job_allow(call, found->row.record.user, found->row.record.account);
+    if (found->seen.n > 1)
+        return job_show_choice(call, &found->name, &found->seen, "Several clusters have this array",
+                               "/array/");
+    only.cluster = found->seen.name[0];
+    return job_go_to_array(call, &only);
+}
+
 static int show(struct site_call *call)
 {
     struct job_found found;
@@ -387,8 +401,7 @@ static int show(struct site_call *call)
     if (code)
         return code;
     if (found.clusters.n > 1)
-        return site_refuse(call, 404, "several clusters have a job %u: say which, as in CLUSTER:%u",
-                           (unsigned)found.name.id, (unsigned)found.name.id);
+        return choose(call, &found);
     view.is_kept = found.is_kept;
     code = gather_tasks(call, &found, &view);
     if (code == 0)

@@ -8,49 +8,6 @@
 
 enum { RUNS_SHOWN = 20, NAME_BYTES = 600 };
 
-/* Several clusters have one: which is meant? */
-static int show_choice(struct site_call *call, const struct job_found *found)
-{
-    struct buf name;
-
-    job_put_title(call, STR("Several clusters have this job"));
-    buf_text(&call->out, "<ul>\n");
-    buf_init(&name, NAME_BYTES);
-    for (size_t i = 0; i < found->clusters.n; i++) {
-        struct job_name own = found->name;
-        struct html_address link;
-
-        own.cluster = found->clusters.name[i];
-        buf_reset(&name);
-        job_name_put(&name, &own);
-        buf_text(&call->out, "<li>");
-        link = html_begin_link(&call->out, "/job/");
-        html_part(&link, buf_str(&name));
-        html_end_link(&link, buf_str(&name));
-        buf_text(&call->out, "</li>\n");
-    }
-    buf_free(&name);
-    buf_text(&call->out, "</ul>\n");
-    return 0;
-}
-
-static int go_to_array(struct site_call *call, const struct job_found *found)
-{
-    struct buf address;
-    int code;
-
-    buf_init(&address, NAME_BYTES * 3);
-    buf_text(&address, "/array/");
-    if (found->name.cluster.n) {
-        buf_url(&address, found->name.cluster);
-        buf_byte(&address, ':');
-    }
-    buf_u64(&address, found->name.id);
-    code = site_go(call, buf_str(&address));
-    buf_free(&address);
-    return code;
-}
-
 static void put_form(struct site_call *call, const struct job_found *found, const char *path,
                      const char *after, const char *words)
 {
@@ -179,9 +136,10 @@ static int show(struct site_call *call)
     if (code)
         return code;
     if (found.clusters.n > 1)
-        return show_choice(call, &found);
+        return job_show_choice(call, &found.name, &found.clusters, "Several clusters have this job",
+                               "/job/");
     if (found.is_many)
-        return go_to_array(call, &found);
+        return job_go_to_array(call, &found.name);
     code = job_make_report(call, &found, false, &report);
     if (code)
         return code;

@@ -225,6 +225,7 @@ static void keep_runs(void)
         if (i % 3 == 1) {
             records[i].array_job_id = 101;
             records[i].array_task_id = i / 3;
+            records[i].submit_time = BASE + 1; /* all at once */
         }
     }
     put("one", records, COUNT(records));
@@ -337,6 +338,86 @@ static void an_array_is_its_owners(void **state)
     assert_has(get_as("bob", "/api/v1/arrays/100", 404), "there is no array of this id");
     assert_has(get_as("bob", "/api/v1/arrays/x", 404), "this is no id of an array");
     assert_has(get_as("bob", "/api/v1/arrays/4294967295", 404), "this is no id of an array");
+}
+
+static void put_array(const char *cluster, const char *user, uint32_t n, int64_t submit_time)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct job_record task = run(500 + i, submit_time);
+
+        task.user = str_of(user);
+        task.array_job_id = 500;
+        task.array_task_id = i;
+        put_one(cluster, task);
+    }
+}
+
+/* Of the array with the id 500: a task again, after it had failed. */
+static void requeue(uint32_t task_id, int64_t submit_time)
+{
+    struct job_record task = run(500 + task_id, submit_time);
+
+    task.user = STR("bob");
+    task.array_job_id = 500;
+    task.array_task_id = task_id;
+    task.restarts = 1;
+    task.state = (struct job_state){ JOB_FAILED, 0 };
+    put_one("one", task);
+}
+
+static void a_requeued_task_counts_once(void **state)
+{
+    struct str body;
+
+    (void)state;
+    open_store(false);
+    put_array("one", "bob", 23, BASE + 1000);
+    for (uint32_t i = 0; i < 3; i++)
+        requeue(i, BASE + 5000 + i);
+    start_for_all();
+    body = get_as("bob", "/api/v1/arrays/500?limit=100", 200);
+    assert_has(body, "\"tasks\":23,");
+    assert_has(body, "{\"state\":\"COMPLETED\",\"tasks\":20}");
+    assert_has(body, "{\"state\":\"FAILED\",\"tasks\":3}");
+    assert_int_equal(count(body, "\"key\":"), 23);
+    assert_int_equal(count(body, "\"state\":\"FAILED\""), 1 + 3);
+    assert_has(body, "\"next\":null");
+    assert_int_equal(count_rows("bob", "/api/v1/arrays/500?limit=4"), 23);
+}
+
+static void an_array_of_before_with_the_same_id_is_not_counted(void **state)
+{
+    (void)state;
+    open_store(false);
+    put_array("one", "alice", 9, BASE);
+    put_array("one", "bob", 4, BASE + 50000);
+    start_for_all();
+    assert_has(get_as("root", "/api/v1/arrays/500", 200), "\"tasks\":4,");
+    assert_int_equal(count_rows("root", "/api/v1/arrays/500?limit=4"), 4);
+    assert_has(get_as("alice", "/api/v1/arrays/500", 403), "this is another's array");
+}
+
+static void of_arrays_of_several_clusters_one_is_to_be_named(void **state)
+{
+    (void)state;
+    open_store(false);
+    put_array("one", "bob", 5, BASE);
+    put_array("two", "bob", 6, BASE);
+    put_array("three", "alice", 7, BASE);
+    start_for_all();
+    assert_has(get_as("root", "/api/v1/arrays/500", 400), "several clusters have an array 500");
+    struct str body = get_as("bob", "/api/v1/arrays/500", 400);
+    assert_has(body, "say which cluster: ?cluster=");
+    assert_has(body, "?cluster=one");
+    assert_has(body, "?cluster=two");
+    assert_false(has(body, "three"));
+    assert_has(get_as("bob", "/api/v1/arrays/500?cluster=one", 200), "\"tasks\":5,");
+    assert_has(get_as("bob", "/api/v1/arrays/500?cluster=two", 200), "\"tasks\":6,");
+    get_as("bob", "/api/v1/arrays/500?cluster=three", 403);
+    get_as("bob", "/api/v1/arrays/500?cluster=four", 404);
+    /* the only one that may be seen */
+    assert_has(get_as("alice", "/api/v1/arrays/500", 200), "\"tasks\":7,");
+    get_as("carl", "/api/v1/arrays/500", 403);
 }
 
 static void nobody_without_a_name_is_answered(void **state)
@@ -652,6 +733,9 @@ int main(void)
         TEST(anothers_run_is_403_and_one_that_is_not_there_404),
         TEST(usage_is_counted_within_what_may_be_seen),
         TEST(an_array_is_its_owners),
+        TEST(a_requeued_task_counts_once),
+        TEST(an_array_of_before_with_the_same_id_is_not_counted),
+        TEST(of_arrays_of_several_clusters_one_is_to_be_named),
         TEST(nobody_without_a_name_is_answered),
         TEST(all_get_totals_but_names_only_those_who_may_see_them),
         TEST(the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for),

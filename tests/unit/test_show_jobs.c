@@ -110,7 +110,9 @@ enum {
     TWICE = 40,
     MEASURED = 16,
     WRAPPED = 50,
-    LONG_NAME = 60
+    LONG_NAME = 90,
+    TWIN_ARRAYS = 60,
+    STRANGE_TWIN = 70,
 };
 
 static void put_array(void)
@@ -142,6 +144,18 @@ static void put_wrapped(void)
     }
 }
 
+/* Clusters count their ids each for itself. */
+static void put_twin(const char *cluster, const char *user, uint32_t id, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct job_record task = run_of(user, "geology", id + i, BASE + 6000);
+
+        task.array_job_id = id;
+        task.array_task_id = i;
+        put_in(cluster, task);
+    }
+}
+
 static void fill_store(void)
 {
     struct job_record nasty = run_of("alice", "physics", NASTY, BASE + 1500);
@@ -162,6 +176,10 @@ static void fill_store(void)
     put(run_of("erin", "physics", TWICE, BASE + 4000));
     put_in("beta", run_of("bob", "maths", TWICE, BASE + 4000));
     put_wrapped();
+    put_twin("alpha", "gina", TWIN_ARRAYS, 2);
+    put_twin("beta", "gina", TWIN_ARRAYS, 3);
+    put_twin("alpha", "gina", STRANGE_TWIN, 2);
+    put_twin("beta", "hugo", STRANGE_TWIN, 3);
     put(run_of("frank", "physics", MEASURED, BASE + 20000));
 }
 
@@ -758,6 +776,33 @@ static void an_array_has_a_page_of_its_tasks(void **state)
     assert_status("bob", "/array/20", 403);
 }
 
+static void of_arrays_of_several_clusters_one_is_to_be_chosen(void **state)
+{
+    struct reply reply = get_as("gina", "/array/60");
+
+    (void)state;
+    assert_int_equal(reply.status, 200);
+    assert_has(reply, "Several clusters have this array");
+    assert_has(reply, "<a href=\"/array/alpha%3A60\">alpha:60</a>");
+    assert_has(reply, "<a href=\"/array/beta%3A60\">beta:60</a>");
+    assert_has(get_as("gina", "/array/alpha:60"), "2 tasks of");
+    assert_has(get_as("gina", "/array/beta:60"), "3 tasks of");
+}
+
+static void of_arrays_of_several_clusters_that_which_may_be_seen_is_meant(void **state)
+{
+    struct reply reply = get_as("gina", "/array/70");
+
+    (void)state;
+    assert_int_equal(reply.status, 303);
+    assert_str(reply_header(&reply, "Location"), "/array/alpha:70");
+    reply = get_as("hugo", "/array/70");
+    assert_str(reply_header(&reply, "Location"), "/array/beta:70");
+    assert_status("gina", "/array/beta:70", 403);
+    assert_status("alice", "/array/70", 403);
+    assert_has(get_as("root", "/array/70"), "Several clusters have this array");
+}
+
 static void a_user_sees_use_and_waste(void **state)
 {
     struct reply reply = get_as("alice", "/user/alice");
@@ -911,6 +956,8 @@ int main(void)
         cmocka_unit_test(an_old_key_does_not_open_what_its_id_stands_for_now),
         cmocka_unit_test(of_several_clusters_one_is_to_be_chosen),
         cmocka_unit_test(an_array_has_a_page_of_its_tasks),
+        cmocka_unit_test(of_arrays_of_several_clusters_one_is_to_be_chosen),
+        cmocka_unit_test(of_arrays_of_several_clusters_that_which_may_be_seen_is_meant),
         cmocka_unit_test(a_user_sees_use_and_waste),
         cmocka_unit_test(a_page_of_people_outlives_a_store_that_takes_too_long),
         cmocka_unit_test(petricores_paths_answer_in_its_shapes),
