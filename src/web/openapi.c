@@ -93,7 +93,8 @@ static const struct other {
       "What a job used, as petricore's web app has it.",
       { { "cluster", "On this cluster." }, { "key", "This run of it." } },
       "{\"type\":\"object\",\"required\":[\"jobid\"],\"properties\":{"
-      "\"jobid\":{\"type\":\"integer\"},\"sponsor\":{\"type\":\"string\"},"
+      "\"jobid\":{\"type\":\"integer\"},\"simulated\":{\"type\":\"boolean\"},"
+      "\"sponsor\":{\"type\":\"string\"},"
       "\"username\":{\"type\":\"string\"},\"runtime\":{\"type\":\"string\"},"
       "\"uses_scratch\":{\"type\":\"string\"},\"alloc_tres\":{\"type\":\"object\",\"properties\":{"
       "\"billing\":{\"type\":\"integer\"},\"alloc_cpu\":{\"type\":\"integer\"},"

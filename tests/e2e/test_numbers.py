@@ -235,7 +235,7 @@ class Numbers:
         query = self.prometheus(config)
         wait_until(lambda: query('{__name__="slurm_cpus_total"}'), "Prometheus has scraped it", 60)
         stored = {}
-        for row in query('{__name__=~"slurm_.*",job="slurm"}'):
+        for row in query('{__name__=~"slurm_.*",job="sonde-exporter"}'):
             labels = dict(same(label, value) for label, value in row["metric"].items() if label not in ("job", "instance"))
             stored[labels.pop("__name__"), frozenset(labels.items())] = float(row["value"][1])
         self.assertGreater(len(shown), 500)
