@@ -75,27 +75,14 @@ static const struct outcome sending_too_much = {
 
 bool api_wants(const struct api_call *call, const struct board_cluster *cluster)
 {
-    const struct words *clusters = &call->request.filter.clusters;
-
-    for (size_t i = 0; i < clusters->n; i++)
-        if (str_eq(clusters->word[i], cluster->name))
-            return true;
-    return clusters->n == 0;
+    return board_asks(&call->request.filter.clusters, cluster->name);
 }
 
 int api_await(struct api_call *call, enum kind kind)
 {
-    bool is_asked = false;
-
-    for (size_t i = 0; i < call->board->n_clusters; i++) {
-        if (!api_wants(call, &call->board->cluster[i]))
-            continue;
-        if (call->board->cluster[i].section[kind])
-            return 0;
-        is_asked = true;
-    }
-    return is_asked ? api_refuse(call, 503, "Slurm has not told its %s: try again", kind_name(kind))
-                    : 0;
+    if (board_has_told(call->board, &call->request.filter.clusters, kind))
+        return 0;
+    return api_refuse(call, 503, "Slurm has not told its %s: try again", kind_name(kind));
 }
 
 bool api_tells(const struct api_call *call, const struct board_cluster *cluster,

@@ -83,3 +83,25 @@ const struct node *board_node(const struct board_cluster *cluster, struct str na
     node = cluster->node_of[s];
     return node ? &nodes->nodes.node[node - 1] : NULL;
 }
+
+bool board_asks(const struct words *clusters, struct str name)
+{
+    for (size_t i = 0; i < clusters->n; i++)
+        if (str_eq(clusters->word[i], name))
+            return true;
+    return clusters->n == 0;
+}
+
+bool board_has_told(const struct board *board, const struct words *clusters, enum kind kind)
+{
+    bool is_asked = false;
+
+    for (size_t i = 0; i < board->n_clusters; i++) {
+        if (!board_asks(clusters, board->cluster[i].name))
+            continue;
+        if (board->cluster[i].section[kind])
+            return true;
+        is_asked = true;
+    }
+    return !is_asked;
+}

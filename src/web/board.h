@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "model/section.h"
+#include "store/query.h"
 #include "web/sums.h"
 
 struct board_cluster {
@@ -37,6 +38,13 @@ struct board *board_unref(struct board *board); /* returns NULL */
 
 /* NULL: there is no such cluster. An empty name is the only one, if there is but one. */
 const struct board_cluster *board_find(const struct board *board, struct str name);
+
+/* Whether a question by these names is about that cluster: by none, it is about all. */
+bool board_asks(const struct words *clusters, struct str name);
+
+/* Whether any of these has told that kind of thing: else nobody knows how much of it there is. True
+ * of names that no cluster has. */
+bool board_has_told(const struct board *board, const struct words *clusters, enum kind kind);
 
 /* The node of that name, or NULL. */
 const struct node *board_node(const struct board_cluster *cluster, struct str name);

@@ -143,7 +143,7 @@ static void put_now(const struct job_people *people)
     else if (queue_find(call->board, &question, &call->arena, &page, &call->err) < 0)
         html_empty(&call->out, "What is in the queue cannot be told.");
     else if (!page.n)
-        html_empty(&call->out, queue_is_told(call->board, &question)
+        html_empty(&call->out, board_has_told(call->board, &question.filter->clusters, KIND_JOBS)
                                    ? "No jobs in the queue."
                                    : "What is in the queue is not known: Slurm has not told it.");
     if (page.n) {

@@ -253,20 +253,6 @@ static void find_page(const struct board *board, const struct queue_question *qu
     free(finds.found);
 }
 
-bool queue_is_told(const struct board *board, const struct queue_question *question)
-{
-    bool is_asked = false;
-
-    for (size_t i = 0; i < board->n_clusters; i++) {
-        if (!queue_asks(question, board->cluster[i].name))
-            continue;
-        if (board->cluster[i].section[KIND_JOBS])
-            return true;
-        is_asked = true;
-    }
-    return !is_asked; /* of no cluster it is known that it has no jobs */
-}
-
 int queue_find(const struct board *board, const struct queue_question *question,
                struct arena *arena, struct queue_page *ret, struct err *err)
 {

@@ -61,10 +61,4 @@ struct queue_page {
 int queue_find(const struct board *board, const struct queue_question *question,
                struct arena *arena, struct queue_page *ret, struct err *err);
 
-/* Whether a cluster of that name is asked for. */
-bool queue_asks(const struct queue_question *question, struct str cluster);
-
-/* Whether any cluster that is asked for has told its jobs: else nobody knows how many there are. */
-bool queue_is_told(const struct board *board, const struct queue_question *question);
-
 #endif

@@ -314,20 +314,10 @@ static void add_visibility(struct queue_filter *filter)
     }
 }
 
-bool queue_asks(const struct queue_question *question, struct str name)
-{
-    const struct words *clusters = &question->filter->clusters;
-
-    for (size_t i = 0; i < clusters->n; i++)
-        if (str_eq(clusters->word[i], name))
-            return true;
-    return clusters->n == 0;
-}
-
 bool queue_filter_init(struct queue_filter *filter, const struct queue_words *words,
                        const struct board_cluster *cluster, const struct queue_cluster *jobs)
 {
-    if (!jobs->jobs || !queue_asks(words->question, cluster->name))
+    if (!jobs->jobs || !board_asks(&words->question->filter->clusters, cluster->name))
         return false;
     *filter = (struct queue_filter){ .words = words, .cluster = jobs };
     gpu_reader_init(&filter->gpus, jobs->jobs, STR("gpu"));

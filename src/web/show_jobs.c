@@ -149,7 +149,7 @@ static void put_untold(struct site_call *call, const struct queue_question *ques
     for (size_t i = 0; i < call->board->n_clusters; i++) {
         const struct board_cluster *cluster = &call->board->cluster[i];
 
-        if (cluster->section[KIND_JOBS] || !queue_asks(question, cluster->name))
+        if (cluster->section[KIND_JOBS] || !board_asks(&question->filter->clusters, cluster->name))
             continue;
         buf_text(out, "<p class=\"empty\">What is in the queue");
         buf_text(out, cluster->name.n ? " of " : "");
@@ -182,7 +182,7 @@ static int show_queue(struct site_call *call, const struct job_asked *asked)
         return code == -E2BIG ? job_refused(call, 400) : code;
     buf_text(&call->out, "<div id=\"jobs\" data-live>\n");
     put_untold(call, &question);
-    if (queue_is_told(call->board, &question))
+    if (board_has_told(call->board, &question.filter->clusters, KIND_JOBS))
         put_queue(call, asked, &page);
     buf_text(&call->out, "</div>\n");
     return 0;
