@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this machine gives to tests. Each capability is probed once, here and nowhere else.
+
+./check runs this file at its start, prints what is missing and exports it to all tests as SONDE_MISSING, lines of
+"name: reason". A Python test declares what it needs by need("cgroup-v1"), a C test by need("cgroup-v1") of
+tests/unit/test.h; both are skipped with the reason if it is missing. A Python test that is started by hand probes what it asks for.
+
+usage: capabilities.py [NAME...]    prints one line "name: reason" for each that is missing; of all, without names
+"""
+import os
+import pathlib
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HANG = 300  # seconds; bounds a probe that does not return
+SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
+
+
+def run(*command, **options):
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                              timeout=HANG, **options)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 127, "", str(error))
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def as_root(*command):
+    """The command, with sudo where the caller is not root."""
+    return command if os.geteuid() == 0 else ("sudo", "-n", *command)
+
+
+def becomes_other_users():
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def root():
+    if os.geteuid() != 0:
+        return "the tests are run by an ordinary user"
+    if not becomes_other_users():
+        return "root of a user namespace, which cannot become another user"
+    return None
+
+
+def namespaces():
+    if run(*as_root("true")).returncode:
+        return "not root, and sudo does not work without a password"
+    if os.geteuid() == 0 and not becomes_other_users():
+        return "root of a user namespace, which cannot make the users of a cluster"
+    done = run(*as_root("unshare", "--mount", "--pid", "--uts", "--fork", "--propagation", "unchanged", "true"))
+    return f"unshare --mount --pid --uts fails: {last_line(done.stderr)}" if done.returncode else None
+
+
+def first_pid_namespace():
+    # PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h
+    if os.readlink("/proc/self/ns/pid") != f"pid:[{0xEFFFFFFC}]":
+        return "this is a pid namespace of its own, as in a container"
+    return None
+
+
+def _attribute(kind, value):
+    return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def _ask_kernel(netlink, family, command, attribute):
+    """Sends a generic netlink request (linux/genetlink.h) and returns the first reply."""
+    payload = struct.pack("BBH", command, 1, 0) + attribute
+    acknowledged = 0x5  # NLM_F_REQUEST | NLM_F_ACK
+    netlink.send(struct.pack("IHHII", 16 + len(payload), family, acknowledged, 1, 0) + payload)
+    return netlink.recv(65536)
+
+
+def _error_of(reply):
+    """errno, if it is an acknowledgement (NLMSG_ERROR)."""
+    return -struct.unpack_from("i", reply, 16)[0] if struct.unpack_from("IH", reply)[1] == 2 else 0
+
+
+def taskstats():
+    """Registers for exit records as the agent does; only the first pid namespace may."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16) as netlink:
+        netlink.settimeout(HANG)
+        netlink.bind((0, 0))
+        reply = _ask_kernel(netlink, 16, 3, _attribute(2, b"TASKSTATS\0"))
+        if _error_of(reply):
+            return "the kernel has no taskstats"
+        netlink.recv(65536)  # its acknowledgement
+        at, family = 20, None
+        while family is None:
+            length, kind = struct.unpack_from("HH", reply, at)
+            family = struct.unpack_from("H", reply, at + 4)[0] if kind == 1 else None
+            at += (length + 3) & ~3
+        error = _error_of(_ask_kernel(netlink, family, 1, _attribute(3, b"0\0")))
+        return f"registering for exit records fails: {os.strerror(error)}" if error else None
+
+
+def cgroup_v1():
+    for controller in ("freezer", "memory", "cpuacct"):
+        directory = pathlib.Path("/sys/fs/cgroup", controller)
+        if not (directory / "release_agent").exists():
+            return f"{directory} is not the root of a cgroup v1 hierarchy"
+        probe = directory / f"sonde-probe.{os.getpid()}"
+        done = run(*as_root("mkdir", str(probe)))
+        if done.returncode:
+            return f"cannot make a cgroup: {last_line(done.stderr)}"
+        run(*as_root("rmdir", str(probe)))
+    return None
+
+
+def ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError as error:
+        return f"cannot bind to ::1: {error.strerror}"
+    return None
+
+
+def many_files():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return f"at most {hard} files may be open" if hard != resource.RLIM_INFINITY and hard < 10000 else None
+
+
+def chromium():
+    if not shutil.which("chromium") or not shutil.which("chromedriver"):
+        return "chromium and chromium-driver are not installed"
+    with tempfile.TemporaryDirectory() as home:
+        done = run("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                   "--disable-background-networking", f"--user-data-dir={home}", "--dump-dom", "data:text/html,<p>works",
+                   env=dict(os.environ, HOME=home))
+    return None if "works" in done.stdout else f"chromium does not start: {last_line(done.stderr)}"
+
+
+def slurm_of(suite):
+    """Makes the Debian root with that Slurm, if it is not there yet."""
+    def probe():
+        why = missing_reason("namespaces")
+        if why:
+            return why
+        done = run(str(ROOT / "sandbox"), "root", "--suite", suite)
+        return f"no {suite} sandbox: {last_line(done.stderr or done.stdout)}" if done.returncode else None
+    return probe
+
+
+PROBES = {
+    "root": root,
+    "namespaces": namespaces,
+    "first-pid-namespace": first_pid_namespace,
+    "taskstats": taskstats,
+    "cgroup-v1": cgroup_v1,
+    "ipv6": ipv6,
+    "many-files": many_files,
+    "chromium": chromium,
+    **{f"slurm-{suite}": slurm_of(suite) for suite in SUITES},
+}
+_known = None
+
+
+def missing_reason(name):
+    """Why this machine does not have it; None if it has."""
+    global _known
+    if _known is None:
+        lines = os.environ.get("SONDE_MISSING")
+        _known = {name: None for name in PROBES} if lines is not None else {}
+        _known.update(line.split(": ", 1) for line in (lines or "").splitlines())
+    if name not in _known:
+        _known[name] = PROBES[name]()
+    return _known[name]
+
+
+def need(name):
+    """Skips the calling test, class or module unless the machine has it."""
+    reason = missing_reason(name)
+    if reason:
+        raise unittest.SkipTest(f"needs {name}: {reason}")
+
+
+def main(names):
+    for name in names or PROBES:
+        reason = missing_reason(name)
+        if reason:
+            print(f"{name}: {' '.join(reason.split())}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
