@@ -18,19 +18,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 BUILD = pathlib.Path(os.environ.get("SONDE_BUILD", ROOT / "build/check"))
 SONDE = BUILD / "src/sonde"
-DEADLINE = 60  # seconds; a machine under load must not make a test fail
+DEADLINE = 300  # seconds; it only bounds a hang: no test is decided by how long something takes
 
 
-def wait_until(condition, what, deadline=DEADLINE):
-    """Polls until the condition gives something true, and returns that. To wait longer costs nothing but where it fails."""
-    deadline = max(deadline, DEADLINE)
-    end = time.monotonic() + deadline
+def wait_until(condition, what, deadline=None):
+    """Polls until the condition gives something true, and returns that. `deadline` has no effect and will be removed."""
+    end = time.monotonic() + DEADLINE
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {deadline} s: {what}")
+            raise AssertionError(f"not within {DEADLINE} s: {what}")
         time.sleep(0.02)
 
 
