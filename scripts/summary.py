@@ -1,116 +1,110 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Adds up meson's results: prints why tests were skipped, which failed and the last that each said, and one closing line.
+"""Adds up the results of a check: why tests were skipped, which failed, where the time went, and one closing line.
 
-usage: summary.py NAME... [--alone NAME]   of NAME.xml and NAME.json each: meson's testlog.junit.xml and testlog.json;
-                                         --alone: of programs that failed beside others and were run again by themselves,
-                                         which counts, and is told
-       summary.py --failed NAME          prints the names of those programs
+usage: summary.py PHASES RESULT...
+PHASES has a line "SECONDS NAME" for each phase of the check. Each RESULT stands for two files that meson wrote:
+RESULT.xml (testlog.junit.xml) and RESULT.json (testlog.json); its name ends with that of the phase.
+
+A test may be skipped for want of a capability that tests/capabilities.py found missing (SONDE_MISSING), or if
+tests/skips.txt lists it. Any other skip counts as a failure, so that none goes unnoticed.
 """
 import json
+import os
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as ET
 
-LAST_LINES = 6
+LAST_LINES = 12
+SLOWEST = 10
+SKIPS = pathlib.Path(__file__).resolve().parents[1] / "tests/skips.txt"
 
 
-def output(element):
-    return (element.findtext("system-out") or "").splitlines() if element is not None else []
-
-
-def last_words(lines, name):
-    """Of a test whose result is told by "not ok N - name", below what it said."""
+def last_lines(lines, name):
+    """What a test printed, which stands above its "not ok N - name"."""
     end = next((i for i, line in enumerate(lines) if line.startswith("not ok ") and line[7:].startswith(name)), len(lines))
     begin = next((i + 1 for i in range(end - 1, -1, -1) if lines[i].startswith(("ok ", "not ok "))), 0)
     return [line for line in lines[begin:end] if line.strip(" #^~")][-LAST_LINES:]
 
 
-def cmocka_skip(lines, name):
-    """cmocka says "not ok N # SKIP test", which meson's file has as a failure of "N"; the reason is the line above."""
-    end = next((i for i, line in enumerate(lines) if line.startswith(f"not ok {name} # SKIP ")), None)
-    if end is None:
-        return None
-    return lines[end].partition("# SKIP ")[2], lines[end - 1].strip("# ") if end else ""
+def skip_reason(lines, name):
+    """From "ok N - name # SKIP reason", or "1..0 # SKIP reason" of a program that was skipped whole."""
+    number = re.match(r"\d+", name)
+    start = rf"ok {number[0]}\b" if number else r"1\.\.0"
+    return next((line.partition("# SKIP ")[2] for line in lines if "# SKIP " in line and re.match(start, line)), "")
 
 
-def why_skipped(suite, case, skip):
-    lines = output(case) or [line for line in output(suite) if line.startswith(f"ok {case.get('name')} #")]
-    reasons = [line.partition("# SKIP ")[2] for line in lines if "# SKIP " in line]
-    return skip.get("message") or skip.text or " ".join(reasons or lines) or "its reason is in meson's log"
+def listed_skips():
+    lines = (line.partition("#")[0].strip() for line in SKIPS.read_text().splitlines())
+    return {line for line in lines if line}
 
 
-def died(path):
-    """Programs that ended badly. By what cmocka calls skipped, meson finds one failed that has not."""
-    runs = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
-    return [run["name"] for run in runs if run["result"] not in ("OK", "SKIP") and (run["result"] != "FAIL" or run["returncode"])]
-
-
-class Outcome:
-    """Of the tests of one program."""
-
+class Summary:
     def __init__(self):
-        self.passed, self.failed, self.skipped = 0, [], []
+        self.passed, self.failed, self.skipped, self.durations = 0, [], [], []
+        self.missing = {line.partition(":")[0] for line in os.environ.get("SONDE_MISSING", "").splitlines()}
+        self.listed = listed_skips()
 
-    def add(self, suite, case):
-        name = f"{suite.get('name')}: {case.get('name')}"
-        skip = case.find("skipped")
-        by_cmocka = cmocka_skip(output(suite), case.get("name"))
-        if by_cmocka:
-            self.skipped.append((f"{suite.get('name')}: {by_cmocka[0]}", by_cmocka[1]))
-        elif case.find("failure") is not None or case.find("error") is not None:
-            self.failed.append((name, last_words(output(suite) or output(case), case.get("name"))))
-        elif skip is not None:
-            self.skipped.append((name, why_skipped(suite, case, skip)))
-        else:
+    def add(self, result):
+        runs = [json.loads(line) for line in pathlib.Path(f"{result}.json").read_text().splitlines()]
+        printed = {run["name"]: run.get("stdout", "").splitlines() for run in runs}
+        programs = set()
+        for suite in ET.parse(f"{result}.xml").getroot().iter("testsuite"):
+            for case in suite.iter("testcase"):
+                self._add_case(suite, case, printed, programs)
+        for run in runs:
+            self.durations.append((run["duration"], f"{run['name'].rpartition(' / ')[2]} ({result.rpartition('-')[2]})"))
+            if run["result"] not in ("OK", "SKIP") and run["name"] not in programs:
+                self.failed.append((f"{run['name']}: {run['result'].lower()}, exit status {run['returncode']}",
+                                    run.get("stdout", "").splitlines()[-LAST_LINES:]))
+
+    def _add_case(self, suite, case, printed, programs):
+        """The suite is named "sonde." and the program; of a program that prints no TAP, it is the case that has the name."""
+        program = suite.get("name").removeprefix("sonde.")
+        program = program if program in printed else case.get("name")
+        name, lines = f"{program}: {case.get('name')}".removesuffix(f": {program}"), printed.get(program, [])
+        if case.find("failure") is not None or case.find("error") is not None:
+            self.failed.append((name, last_lines(lines, case.get("name"))))
+            programs.add(program)
+        elif case.find("skipped") is None:
             self.passed += 1
+        else:
+            self._add_skip(name, skip_reason(lines, case.get("name")))
+
+    def _add_skip(self, name, reason):
+        lacks = re.match(r"needs ([\w-]+):", reason)
+        test = re.sub(r"^.*/ |(?<=: )\d+ - ", "", name)
+        if lacks and lacks[1] in self.missing or test in self.listed:
+            self.skipped.append((name, reason))
+        else:
+            self.failed.append((f"{name}: skipped, which tests/skips.txt does not allow: {reason}", []))
+
+    def print(self, phases):
+        for name, reason in self.skipped:
+            print(f"skipped: {name}: {reason}")
+        for name, lines in self.failed:
+            print(f"FAILED: {name}", *lines, sep="\n    ")
+        print("Time: " + ", ".join(phases))
+        slowest = sorted(self.durations, reverse=True)[:SLOWEST]
+        print("Slowest programs: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in slowest))
+        print(f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped")
+        return 1 if self.failed or not self.passed else 0
 
 
-def outcomes(result):
-    """program → its outcome"""
-    found = {}
-    for suite in ET.parse(f"{result}.xml").getroot().iter("testsuite"):
-        for case in suite.iter("testcase"):
-            found.setdefault(suite.get("name"), Outcome()).add(suite, case)
-    for program in died(f"{result}.json"):
-        name = next((name for name in found if name.endswith(program)), program)
-        outcome = found.setdefault(name, Outcome())
-        if not any(program in name for name, _ in outcome.failed):
-            outcome.failed.append((f"{program}: it died before it could tell; meson's output is above", []))
-    return found
+def read_phases(path):
+    """0 m 41 s are nothing to read: minutes only where there are some."""
+    for line in pathlib.Path(path).read_text().splitlines():
+        seconds, name = line.split(maxsplit=1)
+        minutes, rest = divmod(int(seconds), 60)
+        yield f"{name} {f'{minutes} min ' if minutes else ''}{rest} s"
 
 
-def print_failed(heading, failed):
-    for name, lines in failed:
-        print(f"{heading}: {name}", *lines, sep="\n    ")
+def main(phases, results):
+    summary = Summary()
+    for result in results:
+        summary.add(result)
+    return summary.print(list(read_phases(phases)))
 
 
-def main(names, alone):
-    first = [outcome for result in names for outcome in outcomes(result).items()]
-    again = outcomes(alone) if alone else {}
-    final = [again.get(program, outcome) for program, outcome in first]
-    failed = [row for outcome in final for row in outcome.failed]
-    skipped = [row for outcome in final for row in outcome.skipped]
-    passed = sum(outcome.passed for outcome in final)
-    for name, reason in skipped:
-        print(f"skipped: {name}: {reason}")
-    for program, outcome in first:
-        if program in again:
-            print_failed("beside others, but not alone" if not again[program].failed else "beside others", outcome.failed)
-    print_failed("FAILED", failed)
-    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
-    return 1 if failed or not passed and not skipped else 0
-
-
-def list_failed(result):
-    for program, outcome in outcomes(result).items():
-        if outcome.failed:
-            print(program.rpartition(" / ")[2])
-    return 0
-
-
-if sys.argv[1] == "--failed":
-    sys.exit(list_failed(sys.argv[2]))
-names = sys.argv[1:]
-alone = names.pop() if "--alone" in names else None
-sys.exit(main([name for name in names if name != "--alone"], alone))
+sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -21,6 +21,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HANG = 300  # seconds; bounds a probe that does not return
+AXE_CORE = "build/axe/node_modules/axe-core/axe.min.js"
 SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 
 
@@ -151,6 +152,18 @@ def chromium():
     return None if "works" in done.stdout else f"chromium does not start: {last_line(done.stderr)}"
 
 
+def axe_core():
+    """Deque's accessibility rules, which Debian does not package."""
+    if (ROOT / AXE_CORE).exists():
+        return None
+    if not shutil.which("npm"):
+        return "npm is not installed"
+    directory = ROOT / "build/axe"
+    directory.mkdir(parents=True, exist_ok=True)
+    done = run("npm", "install", "--no-save", "--no-audit", "--no-fund", f"--prefix={directory}", "axe-core@4")
+    return f"npm cannot install it: {last_line(done.stderr)}" if done.returncode else None
+
+
 def slurm_of(suite):
     """Makes the Debian root with that Slurm, if it is not there yet."""
     def probe():
@@ -171,6 +184,7 @@ PROBES = {
     "ipv6": ipv6,
     "many-files": many_files,
     "chromium": chromium,
+    "axe-core": axe_core,
     **{f"slurm-{suite}": slurm_of(suite) for suite in SUITES},
 }
 _known = None

@@ -18,6 +18,7 @@ import urllib.parse
 
 import browser
 from browser import NARROW, WIDE, Browser
+from capabilities import AXE_CORE, need
 from sonde import DEADLINE, ROOT, Exporter, wait_until
 
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; style-src-attr 'unsafe-inline'; "
@@ -387,7 +388,8 @@ class InChromium(OfDemo):
         self.assertEqual({path: size for path, size in later.items() if size >= LATER_VISIT_BYTES}, {})
 
     def test_axe_finds_nothing(self):
-        source = axe_source()
+        need("axe-core")
+        source = (ROOT / AXE_CORE).read_text()
         for path in self.one_of_each():
             for is_dark in (False, True):
                 with self.subTest(path, is_dark=is_dark):
@@ -396,24 +398,6 @@ class InChromium(OfDemo):
                     found = self.browser.ask_promise("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'best-practice']}).then(r => r.violations.map(v => "
                                                      "[v.id, v.nodes.length, v.nodes[0].html.slice(0, 200)]))")
                     self.assertEqual(found, [])
-
-
-def axe_source():
-    """The text of axe-core, which npm installs into the build directory; where it cannot, the test is skipped."""
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("axe-core is not run: there is no npm")
-    directory = ROOT / "build/axe"
-    script = directory / "node_modules/axe-core/axe.min.js"
-    if not script.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        try:
-            done = subprocess.run(["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", directory, "axe-core@4"],
-                                  capture_output=True, text=True, timeout=60)
-        except subprocess.TimeoutExpired:
-            raise unittest.SkipTest("axe-core is not run: npm did not install it within a minute") from None
-        if done.returncode:
-            raise unittest.SkipTest(f"axe-core is not run: npm cannot install it: {done.stderr[-200:]}")
-    return script.read_text()
 
 
 HOSTILE = (
