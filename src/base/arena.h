@@ -32,7 +32,7 @@ void arena_adopt(struct arena *arena, void *block);
 void *arena_array(struct arena *arena, size_t count, size_t size);
 
 /* The heap, for what outlives an arena. These never return NULL. */
-void *heap_alloc(size_t bytes); /* zeroed */
+void *heap_alloc(size_t bytes);              /* zeroed */
 void *heap_array(size_t count, size_t size); /* not zeroed, nor what is added by the next */
 void *heap_resize(void *old, size_t count, size_t size);
 char *heap_str(struct str s);

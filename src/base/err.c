@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Formats errors and names their codes. */
 #include "base/err.h"
 
 #include "base/str.h"
@@ -60,22 +61,14 @@ const char *err_reason(int code)
         int code;
         const char *reason;
     } reasons[] = {
-        { ENOENT, "missing" },
-        { ETIMEDOUT, "timeout" },
-        { EFBIG, "too_big" },
-        { E2BIG, "too_big" },
-        { EBADMSG, "garbled" },
-        { EREMOTEIO, "failed" },
-        { EACCES, "denied" },
-        { EPERM, "denied" },
-        { ECONNREFUSED, "refused" },
-        { ECANCELED, "cancelled" },
-        { EOPNOTSUPP, "unsupported" },
-        { EHOSTUNREACH, "unreachable" },
-        { ENOSPC, "no_space" },
-        { EBUSY, "busy" },
-        { EROFS, "read_only" },
-        { EIO, "io" },
+        { ENOENT, "missing" },         { ETIMEDOUT, "timeout" },
+        { EFBIG, "too_big" },          { E2BIG, "too_big" },
+        { EBADMSG, "garbled" },        { EREMOTEIO, "failed" },
+        { EACCES, "denied" },          { EPERM, "denied" },
+        { ECONNREFUSED, "refused" },   { ECANCELED, "cancelled" },
+        { EOPNOTSUPP, "unsupported" }, { EHOSTUNREACH, "unreachable" },
+        { ENOSPC, "no_space" },        { EBUSY, "busy" },
+        { EROFS, "read_only" },        { EIO, "io" },
     };
 
     for (size_t i = 0; i < COUNT(reasons); i++)
