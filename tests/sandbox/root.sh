@@ -46,6 +46,7 @@ make_root() {
 
 # Of the cluster without a name, by hard links: no time and no gigabyte. Programs replace files by renaming; the one that
 # init writes in place is not shared.
+# shellcheck disable=SC2030,SC2031 # the subshell alone works with the other cluster's names
 link_root() {
 	linked=$base/root.new # make_root has a "new" of its own
 	safe_remove "$linked"
