@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the record of an ended job as one JSON object. */
 #include "agent/final.h"
 
 #include "base/arena.h"

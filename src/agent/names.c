@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up a job's processes by program name, for a bounded number of names. */
 #include "agent/names.h"
 
 #include "base/arena.h"

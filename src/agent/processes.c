@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the processes of all jobs, by process id. */
 #include "agent/processes.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Keeps the latest numbers that the profile plugin has sent for each step. */
 #include "agent/profiles.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that writes records of ended jobs to disk and posts them to the exporter. */
 #include "agent/spool.h"
 
 #include "agent/final.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of the agent's spool: append, read, check and remove records. */
 #include "agent/spool_disk.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Posts records to /ingest and finds those that the exporter refuses. */
 #include "agent/spool_post.h"
 
 #include "agent/final.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that deletes the groups of ended steps from a Pushgateway. */
 #include "agent/sweeper.h"
 
 #include "base/arena.h"

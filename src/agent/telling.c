@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Publishes the sampler's results: for scrapes, the Pushgateway and the log. */
 #include "agent/telling.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Allocates memory in chunks that are freed together. */
 #include "base/arena.h"
 
 #include <stdalign.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Encodes and decodes Base64 in both alphabets of RFC 4648. */
 #include "base/base64.h"
 
 static size_t write_digits(char *to, struct str bytes, const char digits[64])

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* String builder with a maximum size. */
 #include "base/buf.h"
 
 #include "base/arena.h"

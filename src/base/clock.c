@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The real clocks, and the fixed wall clock of SONDE_CLOCK. */
 #include "base/clock.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads libcurl with dlopen when it is first needed. */
 #include "base/curl.h"
 
 #include "base/str.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes log lines in logfmt, escaped, bounded and rate limited. */
 #include "base/log.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses and prints times in the forms that people use. */
 #include "base/moment.h"
 
 #include "base/num.h"

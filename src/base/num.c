@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Converts numbers to text and back, independent of the locale. */
 #include "base/num.h"
 
 #include "base/clock.h"

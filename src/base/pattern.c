@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compiles and matches PCRE2 patterns from the configuration. */
 #include "base/pattern.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Drops privileges and keeps only the capabilities that are needed. */
 #include "base/privileges.h"
 
 #include "base/num.h"

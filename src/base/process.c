@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads CPU time, memory and open files of this process from /proc/self. */
 #include "base/process.h"
 
 #include "base/num.h"

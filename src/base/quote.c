@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes text from outside safe to print inside a sentence. */
 #include "base/quote.h"
 
 static size_t put_escape(char *to, unsigned char byte)

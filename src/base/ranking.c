@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Binary heap whose members can change their rank or leave. */
 #include "base/ranking.h"
 
 #include "base/arena.h"

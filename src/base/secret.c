@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads a password or token from a file. */
 #include "base/secret.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Quotes words for the command line of any shell. */
 #include "base/shell.h"
 
 /* What does not mean itself between single quotes: for nobody the quote, for fish the backslash,

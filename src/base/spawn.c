@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a command with a deadline and a limit on its output. */
 #include "base/spawn.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compares, trims and splits borrowed strings. */
 #include "base/str.h"
 
 static char lower(char c)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts named threads that block all signals. */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Looks up user and group names on a thread, with a cache. */
 #include "base/users.h"
 
 #include "base/arena.h"

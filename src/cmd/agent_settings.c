@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of `sonde agent`, and the settings made from them. */
 #include "cmd/agent_settings.h"
 
 #include "base/num.h"

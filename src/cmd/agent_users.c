@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the users that the agent's options name. */
 #include "cmd/agent_users.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds sonde's other programs in the directory of this one. */
 #include "cmd/beside.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of each cluster, as flags or as keys of its file. */
 #include "cmd/cluster_options.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs the command that the first argument names. */
 #include "cmd/commands.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prints the findings of `sonde admin doctor`. */
 #include "cmd/doctor_page.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs `sonde report --drain --follow` as a child and restarts it when it ends. */
 #include "cmd/drain_child.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the options of `sonde exporter`, `sonde lustre` and `sonde up`. */
 #include "cmd/exporter_options.h"
 
 #define SETTING(member)     offsetof(struct settings, member)

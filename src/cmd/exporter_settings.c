@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Settings of `sonde exporter`, `sonde lustre` and `sonde up`, made from their options. */
 #include "cmd/exporter_settings.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts the parts of an exporter, serves until a signal arrives, and stops them. */
 #include "cmd/exporting.h"
 
 #include "base/log.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Columns of the tables that `sonde jobs` prints. */
 #include "cmd/job_columns.h"
 
 #include "base/moment.h"

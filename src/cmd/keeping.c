@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts and stops the parts that record jobs in a store. */
 #include "cmd/keeping.h"
 
 #include "base/secret.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options that name a Prometheus and how to sign in to it. */
 #include "cmd/prometheus_options.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Allocations of accounts, compared with their usage in a period. */
 #include "cmd/promises.h"
 
 #include "base/buf.h"

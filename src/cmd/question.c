@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options that select recorded jobs and the store to read. */
 #include "cmd/question.h"
 
 #include "base/clock.h"

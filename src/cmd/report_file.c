@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds the default configuration file to the flags of sonde report and sonde-mail. */
 #include "cmd/report_file.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends reports by mail: one at once, or those in the spool. */
 #include "cmd/report_mail.h"
 
 #include "mail/drain.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes reports from the store, sacct and Prometheus, which it opens once. */
 #include "cmd/report_maker.h"
 
 enum { URL_MAX = 4096 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of `sonde report`, and the settings made from them. */
 #include "cmd/report_options.h"
 
 #include "base/quote.h"

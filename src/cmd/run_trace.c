@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread of `sonde run` that measures the command and posts the numbers. */
 #include "cmd/run_trace.h"
 
 #include "base/arena.h"

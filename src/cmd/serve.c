@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options and start-up that all commands which serve HTTP share. */
 #include "cmd/serve.h"
 
 #include <pthread.h>

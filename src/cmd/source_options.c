@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options that select the Slurm interface. */
 #include "cmd/source_options.h"
 
 #define SETTING(member)   offsetof(struct source_options, member)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes boards for pages from the sections of the refreshers. */
 #include "cmd/up_board.h"
 
 #include "base/moment.h"

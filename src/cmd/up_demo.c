@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Computes a day of history for the simulated cluster of `sonde up --demo`. */
 #include "cmd/up_demo.h"
 
 #include "base/thread.h"

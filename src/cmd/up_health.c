@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Durations and states of the parts of `sonde up`, for the health page. */
 #include "cmd/up_health.h"
 
 #include "base/process.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chooses the directories and the user of `sonde up`. */
 #include "cmd/up_place.h"
 
 #include "base/privileges.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options that only `sonde up` has, and the settings made from them. */
 #include "cmd/up_settings.h"
 
 #include "base/spawn.h"

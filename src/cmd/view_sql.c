@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SQL statements that create and drop the views in slurmdbd's database. */
 #include "cmd/view_sql.h"
 
 #include "source/mariadb.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads which clusters, views and grants slurmdbd's database has. */
 #include "cmd/view_survey.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chooses the view of each cluster. */
 #include "cmd/view_targets.h"
 
 #include "base/quote.h"

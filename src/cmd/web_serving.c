@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts pages and API, for `sonde web` and `sonde up`. */
 #include "cmd/web_serving.h"
 
 #include "cmd/beside.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics of the agent about itself. */
 #include "collector/agent_self.h"
 
 #include "base/clock.h"

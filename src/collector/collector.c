@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of all collectors, and functions that look them up. */
 #include "collector/collector.h"
 
 #define ROW(name) extern const struct collector collector_##name;

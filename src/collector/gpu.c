@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts GPUs or shards by type from GRES and TRES strings. */
 #include "collector/gpu.h"
 
 #include "model/tres.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Numbers the names that jobs are added up by. */
 #include "collector/groups.h"
 
 void groups_init(struct groups *groups, const struct section *section, groups_cut *cut)

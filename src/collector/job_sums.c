@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up jobs by user, partition and the like. */
 #include "collector/job_sums.h"
 
 #include "collector/tally.h"

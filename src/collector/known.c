@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes samples of known values and omits unknown ones. */
 #include "collector/known.h"
 
 #include <math.h>

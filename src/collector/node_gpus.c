@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts the GPUs or shards of one node by type. */
 #include "collector/node_gpus.h"
 
 size_t node_gpus_types(struct gpu_reader *reader)

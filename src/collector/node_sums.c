@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up nodes of the cluster or of a partition. */
 #include "collector/node_sums.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Splits a node's resources into allocated, idle and unusable. */
 #include "collector/node_use.h"
 
 enum { LEAST_JOB_MEMORY = 1 << 20 }; /* bytes; Slurm allocates whole MiB */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics that every serving program has about itself. */
 #include "collector/program.h"
 
 static void collector_sample(struct metric_writer *writer, enum program_family family,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up requests to slurmctld by name. */
 #include "collector/rpc_sums.h"
 
 static void add(struct rpc_sum *sum, const struct rpc *rpc)

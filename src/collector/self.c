@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics of the exporter about itself. */
 #include "collector/self.h"
 
 enum {

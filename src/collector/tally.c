@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts jobs in a table of rows and columns that grow as needed. */
 #include "collector/tally.h"
 
 void tally_init(struct tally *tally, size_t n_columns)

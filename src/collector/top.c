@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects the largest amounts and adds up the rest as "other". */
 #include "collector/top.h"
 
 #include "base/arena.h"

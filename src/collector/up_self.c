@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics of `sonde up` about itself. */
 #include "collector/up_self.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the agent's collectors, and functions that look them up. */
 #include "collector/usage.h"
 
 #define ROW(name) extern const struct usage_collector usage_collector_##name;

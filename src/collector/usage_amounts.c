@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables and labels that the agent's collectors share. */
 #include "collector/usage_amounts.h"
 
 void usage_amount_write(const struct usage_amount *amount, const void *of, const struct str *labels,

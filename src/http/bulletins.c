@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* HTTP routes of the agent. */
 #include "http/bulletins.h"
 
 #include "base/arena.h"

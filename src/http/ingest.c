@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The route POST /ingest, which takes records from agents. */
 #include "http/ingest.h"
 
 #include "base/arena.h"

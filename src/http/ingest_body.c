@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses the body of a POST to /ingest. */
 #include "http/ingest_body.h"
 
 #include "base/buf.h"

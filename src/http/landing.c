@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the landing page of a program. */
 #include "http/landing.h"
 
 static const char before_title[] =

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The routes /-/healthy, /-/ready and /-/reload. */
 #include "http/lifecycle.h"
 
 static const char plain[] = "text/plain; charset=utf-8";

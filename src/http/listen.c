@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opens sockets to listen on, or takes those from systemd. */
 #include "http/listen.h"
 
 #include "base/arena.h"

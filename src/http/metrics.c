@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The exporter's routes, and the engine that answers scrapes. */
 #include "http/metrics.h"
 
 #include "base/quote.h"

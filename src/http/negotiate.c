@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chooses format and encoding from the headers of a request. */
 #include "http/negotiate.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Worker threads with a bounded queue and a share for each owner. */
 #include "http/pool.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Translates Go's names of TLS versions and ciphers to GnuTLS priority strings. */
 #include "http/priority.h"
 
 #include <stdint.h>

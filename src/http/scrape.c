@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads what a scrape asks for, and keeps responses ready. */
 #include "http/scrape.h"
 
 #include "base/arena.h"

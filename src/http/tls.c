@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Server side of TLS connections, with GnuTLS. */
 #include "http/tls.h"
 
 #include "base/arena.h"

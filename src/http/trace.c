@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The route /trace: takes the posts of jobs and shows them as a table. */
 #include "http/trace.h"
 
 #include "base/arena.h"

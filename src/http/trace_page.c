@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the HTML page of /trace. */
 #include "http/trace_page.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Decodes munge credentials, one at a time. */
 #include "http/unsealer.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the file of --web.config.file. */
 #include "http/webconfig.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes a complete mail from a spool entry. */
 #include "mail/compose.h"
 
 #include "mail/letter.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends the mails in the spool, with retries and rate limits. */
 #include "mail/drain.h"
 
 #include "mail/compose.h"

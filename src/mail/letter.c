@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the short mail about a job event. */
 #include "mail/letter.h"
 
 #include "base/moment.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Remembers since when no mail could be sent, and when to try again. */
 #include "mail/outage.h"
 
 #include "base/num.h"

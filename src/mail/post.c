@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends a mail by SMTP or sendmail. */
 #include "mail/post.h"
 
 #include "base/buf.h"

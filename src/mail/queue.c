@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists and renames the entries of the spool for the sender. */
 #include "mail/queue.h"
 
 #include "base/clock.h"

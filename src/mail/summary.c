@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Replaces many mails to one recipient by a summary. */
 #include "mail/summary.h"
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Converts rendered metrics between the text format and OpenMetrics. */
 #include "metric/convert.h"
 
 static const struct str help = STR_INIT("# HELP ");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds observations to histograms and writes them as metrics. */
 #include "metric/histogram.h"
 
 const double histogram_bounds[HISTOGRAM_BOUNDS] = { 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,

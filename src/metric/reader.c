@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses samples in the Prometheus text format. */
 #include "metric/reader.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compresses segments and combines them into one gzip stream. */
 #include "metric/segment.h"
 
 #include "base/arena.h"

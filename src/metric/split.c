@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Splits rendered metrics into families. */
 #include "metric/split.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes metric families in the text format or OpenMetrics. */
 #include "metric/writer.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables of the fields of every kind of section. */
 #include "model/fields.h"
 
 #include <math.h>

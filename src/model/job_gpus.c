@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads which GPUs of which nodes a job has, from GRES details. */
 #include "model/job_gpus.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses and prints job ids with array task, component and cluster. */
 #include "model/job_name.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts the bytes of a Lustre target's samples, and frees them. */
 #include "model/lustre_use.h"
 
 /* Of the longest name of a family, those of four labels, the largest number, and what stands

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clears job records, and sums up the GPU types of a TRES string. */
 #include "model/record.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Allocates, shares and frees sections. */
 #include "model/section.h"
 
 const struct str private_data_words[PRIVATE_DATA] = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rounds the numbers of a fair share to what sshare prints. */
 #include "model/share.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the strings of a section, each stored once. */
 #include "model/symbols.h"
 
 void symbols_init(struct symbols *symbols, struct arena *arena)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sets usage to unknown, and adds and subtracts I/O. */
 #include "model/usage.h"
 
 #include <math.h>

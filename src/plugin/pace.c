@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Computes when the plugin sends the next samples. */
 #include "plugin/pace.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Stores a step's samples so that writer and reader never wait for each other. */
 #include "plugin/samples.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends requests to a Pushgateway and reads its list of groups. */
 #include "push/gateway.h"
 
 #include "base/arena.h"

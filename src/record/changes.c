@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds jobs that have changed since they were last recorded. */
 #include "record/changes.h"
 
 #include "record/seen.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that copies jobs from slurmdbd into the store. */
 #include "record/history.h"
 
 #include "base/arena.h"

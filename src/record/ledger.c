@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opens the store for the recorder and writes to it in rounds. */
 #include "record/ledger.h"
 
 #include "record/changes.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that writes sections and batches of records into the store. */
 #include "record/recorder.h"
 
 #include "base/thread.h"

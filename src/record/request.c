@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests to the recorder's thread and their results. */
 #include "record/request.h"
 
 static const size_t job_texts[] = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Converts sections of jobs and nodes to records. */
 #include "record/seen.h"
 
 #include "model/job_times.h"

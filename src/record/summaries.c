@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that stores summaries of finished jobs from Prometheus. */
 #include "record/summaries.h"
 
 #include "base/thread.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up the tasks of a job array. */
 #include "report/array_sums.h"
 
 #include "base/map.h"

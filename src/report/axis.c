@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Places and labels the ticks of chart axes. */
 #include "report/axis.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects the k lowest or highest of many. */
 #include "report/choose.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Draws charts of CPU time by core and by user and system time. */
 #include "report/core_charts.h"
 
 #include "base/shown.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes structs of amounts as JSON objects and reads them back. */
 #include "report/facts_json.h"
 
 #include "base/json.h"

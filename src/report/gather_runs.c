@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the runs of a job in the store and with sacct. */
 #include "report/gather_runs.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Computes the resources that a job had and did not use. */
 #include "report/idle.h"
 
 #include "model/tres.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the charts of a job. */
 #include "report/job_charts.h"
 
 #include "report/core_charts.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes members of a JSON object and omits unknown values. */
 #include "report/members.h"
 
 #include "model/job.h"

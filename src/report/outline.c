@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds the outline of a report: headings, facts, findings and tables. */
 #include "report/outline.h"
 
 #include "base/shown.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds the tables of a report's outline. */
 #include "report/outline_tables.h"
 
 #include "base/shown.h"

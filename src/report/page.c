@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wraps and colors text for a terminal or a mail. */
 #include "report/page.h"
 
 #include "base/shown.h"

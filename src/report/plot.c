@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Draws title, frame, values and legend of a chart. */
 #include "report/plot.h"
 
 #include "base/shown.h"

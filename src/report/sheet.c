@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lays out text and charts on A4 pages of a PDF. */
 #include "report/sheet.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lays out a section of a report in a PDF. */
 #include "report/sheet_section.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the members of a stored summary. */
 #include "report/summary_table.h"
 
 #include <math.h>

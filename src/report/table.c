@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prints rows as an aligned table or as CSV. */
 #include "report/table.h"
 
 #include "base/arena.h"

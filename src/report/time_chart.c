@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Draws charts of values over time. */
 #include "report/time_chart.h"
 
 #include "report/plot.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Formats amounts with their units. */
 #include "report/words.h"
 
 #include "base/moment.h"

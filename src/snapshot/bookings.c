@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds the reservation of each node to sections of nodes. */
 #include "snapshot/bookings.h"
 
 #include "model/hostlist.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Renders and compresses the agent's metrics after a tick. */
 #include "snapshot/bulletin.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Continues Slurm's counters over their resets. */
 #include "snapshot/counters.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Remembers which partitions and QOS exist. */
 #include "snapshot/inventory.h"
 
 enum { NAMES_MAX = 1000 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Renders editions and publishes the newest snapshot. */
 #include "snapshot/publish.h"
 
 #include "base/clock.h"

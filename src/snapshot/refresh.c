@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that polls a source on demand, with limits and back-off. */
 #include "snapshot/refresh.h"
 
 #include "base/thread.h"

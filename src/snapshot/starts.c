@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds jobs that have started, and counts how long they were pending. */
 #include "snapshot/starts.h"
 
 #include "base/clock.h"

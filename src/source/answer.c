@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Feeds the output of a command to the parser of its format. */
 #include "source/answer.h"
 
 #include "base/num.h"

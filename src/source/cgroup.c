@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the numbers of a cgroup from files that stay open. */
 #include "source/cgroup.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the cgroup files, and their parsers. */
 #include "source/cgroup_files.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds where Slurm has the cgroups of jobs on this host. */
 #include "source/cgroup_layout.h"
 
 #include "source/cgroup.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Matches cgroup paths with templates and finds the job in them. */
 #include "source/cgroup_rows.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Follows the directories of jobs in a cgroup hierarchy by inotify. */
 #include "source/cgroup_tree.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Detects the format of the output of a site's own commands. */
 #include "source/foreign.h"
 
 #include "source/cli.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Splits command output into records at a random token. */
 #include "source/frame.h"
 
 #include <sys/random.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that reads the GPUs of this node. */
 #include "source/gpus.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts a helper process and talks to it with deadlines. */
 #include "source/helper.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses job_stats of Lustre targets in pieces. */
 #include "source/job_stats.h"
 
 #include "base/arena.h"

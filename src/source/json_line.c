@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses lines that look like JSON but are not escaped. */
 #include "source/json_line.h"
 
 #include "source/lines.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects the jobs of a cluster by account and user. */
 #include "source/keep.h"
 
 #include "base/buf.h"

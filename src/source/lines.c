@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Splits command output into lines. */
 #include "source/lines.h"
 
 void lines_init(struct lines *lines, void (*line)(void *ctx, struct str line), void *ctx)

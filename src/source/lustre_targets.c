@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that reads the Lustre targets of this server. */
 #include "source/lustre_targets.h"
 
 #include "base/spawn.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects the job ids with the most traffic on a Lustre target. */
 #include "source/movers.h"
 
 #include "base/list.h"

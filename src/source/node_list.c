@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Joins sinfo's lines, one for each partition of a node, into nodes. */
 #include "source/node_list.h"
 
 void node_list_init(struct node_list *list, struct section *section)

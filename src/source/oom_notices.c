@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Receives out-of-memory events of cgroup v1 by eventfd. */
 #include "source/oom_notices.h"
 
 #include <fcntl.h>

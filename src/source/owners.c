@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Remembers the user and account of jobs, also for a while after their end. */
 #include "source/owners.h"
 
 enum { FEWEST_SLOTS = 64 };

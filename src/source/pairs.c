@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses lines of Name=value as scontrol prints them. */
 #include "source/pairs.h"
 
 static bool is_key_byte(char c)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Completes the partitions of a section from a second answer. */
 #include "source/partition_list.h"
 
 /* Its place in the list, at the end if it is new. */

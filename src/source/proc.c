@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists processes and reads their numbers below /proc. */
 #include "source/proc_place.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses the files of /proc/PID. */
 #include "source/proc_text.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Adds up what all descendants of a process use. */
 #include "source/process_tree.h"
 
 #include "base/clock.h"

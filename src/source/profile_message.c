@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses the datagrams of the profile plugin. */
 #include "source/profile_message.h"
 
 #include "base/num.h"

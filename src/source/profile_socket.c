@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Receives the datagrams of the profile plugin and checks their sender. */
 #include "source/profile_socket.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Quotes text for PromQL queries. */
 #include "source/promql.h"
 
 #include "base/quote.h"

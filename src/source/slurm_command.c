@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds the command lines of Slurm's commands. */
 #include "source/slurm_command.h"
 
 #include "source/prefix.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opens the source that a setting names. */
 #include "source/source.h"
 
 #include "base/quote.h"

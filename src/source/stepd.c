@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Recognizes slurmstepd processes and reads their step. */
 #include "source/stepd.h"
 
 #include "source/proc_place.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists the directories in a directory. */
 #include "source/subdirs.h"
 
 #include <dirent.h>

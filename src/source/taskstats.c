@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Receives the kernel's records of threads that end. */
 #include "source/taskstats.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses the body of a POST to /trace. */
 #include "source/trace_body.h"
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of inotify watches. */
 #include "source/watches.h"
 
 #include "base/arena.h"

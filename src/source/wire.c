@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sends and receives sections as binary frames. */
 #include "source/wire.h"
 
 #include "model/fields.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Splits a query into branches that each read one index in order. */
 #include "store/branches.h"
 
 #include "store/schema.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Packs and unpacks the long texts of a store. */
 #include "store/rest.h"
 
 #include "store/short_deflate.h"

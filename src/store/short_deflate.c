@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compresses short texts with fixed Huffman codes and a dictionary. */
 #include "store/short_deflate.h"
 
 enum { MATCH_MIN = 4, MATCH_MAX = 258, CHAIN_MAX = 8, END_OF_BLOCK = 256 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Wrappers of SQLite's functions, with its errors as -errno. */
 #include "store/sqlite.h"
 
 #include "model/job.h"

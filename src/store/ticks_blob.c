@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Encodes and decodes samples of the built-in time series. */
 #include "store/ticks_blob.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds the WHERE clause of a filter. */
 #include "store/where.h"
 
 #include "model/hostlist.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* HTTP routes of the API. */
 #include "web/api.h"
 
 #include "web/api_call.h"

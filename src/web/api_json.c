@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes tables of fields as JSON. */
 #include "web/api_json.h"
 
 #include "base/json.h"

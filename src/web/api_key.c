@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Encodes and decodes keys of runs and nodes for addresses. */
 #include "web/api_key.h"
 
 #include "base/base64.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Table of the API's query parameters, and their parsers. */
 #include "web/api_param.h"
 
 #include "base/num.h"

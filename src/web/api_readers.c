@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pool of open readers of a store. */
 #include "web/api_readers.h"
 
 #include "store/store.h"

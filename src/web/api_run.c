@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes a run as JSON. */
 #include "web/api_run.h"
 
 #define ROW(name, type, member)                                                                    \

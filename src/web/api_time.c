@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses times in a query. */
 #include "web/api_time.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds, shares and frees boards. */
 #include "web/board.h"
 
 #include "base/list.h"

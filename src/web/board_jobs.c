@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the queue from a store as sections of jobs. */
 #include "web/board_jobs.h"
 
 #include <stdlib.h>

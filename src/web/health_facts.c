@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parses the health facts that a program gives to its page. */
 #include "web/health_facts.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the filters of a page of jobs, and writes them as a form and an address. */
 #include "web/job_asked.h"
 
 #include "base/num.h"

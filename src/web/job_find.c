@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the job that an address names, and checks access to it. */
 #include "web/job_find.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the parts of a job's page. */
 #include "web/job_parts.h"
 
 #include "model/hostlist.h"

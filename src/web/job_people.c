@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes what the pages of users and accounts share. */
 #include "web/job_people.h"
 
 #include "base/num.h"

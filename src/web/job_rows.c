@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes tables of jobs. */
 #include "web/job_rows.h"
 
 #include "report/words.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Filters and sorts the nodes of a board. */
 #include "web/node_rows.h"
 
 #include "collector/node_use.h"

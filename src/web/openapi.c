@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the OpenAPI description of the API. */
 #include "web/openapi.h"
 
 #include "web/api_call.h"

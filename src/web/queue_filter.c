@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Matches the jobs of a board with a filter. */
 #include "web/queue_filter.h"
 
 #include "base/list.h"

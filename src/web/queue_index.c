@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sorts the jobs of a board once for all pages. */
 #include "web/queue_index.h"
 
 #include "collector/gpu.h"

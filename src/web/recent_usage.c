@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads usage of the last day, week and month. */
 #include "web/recent_usage.h"
 
 enum { MOST_ROWS = 1 << 20 };

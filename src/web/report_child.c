@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs sonde-report to make PNG and PDF. */
 #include "web/report_child.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the data of a chart as JSON. */
 #include "web/series_json.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes what the pages of clusters, nodes and partitions share. */
 #include "web/show_cluster.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shortens long lists, and links to the full ones. */
 #include "web/show_more.h"
 
 #include "report/words.h"

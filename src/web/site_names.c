@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses and links of named things, and the page when a name is not found. */
 #include "web/site_names.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Thread that writes the built-in time series. */
 #include "web/ticker.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clocks, tables and goals for all benchmarks. */
 #include "bench.h"
 
 #include "base/str.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Starts a program that serves /metrics, and measures what it uses. */
 #include "daemon.h"
 
 #include "base/arena.h"

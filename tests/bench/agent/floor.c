@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Measures what the kernel needs for reading the agent's files. */
 #include "floor.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes jobs of real cgroups and processes. */
 #include "jobs.h"
 
 #include "base/arena.h"
