@@ -111,8 +111,22 @@ static bool is_final(int fd)
     return fd >= 0 || fd == -EADDRINUSE || fd == -EACCES;
 }
 
+/* RFC 6761, 6.3: it is the loopback, also where no /etc/hosts says so, as in a small container. */
+static int open_localhost(uint16_t port)
+{
+    struct sockaddr_in four = { .sin_family = AF_INET,
+                                .sin_port = htons(port),
+                                .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+                                .sin6_port = htons(port),
+                                .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    int fd = open_tcp((struct sockaddr *)&four, sizeof(four));
+
+    return is_final(fd) ? fd : open_tcp((struct sockaddr *)&six, sizeof(six));
+}
+
 /* A name may have several addresses: the first that this machine has is taken, IPv4 before IPv6. */
-static int open_host(const struct place *place, struct err *err)
+static int open_named(const struct place *place, struct err *err)
 {
     static const int families[] = { AF_INET, AF_INET6 };
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -133,6 +147,16 @@ static int open_host(const struct place *place, struct err *err)
             if (a->ai_family == families[i])
                 fd = open_tcp(a->ai_addr, a->ai_addrlen);
     freeaddrinfo(found);
+    return fd < 0 ? bind_error(place, -fd, err) : fd;
+}
+
+static int open_host(const struct place *place, struct err *err)
+{
+    int fd;
+
+    if (!str_eq_nocase(place->host, STR("localhost")))
+        return open_named(place, err);
+    fd = open_localhost(place->port);
     return fd < 0 ? bind_error(place, -fd, err) : fd;
 }
 
