@@ -270,3 +270,16 @@ def job(**changes):
 def node(**changes):
     values = dict(NODE, **changes)
     return "".join(f"{values[name]}~" for name in _fields("SINFO_FIELDS")) + "\\n"
+
+
+class Up(Exporter):
+    """`sonde up`, whose pages may take as long as they need."""
+
+    command = "up"
+
+    @staticmethod
+    def complete(flags):
+        """Where no other user can be become, as in a rootless container, it stays who it is."""
+        from capabilities import missing_reason  # in a directory that this file adds to the path
+        stays_root = os.geteuid() == 0 and missing_reason("root")
+        return ("--api.timeout=5m", *(("--user=root",) if stays_root else ()), *flags)

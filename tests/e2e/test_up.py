@@ -6,14 +6,15 @@ import os
 import pathlib
 import pwd
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
 import tempfile
 import unittest
 
+import sonde
 from sonde import DEADLINE, SONDE, Exporter, wait_until
+from capabilities import need
 
 NOBODY = pwd.getpwnam("nobody")
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups", "--no-new-privs")
@@ -40,21 +41,32 @@ def command_of(pid):
 
 
 def is_there(pid):
-    return pathlib.Path(f"/proc/{pid}").exists()
+    """One that has ended and is not waited for by its parent is not: the first process of a container need not wait for any."""
+    try:
+        return not re.search(r"\) [ZX] ", pathlib.Path(f"/proc/{pid}/stat").read_text())
+    except OSError:
+        return False
 
 
-class Up(Exporter):
-    command = "up"
-
-    @staticmethod
-    def complete(flags):
-        return flags
-
+class Up(sonde.Up):
     def agents(self):
         return [pid for pid in children(self.process.pid) if command_of(pid).endswith("sonde-agent")]
 
-    def health(self):
-        return json.loads(self.get("/api/v1/health").body)
+    def keeper(self):
+        """The process that starts the agent, again and again."""
+        [pid] = [pid for pid in children(self.process.pid) if pathlib.Path(f"/proc/{pid}/comm").read_text() == "sonde-up-agent\n"]
+        return pid
+
+    def series(self):
+        return json.loads(self.get("/api/v1/health").body)["sonde"]["facts"]["series"]
+
+    def wait_answers(self):
+        wait_until(lambda: self.series()["agent_answers"], "the agent's answer")
+
+    def wait_ticks(self, n=2):
+        """Of two ticks, the second began after this was called."""
+        ticks = self.series()["ticks"]
+        wait_until(lambda: self.series()["ticks"] >= ticks + n, f"{n} ticks")
 
 
 class Case(unittest.TestCase):
@@ -91,7 +103,7 @@ class Demo(Case):
         def ended():
             usage = json.loads(up.get("/api/v1/usage").body)
             return usage["rows"] and usage["rows"][0]["ended"] > 4000 and usage
-        usage = wait_until(ended, "the jobs of a day", 3 * DEADLINE)
+        usage = wait_until(ended, "the jobs of a day")
         self.assertTrue(usage["simulated"])
         self.assertGreater(usage["rows"][0]["cpu_efficiency"], 0.3)
         trend = json.loads(up.get("/api/v1/trends/cpus?hours=24").body)
@@ -118,8 +130,8 @@ class Demo(Case):
     def test_a_real_store_is_refused(self):
         path = self.directory / "sonde.db"
         flags = f"--store=sqlite:{path}", "--web.listen-address=127.0.0.1:0", "--user=root"
-        with Exporter(f"--store=sqlite:{path}", "--source=cli", "--slurm.bin-path=/nonexistent"):
-            wait_until(path.exists, "a store")
+        with Exporter(f"--store=sqlite:{path}", "--source=cli", "--slurm.bin-path=/nonexistent") as exporter:
+            wait_until(lambda: exporter.metrics().value("sonde_store_up") == 1, "a store")
         result = subprocess.run([SONDE, "up", "--demo", *flags], capture_output=True, text=True, timeout=DEADLINE)
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("simulated", result.stderr)
@@ -133,52 +145,62 @@ class Real(Case):
         self.assertIn("no door into Slurm is open", page.text)
         self.assertNotIn("simulated", up.get("/metrics").text)
 
+    def stop_keeper(self, up):
+        """As long as it stands still, no agent is replaced."""
+        keeper = up.keeper()
+        os.kill(keeper, signal.SIGSTOP)
+        self.addCleanup(os.kill, keeper, signal.SIGCONT)
+        return keeper
+
     def test_an_agent_that_is_killed_comes_back(self):
         up = self.real()
         [first] = wait_until(up.agents, "an agent")
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+        up.wait_answers()
         os.kill(first, signal.SIGKILL)
-        [second] = wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
+        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
         self.assertIn("sonde agent has ended; it is started again", up.log())
-        ticks = up.health()["sonde"]["facts"]["series"]["ticks"]
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["ticks"] > ticks + 1 and
-                   up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+        up.wait_ticks()
+        up.wait_answers()
 
     def test_an_agent_that_hangs_is_told_and_replaced(self):
         up = self.real()
         [first] = wait_until(up.agents, "an agent")
-
-        def series():
-            return up.health()["sonde"]["facts"]["series"]
+        notice = "The agent of this machine does not answer: what jobs"
 
         def told(name):
             return float(up.get("/metrics").samples()[name])
-        wait_until(lambda: series()["agent_answers"], "its answer")
-        self.assertNotIn("does not answer: what jobs", up.get("/").text)
-        self.assertEqual(told("sonde_agent_up"), 1)
+        wait_until(lambda: notice not in up.get("/").text and told("sonde_agent_up") == 1, "its answer")
+        keeper = self.stop_keeper(up)
         os.kill(first, signal.SIGSTOP)
-        wait_until(lambda: not series()["agent_answers"], "that it is silent")
+        up.wait_ticks()
+        self.assertFalse(up.series()["agent_answers"])
         for path in "/", "/nodes":
-            self.assertIn("The agent of this machine does not answer", up.get(path).text, path)
+            self.assertIn(notice, up.get(path).text, path)
         wait_until(lambda: told("sonde_agent_up") == 0, "the metric")
-        ticks = series()["ticks"]
-        wait_until(lambda: series()["ticks"] >= ticks + 5, "ticks that go on")
-        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent", 4 * DEADLINE)
+        up.wait_ticks(5)
+        os.kill(keeper, signal.SIGCONT)
+        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
         self.assertFalse(is_there(first))
         self.assertIn("sonde agent is there and does not answer; it is killed", up.log())
         wait_until(lambda: told('sonde_agent_restarts_total{reason="hung"}') == 1, "the metric")
         self.assertEqual(told('sonde_agent_restarts_total{reason="ended"}'), 0)
-        wait_until(lambda: "does not answer: what jobs" not in up.get("/").text, "its answer")
+        wait_until(lambda: notice not in up.get("/").text, "its answer")
 
     def test_an_agent_whose_socket_was_removed_gets_another(self):
         up = self.real()
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer")
+        up.wait_answers()
+        [first] = up.agents()
+        keeper = self.stop_keeper(up)
         (self.directory / "state/agent.sock").unlink()
-        wait_until(lambda: not up.health()["sonde"]["facts"]["series"]["agent_answers"], "that it is silent")
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["agent_answers"], "its answer", 2 * DEADLINE)
+        up.wait_ticks()
+        self.assertFalse(up.series()["agent_answers"])
+        os.kill(keeper, signal.SIGCONT)
+        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
+        up.wait_answers()
+        self.assertTrue((self.directory / "state/agent.sock").exists())
 
-    @unittest.skipIf(os.geteuid(), "root takes the rights of a file away, and gives them back")
     def test_series_that_could_not_be_written_go_on_when_they_can(self):
+        need("root")
         series = self.directory / "state/series.db"
         with Up(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent", "--no-agent"):
             wait_until(series.exists, "series")
@@ -187,13 +209,13 @@ class Real(Case):
             os.chown(path, 0, 0)
             path.chmod(0o644)
         up = self.real("--no-agent")
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["failures"], "a failure")
-        self.assertFalse(up.health()["sonde"]["facts"]["series"]["is_written"])
+        wait_until(lambda: up.series()["failures"], "a failure")
+        self.assertFalse(up.series()["is_written"])
         self.assertIn("Numbers over time are not written", up.get("/").text)
         self.assertEqual(up.get("/metrics").samples()["sonde_series_up"], "0")
         for path in series.parent.glob("series.db*"):
             os.chown(path, owner.st_uid, owner.st_gid)
-        wait_until(lambda: up.health()["sonde"]["facts"]["series"]["is_written"], "what is written again")
+        wait_until(lambda: up.series()["is_written"], "what is written again")
         self.assertNotIn("Numbers over time are not written", up.get("/").text)
 
     def test_a_signal_ends_all_of_it(self):
@@ -202,7 +224,7 @@ class Real(Case):
         everybody = children(up.process.pid)
         up.process.send_signal(signal.SIGTERM)
         self.assertEqual(up.process.wait(DEADLINE), 0)
-        self.assertEqual([pid for pid in everybody if is_there(pid)], [])
+        wait_until(lambda: not any(is_there(pid) for pid in everybody), "the end of all")
         self.assertFalse((self.directory / "state/agent.sock").exists())
 
     def test_the_agent_does_not_outlive_it_even_when_it_is_killed(self):
@@ -221,8 +243,8 @@ class Real(Case):
         with Up(f"--state.directory={self.directory}/state", "--source=sim:nodes=8") as again:
             self.assertEqual(again.get("/jobs").status, 200)
 
-    @unittest.skipIf(os.geteuid(), "only root can become another")
     def test_root_is_given_up_but_by_the_agent(self):
+        need("root")
         up = self.real()
         [agent] = wait_until(up.agents, "an agent")
 
@@ -235,15 +257,15 @@ class Real(Case):
         self.assertNotEqual(int(status(agent)["CapEff"], 16), 0)
         self.assertEqual((self.directory / "state").stat().st_uid, pwd.getpwnam(self.user()).pw_uid)
 
-    @unittest.skipIf(os.geteuid(), "only root can become another")
     def test_a_directory_that_is_somebody_elses_is_not_given_away(self):
+        need("root")
         (self.directory / "state").mkdir(mode=0o755)
         done = self.refused(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent")
         self.assertIn(f"does not belong to user {self.user()}", done.stderr)
         self.assertEqual((self.directory / "state").stat().st_uid, 0)
 
     def refused(self, *flags, **environment):
-        done = subprocess.run([SONDE, "up", "--web.listen-address=127.0.0.1:0", *flags], capture_output=True, text=True,
+        done = subprocess.run([SONDE, "up", "--web.listen-address=127.0.0.1:0", *Up.complete(flags)], capture_output=True, text=True,
                               timeout=DEADLINE, env=dict(os.environ, **environment))
         self.assertEqual(done.returncode, 1, done.stderr)
         return done
@@ -282,8 +304,8 @@ class Real(Case):
         except KeyError:
             return "nobody"
 
-    @unittest.skipIf(os.geteuid() or not shutil.which("setpriv"), "needs root and setpriv")
     def test_a_plain_user_is_told_what_is_not_seen(self):
+        need("root")
         self.directory.chmod(0o777)
         up = self.real(starter=AS_NOBODY)
         wait_until(up.agents, "an agent")
@@ -325,7 +347,8 @@ class Configuration(Case):
         self.assertFalse(state.exists())
 
     def test_it_does_not_show_everything_to_everybody(self):
-        result = subprocess.run([SONDE, "up", "--demo", "--web.listen-address=:0"], capture_output=True, text=True, timeout=DEADLINE)
+        result = subprocess.run([SONDE, "up", *Up.complete(("--demo", "--web.listen-address=:0"))], capture_output=True, text=True,
+                                timeout=DEADLINE)
         self.assertEqual(result.returncode, 2)
         self.assertIn("--web.allow-anonymous", result.stderr)
         up = self.up("--demo", "--web.allow-anonymous", listen=":0")
