@@ -471,7 +471,7 @@ static void *run(void *arg)
     tick(sampler);
     sampler->tick_at = next_tick(sampler);
     while (take_orders(sampler)) {
-        int64_t pause = next_due(sampler) - now(sampler);
+        int64_t pause = clock_nap(agent->config.clock, next_due(sampler) - now(sampler));
         int n = epoll_wait(agent->epoll, events, EVENTS,
                            pause > 0 ? (int)((pause + NS_PER_MS - 1) / NS_PER_MS) : 0);
 

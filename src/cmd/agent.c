@@ -46,6 +46,7 @@ struct agent {
     struct arena arena; /* of the newest, once they have been read again */
     struct agent_settings settings;
     struct log *log;
+    const struct clock *clock;
     struct bulletin_board *board;
     struct bulletins *bulletins;
     struct http_server *server;
@@ -230,7 +231,7 @@ static int start_pusher(struct agent *agent, struct err *err)
         .retry_ns = NS_PER_SEC,
         .max_backoff_ns = 60 * NS_PER_SEC,
         .max_text = PUSH_BYTES,
-        .clock = &clock_real,
+        .clock = agent->clock,
         .log = agent->log,
     };
     struct pusher *pusher;
@@ -255,7 +256,7 @@ static int start_sweeper(struct agent *agent, struct err *err)
         .slurmd_uid = settings->slurmd_uid,
         .timeout_ns = settings->push.timeout_ns,
         .round_ns = sweep_round_ns,
-        .clock = &clock_real,
+        .clock = agent->clock,
         .log = agent->log,
     };
     struct sweeper *sweeper;
@@ -282,7 +283,7 @@ static int start_spool(struct agent *agent, struct err *err)
         .max_backoff_ns = longest_spool_pause_ns,
         .max_bytes = settings->ingest.max_bytes,
         .max_age_ns = longest_spooled_ns,
-        .clock = &clock_real,
+        .clock = agent->clock,
         .log = agent->log,
     };
     struct spool *spool;
@@ -315,7 +316,7 @@ static int start_server(struct agent *agent, struct err *err)
         .path = agent->first.serve.telemetry_path.p,
         .node = agent->first.node_name,
         .board = agent->board,
-        .clock = &clock_real,
+        .clock = agent->clock,
         .reload = reload,
         .tell_pushes = tell_gateways,
         .ctx = agent,
@@ -337,7 +338,7 @@ static int start_gpus(struct agent *agent, struct err *err)
         .nvml = text_or_null(agent->first.nvml),
         .sys = agent->first.sysfs.p,
         .proc = agent->first.procfs.p,
-        .clock = &clock_real,
+        .clock = agent->clock,
     };
 
     return gpus_start(&config, &agent->gpus, err);
@@ -351,7 +352,7 @@ static int start_lustre(struct agent *agent, struct err *err)
         .lctl = text_or_null(agent->first.lctl),
         .max_ids = agent->first.max_lustre_ids,
         .max_text_bytes = agent->first.publish.max_segment - HEADERS_BYTES,
-        .clock = &clock_real,
+        .clock = agent->clock,
     };
 
     return lustre_targets_start(&config, &agent->lustre, err);
@@ -377,7 +378,7 @@ static int start_sampler(struct agent *agent, struct err *err)
         .pusher = agent->pusher,
         .sweeper = agent->sweeper,
         .spool = agent->spool,
-        .clock = clock_of_environment(),
+        .clock = agent->clock,
         .log = agent->log,
     };
 
@@ -484,7 +485,7 @@ static void be_small(void)
 
 int main(int argc, char **argv)
 {
-    struct agent agent = { .argc = argc, .argv = argv };
+    struct agent agent = { .argc = argc, .argv = argv, .clock = clock_of_environment() };
     struct err err = { 0 };
     sigset_t signals;
     int outcome, code;

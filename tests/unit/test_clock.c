@@ -3,6 +3,8 @@
 
 #include "manual_clock.h"
 
+#include <fcntl.h>
+
 struct waiting {
     const struct clock *clock;
     pthread_mutex_t lock;
@@ -177,6 +179,54 @@ static void the_environment_may_stop_wall_time(void **state)
     assert_ptr_equal(clock_of_environment(), &clock_real);
 }
 
+static void set_number(const char *path, int64_t number)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_int_equal(pwrite(fd, &number, sizeof(number), 0), sizeof(number));
+    close(fd);
+}
+
+static void the_environment_may_let_time_pass(void **state)
+{
+    char path[] = "/tmp/sonde-test-clock.XXXXXX";
+    const struct clock *clock;
+    struct waiting waiting;
+    pthread_t thread;
+    int64_t before;
+
+    (void)state;
+    close(mkstemp(path));
+    assert_int_equal(setenv("SONDE_CLOCK_AHEAD", path, 1), 0);
+    assert_ptr_equal(clock_of_environment(), &clock_real); /* the file is empty */
+    set_number(path, 0);
+    clock = clock_of_environment();
+    assert_ptr_not_equal(clock, &clock_real);
+    assert_ptr_equal(clock_of_environment(), clock);
+    before = clock_mono(clock);
+    waiting_init(&waiting, clock, before + 3600 * NS_PER_SEC);
+    pthread_create(&thread, NULL, wait_for_signal_or_deadline, &waiting);
+    set_number(path, 3600 * NS_PER_SEC);
+    pthread_join(thread, NULL);
+    assert_false(waiting.saw_signal);
+    assert_true(clock_mono(clock) >= before + 3600 * NS_PER_SEC);
+    assert_true(clock_wall(clock) > clock_wall(&clock_real));
+    waiting_destroy(&waiting);
+    unlink(path);
+    unsetenv("SONDE_CLOCK_AHEAD");
+}
+
+static void a_clock_that_may_jump_lets_nobody_sleep_for_long(void **state)
+{
+    const struct clock jumping = { .longest_nap_ns = 7 };
+
+    (void)state;
+    assert_int_equal(clock_nap(&jumping, 8), 7);
+    assert_int_equal(clock_nap(&jumping, 6), 6);
+    assert_int_equal(clock_nap(&jumping, -1), -1);
+    assert_int_equal(clock_nap(&clock_real, INT64_MAX), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +237,8 @@ int main(void)
         cmocka_unit_test(a_signal_ends_a_manual_wait_before_its_moment),
         cmocka_unit_test(signals_and_advances_that_race_lose_nobody),
         cmocka_unit_test(the_environment_may_stop_wall_time),
+        cmocka_unit_test(the_environment_may_let_time_pass),
+        cmocka_unit_test(a_clock_that_may_jump_lets_nobody_sleep_for_long),
     };
 
     return RUN_TESTS(tests);
