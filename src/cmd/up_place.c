@@ -82,10 +82,10 @@ static int give_away(const struct up_place *place, bool is_new, struct err *err)
     if (fd < 0 || fstat(fd, &info) < 0)
         code = err_set(err, errno, "cannot open %s: %s", place->directory, err_words(errno));
     else if (is_new && fchown(fd, place->uid, place->gid) < 0)
-        code = err_set(err, errno, "cannot give %s to user %s: %s%s", place->directory, place->user,
-                       err_words(errno),
-                       errno == EINVAL ? " (this container has no such user: say --user=root)"
-                                       : "");
+        code =
+            err_set(err, errno, "cannot give %s to user %s: %s%s", place->directory, place->user,
+                    err_words(errno),
+                    errno == EINVAL ? " (this container has no such user: say --user=root)" : "");
     else if (!is_new && info.st_uid != place->uid)
         code = err_set(err, EACCES,
                        "%s does not belong to user %s: give it to them (chown -R), or choose "
