@@ -142,6 +142,12 @@ def many_files():
     return f"at most {hard} files may be open" if hard != resource.RLIM_INFINITY and hard < 10000 else None
 
 
+def clang_format():
+    """Other releases format some lines in other ways; Debian 12 has 14."""
+    done = run("clang-format", "--version")
+    return None if " version 14." in done.stdout else f"another clang-format: {last_line(done.stdout or done.stderr)}"
+
+
 def chromium():
     if not shutil.which("chromium") or not shutil.which("chromedriver"):
         return "chromium and chromium-driver are not installed"
@@ -183,6 +189,7 @@ PROBES = {
     "cgroup-v1": cgroup_v1,
     "ipv6": ipv6,
     "many-files": many_files,
+    "clang-format-14": clang_format,
     "chromium": chromium,
     "axe-core": axe_core,
     **{f"slurm-{suite}": slurm_of(suite) for suite in SUITES},
