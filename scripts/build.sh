@@ -14,7 +14,8 @@ has_work() {
 }
 
 # build DIRECTORY [MESON OPTION...]: configures it once, then builds what has changed, of $build_targets if set. Says so
-# before, as it may take a minute, and is quiet otherwise unless it fails.
+# before, as it may take a minute, and is quiet otherwise unless it fails. With ccache, a clone in another directory
+# gets what this one has compiled.
 build() {
 	_directory=$1
 	shift
@@ -24,7 +25,7 @@ build() {
 	{
 		[ -e "$_directory/build.ninja" ] || meson setup "$_directory" "$@"
 		# shellcheck disable=SC2086 # a list of files
-		ninja -C "$_directory" ${build_targets:-}
+		CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$PWD ninja -C "$_directory" ${build_targets:-}
 	} >"$_log" 2>&1 || {
 		echo "The build in $_directory failed:" >&2
 		grep -E 'error|ERROR|FAILED' "$_log" | head -n 20 >&2
