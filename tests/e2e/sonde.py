@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the end-to-end tests share: starting the real exporter, asking it, reading what it says."""
 import collections
+import functools
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -240,11 +242,10 @@ esac"""
         self.directory.cleanup()
 
 
-def _fields(macro):
-    """The names that sonde asks for, in order, from the table in the source."""
-    text = (ROOT / "src/source/cli_format.h").read_text()
-    body = re.search(rf"#define {macro}\(FIELD\)(.*?)\n\n", text, re.S)[1]
-    return re.findall(r'FIELD\(\w+, "([^"]+)"\)', body)
+@functools.cache
+def tables():
+    """What the programs are made from: tests/golden/tables.c."""
+    return json.loads(subprocess.run([BUILD / "tests/golden/tables"], check=True, capture_output=True, text=True).stdout)
 
 
 JOB = {"JobID": "1", "ArrayJobID": "1", "ArrayTaskID": "N/A", "HetJobID": "N/A",
@@ -264,12 +265,12 @@ NODE = {"NodeList": "n1", "Partition": "cpu*", "StateComplete": "idle", "CPUsSta
 
 def job(**changes):
     values = dict(JOB, **{k.replace("_", "-"): v for k, v in changes.items()})
-    return "".join(f"{values[name]}~" for name in _fields("SQUEUE_FIELDS")) + "\\n"
+    return "".join(f"{values[name]}~" for name in tables()["squeue"]) + "\\n"
 
 
 def node(**changes):
     values = dict(NODE, **changes)
-    return "".join(f"{values[name]}~" for name in _fields("SINFO_FIELDS")) + "\\n"
+    return "".join(f"{values[name]}~" for name in tables()["sinfo"]) + "\\n"
 
 
 class Up(Exporter):

@@ -5,7 +5,6 @@ sent there does any harm."""
 import os
 import pathlib
 import random
-import re
 import socket
 import stat
 import subprocess
@@ -20,7 +19,7 @@ from prometheus_client import parser as text_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from pushgateway import find_program
 from slurm import SUITES
-from sonde import BUILD, DEADLINE, ROOT, SONDE, Agent, wait_until
+from sonde import BUILD, DEADLINE, SONDE, Agent, tables, wait_until
 
 STRANGER = 64998
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -47,12 +46,11 @@ def farewell(job, step="batch", node="c1"):
 
 
 def all_metrics():
-    """dataset → names, from the table in the source."""
-    text = (ROOT / "src/model/profile_metrics.inc").read_text()
-    found = {"task_0": [f"slurm_profile_task_{name}" for name in re.findall(r'^TASK\(\w+, "(\w+)"', text, re.M)]}
-    for row, kind, name in re.findall(r'^(NODE|ORIGINAL)\(\w+, PROFILE_OF_(\w+), "(\w+)"', text, re.M):
-        dataset = "task_0" if kind == "TASK" else kind.lower()
-        found.setdefault(dataset, []).append(f"slurm_profile_node_{name}" if row == "NODE" else name)
+    """dataset → names"""
+    found = {}
+    for row in tables()["profile_metrics"]:
+        dataset = "task_0" if row["dataset"] == "task" else row["dataset"]
+        found.setdefault(dataset, []).append(row["name"])
     return found
 
 

@@ -17,7 +17,7 @@ import urllib.parse
 
 from families import FAMILIES, OF_DIAG, OF_FACTS, OF_MILA, differences, moved
 from slurm import SUITES, Diag, Facts, Slurm, read_jobs
-from sonde import DEADLINE, ROOT, Exporter, http_get, wait_until
+from sonde import DEADLINE, ROOT, Exporter, http_get, tables, wait_until
 
 ATTEMPTS = 20  # to find the cluster at rest: its schedulers run every two seconds
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "shares-", "associations-", "reservations-", "config-")]
@@ -102,10 +102,9 @@ class Numbers:
         shown = {re.sub("(?<=slurm_job_wait_seconds)_.*", "", name) for name in self.moment.families
                  if name.startswith("slurm_")}
         self.assertEqual(shown - FAMILIES.keys(), set(), needed)
-        sources = "".join(file.read_text() for file in (ROOT / "src/collector").glob("*.c")
-                          # of the agent, of a profile, of the store
-                          if not file.name.startswith(("usage", "mila", "ended", "allocations")))
-        self.assertEqual(set(re.findall(r'"(slurm_\w+)"', sources)), FAMILIES.keys(), needed)
+        listed = set(tables()["self"]).union(*(row["families"] for row in tables()["collectors"]
+                                               if not row["profile"] and row["name"] not in ("ended", "allocations")))
+        self.assertEqual({name for name in listed if name.startswith("slurm_")}, FAMILIES.keys(), needed)
 
     def test_nothing_is_missing_stale_hidden_or_folded(self):
         for name, value in (("sonde_source_up", 1), ("sonde_collector_success", 1), ("sonde_source_limited", 0),

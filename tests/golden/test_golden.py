@@ -15,7 +15,7 @@ import unittest
 
 import sonde
 from lustre import Lustre, StandIn, vector
-from sonde import BUILD, ROOT, SONDE, Exporter, FakeCommands
+from sonde import BUILD, ROOT, SONDE, Exporter, FakeCommands, tables
 
 UPDATE = os.environ.get("SONDE_UPDATE_GOLDEN") == "1"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,8 +39,7 @@ OF_MILA = {"mila_nodes", "mila_jobs"}  # their names clash with others'
 
 
 def collector_names():
-    table = (ROOT / "src/collector/table.inc").read_text()
-    return [name for name in re.findall(r"^ROW\((\w+)\)", table, re.M) if name not in OF_LUSTRE | OF_STORE]
+    return [row["name"] for row in tables()["collectors"] if row["name"] not in OF_LUSTRE | OF_STORE]
 
 
 def path_of(name):
@@ -49,8 +48,7 @@ def path_of(name):
 
 def self_names():
     """The families that sonde tells of itself, after those of the collectors."""
-    text = "".join((ROOT / "src/collector" / name).read_text() for name in ("self.c", "program.inc"))
-    return set(re.findall(r'= \{ "(\w+)",', text))
+    return set(tables()["self"])
 
 
 def lasting(text, left_out):
