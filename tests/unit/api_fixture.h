@@ -138,9 +138,8 @@ static inline void start(void)
     start_api((struct api_config){ 0 }, NULL);
 }
 
-static inline int set_up(void **state)
+static inline void set_up(void)
 {
-    (void)state;
     memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
     assert_non_null(mkdtemp(directory));
     snprintf(store_file, sizeof(store_file), "%s/sonde.db", directory);
@@ -148,7 +147,6 @@ static inline int set_up(void **state)
     snprintf(allocations, sizeof(allocations), "%s/allocations.yml", directory);
     log_fd = memfd_create("log", MFD_CLOEXEC);
     log_file = log_new(log_fd, LOG_DEBUG, &clock_real);
-    return 0;
 }
 
 static inline void remove_store(void)
@@ -163,11 +161,10 @@ static inline void remove_store(void)
     }
 }
 
-static inline int tear_down(void **state)
+static inline void tear_down(void)
 {
     char path[120];
 
-    (void)state;
     if (server)
         client_close(&client);
     server = http_stop(server);
@@ -178,8 +175,10 @@ static inline int tear_down(void **state)
     unlink(allocations);
     snprintf(path, sizeof(path), "%s/web.yml", directory);
     unlink(path);
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+FIXTURE(set_up, tear_down)
 
 /* A whole document, as another reader would want it. */
 static inline bool is_json(struct str text)

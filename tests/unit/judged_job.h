@@ -19,21 +19,19 @@ static struct node_facts *node;
 static struct finding *finding;
 static size_t n_findings;
 
-static inline int set_up(void **state)
+static inline void set_up(void)
 {
-    (void)state;
     check_settings_default(&arena, &settings);
     made_job(&job, &arena);
     node = &job.node[0];
-    return 0;
 }
 
-static inline int tear_down(void **state)
+static inline void tear_down(void)
 {
-    (void)state;
     arena_clear(&arena);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static inline size_t place_of(const char *name)
 {
@@ -92,7 +90,7 @@ static inline void assert_edge(double *number, double good, double bad, const ch
     assert_found(names);
     *number = NAN;
     assert_found("");
-    set_up(NULL);
+    set_up();
 }
 
 static inline void end_in(enum job_base base)

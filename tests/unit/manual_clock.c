@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "manual_clock.h"
 
+#include "test.h"
+
 /* Stands on the stack of the thread that waits. */
 struct manual_waiter {
     struct manual_waiter *next;
@@ -146,7 +148,7 @@ void manual_clock_set_wall(struct manual_clock *manual, int64_t wall_ns)
 
 bool manual_clock_await_waiters(struct manual_clock *manual, size_t n)
 {
-    int64_t deadline = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    int64_t deadline = clock_mono(&clock_real) + TEST_DEADLINE;
     bool in_time = true;
 
     pthread_mutex_lock(&manual->lock);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What every unit test includes: cmocka, and a few checks that print what differs.
- * A test is a function whose name says the behaviour; list it in main with cmocka_unit_test. */
+/* What every unit test includes: how a test is written, cmocka's checks, and a few that print what
+ * differs.
+ *
+ *     TEST(a_host_list_is_expanded)
+ *     {
+ *         assert_int_equal(...);
+ *     }
+ *
+ * A test is a function whose name says the behaviour; it registers itself. Tests run in the order
+ * of the source. The program takes names of tests as arguments, to run only those. */
 #ifndef SONDE_TESTS_TEST_H
 #define SONDE_TESTS_TEST_H
 
@@ -14,6 +22,66 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+
+/* How long any wait may hang until the test fails. It only bounds a hang: no test waits for it. */
+#define TEST_DEADLINE (5 * 60 * NS_PER_SEC)
+
+struct test {
+    const char *name;
+    int line;
+    void (*run)(void);
+    void (*set_up)(void), (*tear_down)(void); /* NULL: those of FIXTURE */
+    /* for test.c */
+    struct test *next;
+    struct CMUnitTest *entry;
+    bool is_set_up;
+};
+
+/* TEST(name) or, with a fixture of its own, TEST(name, .set_up = f, .tear_down = g). */
+#define TEST(function, ...)                                                                        \
+    static void function(void);                                                                    \
+    __attribute__((constructor)) static void register_##function(void)                             \
+    {                                                                                              \
+        static struct test test = {                                                                \
+            .name = #function, .line = __LINE__, .run = function, ##__VA_ARGS__                    \
+        };                                                                                         \
+                                                                                                   \
+        test_register(&test);                                                                      \
+    }                                                                                              \
+    static void function(void)
+
+/* Run around each test that has none of its own; either may be NULL. What a set-up asserts fails
+ * the test; it is torn down also when the test fails, but not after a set-up that failed. */
+#define FIXTURE(set_up, tear_down)                                                                 \
+    __attribute__((constructor)) static void register_fixture(void)                                \
+    {                                                                                              \
+        test_fixture(set_up, tear_down);                                                           \
+    }
+
+/* Run once, around all tests of the program. */
+#define PROGRAM_FIXTURE(set_up, tear_down)                                                         \
+    __attribute__((constructor)) static void register_program_fixture(void)                        \
+    {                                                                                              \
+        test_program_fixture(set_up, tear_down);                                                   \
+    }
+
+void test_register(struct test *test);
+void test_fixture(void (*set_up)(void), void (*tear_down)(void));
+void test_program_fixture(void (*set_up)(void), void (*tear_down)(void));
+
+/* For a program that starts itself as a child: called before any test; returns if the arguments are
+ * not those of a child. */
+void test_child_main(int argc, char **argv);
+
+/* Ends the test, or all tests if called by the program's set-up, as skipped. */
+__attribute__((noreturn, format(printf, 1, 2))) void skip_because(const char *format, ...);
+
+/* Skips if the environment lacks something: SONDE_MISSING has a line "name: reason" for each thing
+ * that ./check has found missing. */
+void need(const char *name);
+
+/* cmocka's own says no reason, and prints it as a failure. */
+#undef skip
 
 #define assert_str(actual, expected)                                                               \
     do {                                                                                           \
@@ -32,12 +100,10 @@
 /* For what another thread does in its own time, such as counting after it has answered. */
 #define wait_until_true(condition)                                                                 \
     do {                                                                                           \
-        int64_t deadline_ = clock_mono(&clock_real) + 20 * NS_PER_SEC;                             \
+        int64_t deadline_ = clock_mono(&clock_real) + TEST_DEADLINE;                               \
         while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
             sched_yield();                                                                         \
         assert_true(condition);                                                                    \
     } while (0)
-
-#define RUN_TESTS(tests) cmocka_run_group_tests(tests, NULL, NULL)
 
 #endif

@@ -237,11 +237,10 @@ static bool has_id(struct world *w, uint32_t id)
     return found;
 }
 
-static void a_new_store_gets_what_is_new_and_then_all_from_before(void **state)
+TEST(a_new_store_gets_what_is_new_and_then_all_from_before)
 {
     struct world *w = world_new();
 
-    (void)state;
     start(w);
     wait_until_true(is_complete(w));
     assert_true(manual_clock_await_waiters(&w->clock, 1));
@@ -261,12 +260,11 @@ static void a_new_store_gets_what_is_new_and_then_all_from_before(void **state)
     world_free(w);
 }
 
-static void afterwards_only_what_is_new_is_asked_for(void **state)
+TEST(afterwards_only_what_is_new_is_asked_for)
 {
     struct world *w = world_new();
     uint64_t questions;
 
-    (void)state;
     w->config.first_time = NOW - DAY;
     start(w);
     wait_until_true(is_complete(w));
@@ -283,11 +281,10 @@ static void afterwards_only_what_is_new_is_asked_for(void **state)
     world_free(w);
 }
 
-static void a_gap_is_closed_the_oldest_first(void **state)
+TEST(a_gap_is_closed_the_oldest_first)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - 100 * DAY;
     w->recorder.marks[0] = NOW - 100 * DAY;
     w->recorder.marks[1] = NOW - 10 * DAY;
@@ -300,12 +297,11 @@ static void a_gap_is_closed_the_oldest_first(void **state)
     world_free(w);
 }
 
-static void the_mark_moves_with_the_last_of_a_window_only(void **state)
+TEST(the_mark_moves_with_the_last_of_a_window_only)
 {
     struct world *w = world_new();
     FILE *answer;
 
-    (void)state;
     snprintf(w->answer, sizeof(w->answer), "/tmp/sonde_test_accounting.XXXXXX");
     answer = fdopen(mkstemp(w->answer), "w");
     fputs("JobID,JobIDRaw,State,Submit,JobName,Eligible,End\n", answer);
@@ -339,12 +335,11 @@ static void the_mark_moves_with_the_last_of_a_window_only(void **state)
     world_free(w);
 }
 
-static void a_refusal_of_so_wide_a_time_asks_for_less(void **state)
+TEST(a_refusal_of_so_wide_a_time_asks_for_less)
 {
     struct world *w = world_new();
     uint64_t failures;
 
-    (void)state;
     setenv("FAKE_SACCT_REFUSAL",
            "[ $width -le 7200 ] || { echo 'sacct: error: Too wide of a date range in query' >&2; "
            "exit 1; }",
@@ -366,12 +361,11 @@ static void a_refusal_of_so_wide_a_time_asks_for_less(void **state)
     world_free(w);
 }
 
-static void a_failure_is_told_once_and_tried_again_ever_more_rarely(void **state)
+TEST(a_failure_is_told_once_and_tried_again_ever_more_rarely)
 {
     struct world *w = world_new();
     int64_t waits[] = { 10, 20, 40, 80, 160, 300, 300 };
 
-    (void)state;
     setenv("FAKE_SACCT_REFUSAL",
            "echo 'sacct: error: Problem talking to the database: Connection refused' >&2; exit 1",
            1);
@@ -391,13 +385,11 @@ static void a_failure_is_told_once_and_tried_again_ever_more_rarely(void **state
     world_free(w);
 }
 
-static void
-accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour(void **state)
+TEST(accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour)
 {
     struct world *w = world_new();
     int64_t waits[] = { 60, 120, 240, 480, 960, 1920, 3600, 3600 };
 
-    (void)state;
     w->config.source.bin_path = STR("/no/such/place");
     w->config.first_time = NOW - DAY;
     start(w);
@@ -415,12 +407,11 @@ accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour(v
     world_free(w);
 }
 
-static void accounting_that_is_switched_on_is_found(void **state)
+TEST(accounting_that_is_switched_on_is_found)
 {
     struct world *w = world_new();
     char refusal[200], off[] = "/tmp/sonde_test_accounting.XXXXXX";
 
-    (void)state;
     close(mkstemp(off));
     snprintf(refusal, sizeof(refusal),
              "[ ! -e %s ] || { echo 'Slurm accounting storage is disabled' >&2; exit 1; }", off);
@@ -437,11 +428,10 @@ static void accounting_that_is_switched_on_is_found(void **state)
     world_free(w);
 }
 
-static void nothing_is_asked_until_the_cluster_has_a_name(void **state)
+TEST(nothing_is_asked_until_the_cluster_has_a_name)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->recorder.has_name = false;
     w->config.first_time = NOW - HOUR;
     start(w);
@@ -455,11 +445,10 @@ static void nothing_is_asked_until_the_cluster_has_a_name(void **state)
     world_free(w);
 }
 
-static void runs_of_which_nothing_was_heard_are_asked_for_by_their_ids(void **state)
+TEST(runs_of_which_nothing_was_heard_are_asked_for_by_their_ids)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - HOUR;
     w->recorder.open[0] = 5435008;
     w->recorder.open[1] = 77; /* sacct does not know it either */
@@ -473,11 +462,10 @@ static void runs_of_which_nothing_was_heard_are_asked_for_by_their_ids(void **st
     world_free(w);
 }
 
-static void runs_that_slurmdbd_does_not_know_leave_others_their_turn(void **state)
+TEST(runs_that_slurmdbd_does_not_know_leave_others_their_turn)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - HOUR;
     w->recorder.n_open = 1100;
     for (uint32_t i = 0; i < 1100; i++)
@@ -494,11 +482,10 @@ static void runs_that_slurmdbd_does_not_know_leave_others_their_turn(void **stat
     world_free(w);
 }
 
-static void a_store_that_fails_is_no_question_that_failed(void **state)
+TEST(a_store_that_fails_is_no_question_that_failed)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - HOUR;
     w->recorder.code = -ENOSPC;
     start(w);
@@ -508,11 +495,10 @@ static void a_store_that_fails_is_no_question_that_failed(void **state)
     world_free(w);
 }
 
-static void what_was_asked_for_goes_back_with_the_clock(void **state)
+TEST(what_was_asked_for_goes_back_with_the_clock)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - DAY;
     w->recorder.marks[0] = NOW - DAY;
     w->recorder.marks[1] = NOW + 30 * DAY;
@@ -523,14 +509,13 @@ static void what_was_asked_for_goes_back_with_the_clock(void **state)
     world_free(w);
 }
 
-static void jobs_that_are_not_ours_are_not_kept(void **state)
+TEST(jobs_that_are_not_ours_are_not_kept)
 {
     struct str account = STR("bio");
     struct world *w = world_new();
     struct keep *keep;
     struct err err;
 
-    (void)state;
     assert_int_equal(keep_new(&account, 1, NULL, 0, &keep, &err), 0);
     w->config.keep = keep;
     w->config.first_time = NOW - HOUR;
@@ -542,11 +527,10 @@ static void jobs_that_are_not_ours_are_not_kept(void **state)
     keep_free(keep);
 }
 
-static void a_store_that_is_replaced_is_filled_anew(void **state)
+TEST(a_store_that_is_replaced_is_filled_anew)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->config.first_time = NOW - 30 * DAY;
     start(w);
     wait_until_true(is_complete(w));
@@ -562,40 +546,14 @@ static void a_store_that_is_replaced_is_filled_anew(void **state)
     world_free(w);
 }
 
-static void it_can_be_stopped_while_sacct_hangs(void **state)
+TEST(it_can_be_stopped_while_sacct_hangs)
 {
     struct world *w = world_new();
 
-    (void)state;
     setenv("FAKE_SACCT_REFUSAL", "exec sleep 60", 1);
     start(w);
     wait_until_true(called(w, "--starttime") == 1);
     w->history = history_stop(w->history);
     assert_int_equal(logged(w, "level=warn"), 0);
     world_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_store_gets_what_is_new_and_then_all_from_before),
-        cmocka_unit_test(afterwards_only_what_is_new_is_asked_for),
-        cmocka_unit_test(a_gap_is_closed_the_oldest_first),
-        cmocka_unit_test(the_mark_moves_with_the_last_of_a_window_only),
-        cmocka_unit_test(a_refusal_of_so_wide_a_time_asks_for_less),
-        cmocka_unit_test(a_failure_is_told_once_and_tried_again_ever_more_rarely),
-        cmocka_unit_test(
-            accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour),
-        cmocka_unit_test(accounting_that_is_switched_on_is_found),
-        cmocka_unit_test(nothing_is_asked_until_the_cluster_has_a_name),
-        cmocka_unit_test(runs_of_which_nothing_was_heard_are_asked_for_by_their_ids),
-        cmocka_unit_test(runs_that_slurmdbd_does_not_know_leave_others_their_turn),
-        cmocka_unit_test(a_store_that_fails_is_no_question_that_failed),
-        cmocka_unit_test(what_was_asked_for_goes_back_with_the_clock),
-        cmocka_unit_test(jobs_that_are_not_ours_are_not_kept),
-        cmocka_unit_test(a_store_that_is_replaced_is_filled_anew),
-        cmocka_unit_test(it_can_be_stopped_while_sacct_hangs),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -16,20 +16,18 @@ static struct advice advice;
 
 enum { LEAST_SECONDS = 60 };
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     made_job(&job, &arena);
     node = &job.node[0];
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     arena_clear(&arena);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 /* Totals never get smaller, so they are made anew. */
 static void ask(void)
@@ -78,18 +76,16 @@ static void submit_as(const char *line)
     job.row.record.n_extra = COUNT(extra);
 }
 
-static void nothing_is_advised_where_all_fits(void **state)
+TEST(nothing_is_advised_where_all_fits)
 {
-    (void)state;
     assert_advised("");
     assert_int_equal(advice.n_jobs, 1);
     assert_true(advice.cores_back == 0 && advice.core_hours_back == 0);
     assert_true(advice.memory_bytes_back == 0 && advice.gpu_hours_back == 0);
 }
 
-static void nothing_is_advised_where_nothing_is_known(void **state)
+TEST(nothing_is_advised_where_nothing_is_known)
 {
-    (void)state;
     job_facts_clear(&job);
     assert_advised("");
     made_row(&job, &arena, 2, 64, 64 * made_gib, 4);
@@ -105,9 +101,8 @@ static void nothing_is_advised_where_nothing_is_known(void **state)
     assert_advised("");
 }
 
-static void serial_code_is_given_one_cpu_and_keeps_its_memory(void **state)
+TEST(serial_code_is_given_one_cpu_and_keeps_its_memory)
 {
-    (void)state;
     made_use(node, 0.97, 6.5 * made_gib);
     node->use.busiest_cpus = 1.02;
     assert_advised("--ntasks=1 --cpus-per-task=1 | --mem=8G");
@@ -125,9 +120,8 @@ static void serial_code_is_given_one_cpu_and_keeps_its_memory(void **state)
     assert_contains(advice.line[0].why.p, "none of 4 CPUs was in use");
 }
 
-static void cpus_are_never_fewer_than_were_in_use(void **state)
+TEST(cpus_are_never_fewer_than_were_in_use)
 {
-    (void)state;
     made_row(&job, &arena, 1, 32, 8 * made_gib, 0);
     node = made_node(&job, &arena, "c1", 32, 8 * made_gib);
     made_use(node, 3.1, 6.5 * made_gib);
@@ -144,7 +138,7 @@ static void cpus_are_never_fewer_than_were_in_use(void **state)
     assert_advised("");
 }
 
-static void tasks_are_counted_where_the_job_was_submitted_by_tasks(void **state)
+TEST(tasks_are_counted_where_the_job_was_submitted_by_tasks)
 {
     static const struct {
         const char *submitted, *line;
@@ -163,7 +157,6 @@ static void tasks_are_counted_where_the_job_was_submitted_by_tasks(void **state)
         { "-", "--ntasks=1 --cpus-per-task=2" },
     };
 
-    (void)state;
     made_use(node, 1.9, 6.5 * made_gib);
     node->use.busiest_cpus = 2;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -174,11 +167,10 @@ static void tasks_are_counted_where_the_job_was_submitted_by_tasks(void **state)
     }
 }
 
-static void nodes_that_did_nothing_are_left_out(void **state)
+TEST(nodes_that_did_nothing_are_left_out)
 {
     char name[16];
 
-    (void)state;
     made_row(&job, &arena, 4, 64, 32 * made_gib, 0);
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof(name), "c%d", i);
@@ -200,11 +192,10 @@ static void nodes_that_did_nothing_are_left_out(void **state)
 }
 
 /* What feeds a GPU needs few of a node's CPUs. */
-static void a_node_whose_gpus_worked_is_not_left_out(void **state)
+TEST(a_node_whose_gpus_worked_is_not_left_out)
 {
     static const char *const names[] = { "g1", "g2" };
 
-    (void)state;
     made_row(&job, &arena, 2, 128, 64 * made_gib, 2);
     for (size_t i = 0; i < COUNT(names); i++) {
         struct gpu_facts *gpu = facts_gpu(&job, &arena, str_of(names[i]), STR("0"));
@@ -218,9 +209,8 @@ static void a_node_whose_gpus_worked_is_not_left_out(void **state)
     assert_advised("--nodes=1 | --gpus=1 | --mem=32G");
 }
 
-static void memory_is_what_was_used_and_a_margin(void **state)
+TEST(memory_is_what_was_used_and_a_margin)
 {
-    (void)state;
     node->use.memory_peak_bytes = 4.8 * made_gib;
     assert_advised("--mem=6G");
     assert_contains(advice.line[0].why.p, "at most 4.8 GiB of 8 GiB were in use");
@@ -238,9 +228,8 @@ static void memory_is_what_was_used_and_a_margin(void **state)
     assert_advised("");
 }
 
-static void memory_is_of_each_node_and_fits_the_largest(void **state)
+TEST(memory_is_of_each_node_and_fits_the_largest)
 {
-    (void)state;
     made_row(&job, &arena, 2, 8, 64 * made_gib, 0);
     made_use(made_node(&job, &arena, "c1", 4, 32 * made_gib), 3.9, 9 * made_gib);
     made_use(made_node(&job, &arena, "c2", 4, 32 * made_gib), 3.9, 1 * made_gib);
@@ -249,17 +238,15 @@ static void memory_is_of_each_node_and_fits_the_largest(void **state)
     assert_true(advice.memory_bytes_back == 42 * made_gib);
 }
 
-static void the_peak_of_one_task_is_no_ground_for_less_memory(void **state)
+TEST(the_peak_of_one_task_is_no_ground_for_less_memory)
 {
-    (void)state;
     made_row(&job, &arena, 1, 4, 64 * made_gib, 0);
     job.row.record.memory_peak_bytes = 1 << 20;
     assert_advised("");
 }
 
-static void after_running_out_of_memory_it_is_more(void **state)
+TEST(after_running_out_of_memory_it_is_more)
 {
-    (void)state;
     end_in(JOB_OUT_OF_MEMORY);
     node->use.memory_peak_bytes = 1e6;
     assert_advised("--mem=12G");
@@ -271,9 +258,8 @@ static void after_running_out_of_memory_it_is_more(void **state)
     assert_advised("--mem=12G");
 }
 
-static void time_is_what_it_took_and_a_margin(void **state)
+TEST(time_is_what_it_took_and_a_margin)
 {
-    (void)state;
     job.row.record.time_limit_minutes = 119; /* 90 are advised */
     assert_advised("");
     job.row.record.time_limit_minutes = 120;
@@ -290,9 +276,8 @@ static void time_is_what_it_took_and_a_margin(void **state)
     assert_advised("");
 }
 
-static void after_a_timeout_it_is_more_time(void **state)
+TEST(after_a_timeout_it_is_more_time)
 {
-    (void)state;
     end_in(JOB_TIMEOUT);
     assert_advised("--time=02:30:00");
     assert_contains(advice.line[0].why.p, "01:30:00 were not enough; it may need more still");
@@ -304,12 +289,11 @@ static void after_a_timeout_it_is_more_time(void **state)
     assert_advised("");
 }
 
-static void a_job_that_failed_or_runs_has_not_shown_what_it_needs(void **state)
+TEST(a_job_that_failed_or_runs_has_not_shown_what_it_needs)
 {
     static const enum job_base bases[] = { JOB_FAILED, JOB_CANCELLED, JOB_NODE_FAIL,
                                            JOB_PREEMPTED };
 
-    (void)state;
     made_use(node, 1, 1e6);
     node->use.busiest_cpus = 1;
     job.row.record.time_limit_minutes = 6000;
@@ -337,9 +321,8 @@ static void give_gpus(uint32_t n)
     }
 }
 
-static void gpus_that_did_nothing_are_left_out(void **state)
+TEST(gpus_that_did_nothing_are_left_out)
 {
-    (void)state;
     give_gpus(4);
     assert_advised("");
     job.gpu[0].utilization_ratio.mean = 0;
@@ -358,18 +341,16 @@ static void gpus_that_did_nothing_are_left_out(void **state)
     assert_true(advice.gpu_hours_back == 4);
 }
 
-static void cpus_beside_gpus_are_judged_by_their_peak_only(void **state)
+TEST(cpus_beside_gpus_are_judged_by_their_peak_only)
 {
-    (void)state;
     give_gpus(1);
     assert_advised("");
     job.node[0].use.busiest_cpus = 6;
     assert_advised("--ntasks=1 --cpus-per-task=6 | --mem=64G");
 }
 
-static void earlier_jobs_of_its_name_count_as_well(void **state)
+TEST(earlier_jobs_of_its_name_count_as_well)
 {
-    (void)state;
     made_use(node, 1, 0.5 * made_gib);
     node->use.busiest_cpus = 1;
     job.row.record.time_limit_minutes = 6000;
@@ -384,31 +365,4 @@ static void earlier_jobs_of_its_name_count_as_well(void **state)
     assert_advised("--ntasks=1 --cpus-per-task=1 | --mem=768M | --time=01:30:00");
     job.earlier = (struct earlier_facts){ 5, 4, 8 * made_gib, 6000 * 60 };
     assert_advised("");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_is_advised_where_all_fits),
-        TEST(nothing_is_advised_where_nothing_is_known),
-        TEST(serial_code_is_given_one_cpu_and_keeps_its_memory),
-        TEST(cpus_are_never_fewer_than_were_in_use),
-        TEST(tasks_are_counted_where_the_job_was_submitted_by_tasks),
-        TEST(nodes_that_did_nothing_are_left_out),
-        TEST(a_node_whose_gpus_worked_is_not_left_out),
-        TEST(memory_is_what_was_used_and_a_margin),
-        TEST(memory_is_of_each_node_and_fits_the_largest),
-        TEST(the_peak_of_one_task_is_no_ground_for_less_memory),
-        TEST(after_running_out_of_memory_it_is_more),
-        TEST(time_is_what_it_took_and_a_margin),
-        TEST(after_a_timeout_it_is_more_time),
-        TEST(a_job_that_failed_or_runs_has_not_shown_what_it_needs),
-        TEST(gpus_that_did_nothing_are_left_out),
-        TEST(cpus_beside_gpus_are_judged_by_their_peak_only),
-        TEST(earlier_jobs_of_its_name_count_as_well),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -23,7 +23,7 @@ static bool has(const struct buf *text, const char *part)
     return str_find_str(buf_str(text), str_of(part)) < text->n;
 }
 
-static void everything_that_the_sampler_counts_is_told(void **state)
+TEST(everything_that_the_sampler_counts_is_told)
 {
     static const char *const lines[] = {
         "sonde_agent_info{node=\"n1\"} 1\n",
@@ -100,20 +100,18 @@ static void everything_that_the_sampler_counts_is_told(void **state)
     };
     struct buf text = collect(&self, METRIC_TEXT);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         assert_contains(text.p, lines[i]);
     assert_false(has(&text, "push"));
     buf_free(&text);
 }
 
-static void what_is_not_known_is_absent(void **state)
+TEST(what_is_not_known_is_absent)
 {
     const struct bulletin without_gpus = { .gpu_up = -1 };
     struct agent_self self = { .node = "n1", .is_pushing = true, .pushes = 3, .push_is_up = true };
     struct buf text = collect(&self, METRIC_OPENMETRICS);
 
-    (void)state;
     assert_true(has(&text, "sonde_agent_up 0\n"));
     assert_false(has(&text, "sonde_agent_sample"));
     assert_false(has(&text, "sonde_agent_jobs"));
@@ -133,7 +131,7 @@ static void what_is_not_known_is_absent(void **state)
     buf_free(&text);
 }
 
-static void what_is_handed_in_is_told(void **state)
+TEST(what_is_handed_in_is_told)
 {
     static const char *const lines[] = {
         "sonde_agent_ingest_up 0\n",
@@ -160,7 +158,6 @@ static void what_is_handed_in_is_told(void **state)
     };
     struct buf text = collect(&self, METRIC_TEXT);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         assert_contains(text.p, lines[i]);
     buf_free(&text);
@@ -185,28 +182,15 @@ static void check_names(struct map *names, const struct family *families, size_t
     }
 }
 
-static void no_name_is_used_twice_by_the_agent(void **state)
+TEST(no_name_is_used_twice_by_the_agent)
 {
     struct arena arena = { 0 };
     struct map names;
 
-    (void)state;
     map_init(&names, &arena);
     check_names(&names, agent_self_families, n_agent_self_families);
     for (size_t i = 0; usage_collectors[i]; i++)
         check_names(&names, usage_collectors[i]->families, usage_collectors[i]->n_families);
     map_free(&names);
     arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_that_the_sampler_counts_is_told),
-        cmocka_unit_test(what_is_not_known_is_absent),
-        cmocka_unit_test(what_is_handed_in_is_told),
-        cmocka_unit_test(no_name_is_used_twice_by_the_agent),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -50,11 +50,10 @@ static bool is_on(const char *collector)
     return settings.publish.collectors & (usage_collector_set)1 << i;
 }
 
-static void without_flags_it_serves_on_9798_every_15_seconds(void **state)
+TEST(without_flags_it_serves_on_9798_every_15_seconds)
 {
     char host[256];
 
-    (void)state;
     parse(ARGS());
     gethostname(host, sizeof(host));
     host[strcspn(host, ".")] = '\0';
@@ -76,9 +75,8 @@ static void without_flags_it_serves_on_9798_every_15_seconds(void **state)
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 300 * NS_PER_SEC);
 }
 
-static void the_flags_of_jobs_exporter_work(void **state)
+TEST(the_flags_of_jobs_exporter_work)
 {
-    (void)state;
     write_file("2001\n0\n");
     parse(ARGS("-t", "15", "-b", path));
     assert_int_equal(settings.tick_ns, 15 * NS_PER_SEC);
@@ -89,9 +87,8 @@ static void the_flags_of_jobs_exporter_work(void **state)
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 450 * NS_PER_SEC);
 }
 
-static void by_the_name_of_jobs_exporter_it_pushes_where_that_did(void **state)
+TEST(by_the_name_of_jobs_exporter_it_pushes_where_that_did)
 {
-    (void)state;
     assert_int_equal(parse_as("/usr/bin/jobs_exporter", &settings, ARGS()), OPTION_GO_ON);
     assert_str(settings.push.url, "http://localhost:9091");
     assert_str(settings.push.job, "jobs_exporter");
@@ -101,9 +98,8 @@ static void by_the_name_of_jobs_exporter_it_pushes_where_that_did(void **state)
     assert_str(settings.push.url, "");
 }
 
-static void what_systemd_gives_it_to_keep_things_in_is_its_spool(void **state)
+TEST(what_systemd_gives_it_to_keep_things_in_is_its_spool)
 {
-    (void)state;
     setenv("STATE_DIRECTORY", "/var/lib/sonde-agent", 1);
     parse(ARGS());
     assert_str(settings.ingest.spool, "/var/lib/sonde-agent");
@@ -112,9 +108,8 @@ static void what_systemd_gives_it_to_keep_things_in_is_its_spool(void **state)
     unsetenv("STATE_DIRECTORY");
 }
 
-static void collectors_are_switched(void **state)
+TEST(collectors_are_switched)
 {
-    (void)state;
     parse(ARGS());
     assert_true(is_on("jobs"));
     assert_false(is_on("steps"));
@@ -127,11 +122,10 @@ static void collectors_are_switched(void **state)
     assert_int_equal(__builtin_popcount(settings.publish.collectors), 1);
 }
 
-static void metrics_are_excluded_by_name(void **state)
+TEST(metrics_are_excluded_by_name)
 {
     size_t i = 0, jobs = (size_t)usage_collector_find(STR("jobs"));
 
-    (void)state;
     parse(ARGS("--metrics.exclude=^jobs_rss$|sonde_agent_up"));
     assert_int_equal(__builtin_popcountll(settings.publish.excluded[jobs]), 1);
     while (strcmp(agent_self_families[i].name, "sonde_agent_up") != 0)
@@ -139,11 +133,10 @@ static void metrics_are_excluded_by_name(void **state)
     assert_int_equal(settings.excluded_self, UINT64_C(1) << i);
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
     char long_name[100] = "--node.name=";
 
-    (void)state;
     memset(long_name + strlen(long_name), 'n', 65);
     write_file("root\nnot a user\n");
     assert_refused(ARGS("-t", "0"), "--timer must be from 100ms to 1h");
@@ -168,7 +161,7 @@ static void mistakes_are_told(void **state)
     assert_refused(ARGS("--collector.job"), "did you mean --collector.jobs?");
 }
 
-static void some_things_cannot_change_under_way(void **state)
+TEST(some_things_cannot_change_under_way)
 {
     static const struct {
         const char *flag, *name;
@@ -199,7 +192,6 @@ static void some_things_cannot_change_under_way(void **state)
     };
     struct agent_settings old;
 
-    (void)state;
     assert_int_equal(parse_as("agent", &old, ARGS()), OPTION_GO_ON);
     for (size_t i = 0; i < COUNT(rows); i++) {
         char sentence[100];
@@ -215,27 +207,15 @@ static void some_things_cannot_change_under_way(void **state)
     assert_int_equal(agent_settings_check_reload(&old, &settings, &err), 0);
 }
 
-static int tear_down(void **state)
+static void set_up(void)
 {
-    (void)state;
+    snprintf(path, sizeof(path), "/tmp/sonde-agent-settings-%d", (int)getpid());
+}
+
+static void tear_down(void)
+{
     arena_clear(&arena);
     unlink(path);
-    return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_flags_it_serves_on_9798_every_15_seconds),
-        cmocka_unit_test(the_flags_of_jobs_exporter_work),
-        cmocka_unit_test(by_the_name_of_jobs_exporter_it_pushes_where_that_did),
-        cmocka_unit_test(what_systemd_gives_it_to_keep_things_in_is_its_spool),
-        cmocka_unit_test(collectors_are_switched),
-        cmocka_unit_test(metrics_are_excluded_by_name),
-        cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(some_things_cannot_change_under_way),
-    };
-
-    snprintf(path, sizeof(path), "/tmp/sonde-agent-settings-%d", (int)getpid());
-    return cmocka_run_group_tests(tests, NULL, tear_down);
-}
+PROGRAM_FIXTURE(set_up, tear_down)

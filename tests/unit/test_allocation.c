@@ -29,47 +29,42 @@ static void assert_near(double value, double expected)
         fail_msg("%f is not %f", value, expected);
 }
 
-static void a_year_of_365_days_holds_a_little_less_than_a_gpu_year(void **state)
+TEST(a_year_of_365_days_holds_a_little_less_than_a_gpu_year)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 10, 0, 0);
 
-    (void)state;
     assert_near(allocation_steady(&of, ALLOCATION_GPUS), 10 * 365.25 / 365);
 }
 
-static void a_leap_year_holds_a_little_more(void **state)
+TEST(a_leap_year_holds_a_little_more)
 {
     struct allocation of = gpus(start_of_2028, start_of_2029, 10, 0, 0);
 
-    (void)state;
     assert_int_equal(start_of_2029 - start_of_2028, 366 * day);
     assert_near(allocation_steady(&of, ALLOCATION_GPUS), 10 * 365.25 / 366);
 }
 
-static void half_a_year_lets_twice_as_many_be_used(void **state)
+TEST(half_a_year_lets_twice_as_many_be_used)
 {
     struct allocation of =
         gpus(start_of_2026, start_of_2026 + ALLOCATION_YEAR_SECONDS / 2, 10, 0, 0);
 
-    (void)state;
     assert_near(allocation_steady(&of, ALLOCATION_GPUS), 20);
 }
 
-static void what_was_promised_for_good_has_a_threshold_and_no_end(void **state)
+TEST(what_was_promised_for_good_has_a_threshold_and_no_end)
 {
     struct allocation of = gpus(0, 0, 10, 5, 100);
 
-    (void)state;
     assert_near(allocation_steady(&of, ALLOCATION_GPUS), 10);
     assert_true(isnan(allocation_left(&of, ALLOCATION_GPUS)));
     assert_true(isnan(allocation_empty_at(&of, ALLOCATION_GPUS, start_of_2027)));
 }
 
-static void what_was_not_promised_is_unknown(void **state)
+TEST(what_was_not_promised_is_unknown)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 10, 0, 1);
 
-    (void)state;
     of.used[ALLOCATION_CPUS] = 7;
     of.rate[ALLOCATION_CPUS] = 7;
     assert_true(isnan(allocation_steady(&of, ALLOCATION_CPUS)));
@@ -77,60 +72,54 @@ static void what_was_not_promised_is_unknown(void **state)
     assert_true(isnan(allocation_empty_at(&of, ALLOCATION_CPUS, start_of_2026 + day)));
 }
 
-static void what_is_used_is_taken_from_what_was_promised(void **state)
+TEST(what_is_used_is_taken_from_what_was_promised)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 1, 1557600, 0);
 
-    (void)state;
     assert_near(allocation_left(&of, ALLOCATION_GPUS), 30000000);
 }
 
-static void it_runs_out_when_the_rest_is_used_at_the_present_rate(void **state)
+TEST(it_runs_out_when_the_rest_is_used_at_the_present_rate)
 {
     /* 100 GPU-days, of which 40 are gone; 6 GPUs in use: ten days more */
     struct allocation of = gpus(start_of_2026, start_of_2027, 100 / 365.25, 40. * (double)day, 6);
     int64_t now = start_of_2026 + 30 * day;
 
-    (void)state;
     assert_near(allocation_empty_at(&of, ALLOCATION_GPUS, now), (double)(now + 10 * day));
 }
 
-static void what_lasts_until_its_end_does_not_run_out(void **state)
+TEST(what_lasts_until_its_end_does_not_run_out)
 {
     struct allocation of =
         gpus(start_of_2026, start_of_2026 + 40 * day, 100 / 365.25, 40. * (double)day, 6);
     int64_t ten_days_before = start_of_2026 + 30 * day;
 
-    (void)state;
     assert_true(isnan(allocation_empty_at(&of, ALLOCATION_GPUS, ten_days_before + 1)));
     assert_false(isnan(allocation_empty_at(&of, ALLOCATION_GPUS, ten_days_before - 1)));
 }
 
-static void what_nobody_uses_does_not_run_out(void **state)
+TEST(what_nobody_uses_does_not_run_out)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 10, 0, 0);
 
-    (void)state;
     assert_true(isnan(allocation_empty_at(&of, ALLOCATION_GPUS, start_of_2026 + day)));
 }
 
-static void an_unknown_use_or_rate_gives_no_date(void **state)
+TEST(an_unknown_use_or_rate_gives_no_date)
 {
     struct allocation unused = gpus(start_of_2026, start_of_2027, 10, NAN, 1e6);
     struct allocation unrated = gpus(start_of_2026, start_of_2027, 10, 5, NAN);
 
-    (void)state;
     assert_true(isnan(allocation_empty_at(&unused, ALLOCATION_GPUS, start_of_2026 + day)));
     assert_true(isnan(allocation_empty_at(&unrated, ALLOCATION_GPUS, start_of_2026 + day)));
 }
 
-static void one_that_is_exhausted_was_empty_in_the_past(void **state)
+TEST(one_that_is_exhausted_was_empty_in_the_past)
 {
     /* 10 GPU-days too many, 5 GPUs in use: two days ago */
     struct allocation of = gpus(start_of_2026, start_of_2027, 100 / 365.25, 110. * (double)day, 5);
     int64_t now = start_of_2026 + 30 * day;
 
-    (void)state;
     assert_near(allocation_left(&of, ALLOCATION_GPUS), -10. * (double)day);
     assert_near(allocation_empty_at(&of, ALLOCATION_GPUS, now), (double)(now - 2 * day));
     of.rate[ALLOCATION_GPUS] = 0;
@@ -139,55 +128,30 @@ static void one_that_is_exhausted_was_empty_in_the_past(void **state)
     assert_near(allocation_empty_at(&of, ALLOCATION_GPUS, now), (double)start_of_2026);
 }
 
-static void one_that_promises_nothing_is_empty_from_its_start(void **state)
+TEST(one_that_promises_nothing_is_empty_from_its_start)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 0, 0, 0);
 
-    (void)state;
     assert_near(allocation_steady(&of, ALLOCATION_GPUS), 0);
     assert_near(allocation_left(&of, ALLOCATION_GPUS), 0);
     assert_near(allocation_empty_at(&of, ALLOCATION_GPUS, start_of_2026), (double)start_of_2026);
 }
 
-static void one_that_has_not_begun_is_used_from_its_beginning_on(void **state)
+TEST(one_that_has_not_begun_is_used_from_its_beginning_on)
 {
     struct allocation of = gpus(start_of_2026, start_of_2027, 100 / 365.25, 0, 10);
 
-    (void)state;
     assert_near(allocation_empty_at(&of, ALLOCATION_GPUS, start_of_2026 - 100 * day),
                 (double)(start_of_2026 + 10 * day));
 }
 
-static void one_that_has_ended_with_a_rest_never_runs_out(void **state)
+TEST(one_that_has_ended_with_a_rest_never_runs_out)
 {
     struct allocation rest = gpus(start_of_2026, start_of_2027, 10, 5, 1e9);
     struct allocation none =
         gpus(start_of_2026, start_of_2027, 100 / 365.25, 110. * (double)day, 5);
 
-    (void)state;
     assert_true(isnan(allocation_empty_at(&rest, ALLOCATION_GPUS, start_of_2028)));
     assert_near(allocation_empty_at(&none, ALLOCATION_GPUS, start_of_2028),
                 (double)(start_of_2027 - 2 * day));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_year_of_365_days_holds_a_little_less_than_a_gpu_year),
-        cmocka_unit_test(a_leap_year_holds_a_little_more),
-        cmocka_unit_test(half_a_year_lets_twice_as_many_be_used),
-        cmocka_unit_test(what_was_promised_for_good_has_a_threshold_and_no_end),
-        cmocka_unit_test(what_was_not_promised_is_unknown),
-        cmocka_unit_test(what_is_used_is_taken_from_what_was_promised),
-        cmocka_unit_test(it_runs_out_when_the_rest_is_used_at_the_present_rate),
-        cmocka_unit_test(what_lasts_until_its_end_does_not_run_out),
-        cmocka_unit_test(what_nobody_uses_does_not_run_out),
-        cmocka_unit_test(an_unknown_use_or_rate_gives_no_date),
-        cmocka_unit_test(one_that_is_exhausted_was_empty_in_the_past),
-        cmocka_unit_test(one_that_promises_nothing_is_empty_from_its_start),
-        cmocka_unit_test(one_that_has_not_begun_is_used_from_its_beginning_on),
-        cmocka_unit_test(one_that_has_ended_with_a_rest_never_runs_out),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -51,12 +51,12 @@ static void assert_refused(const char *text, unsigned line, const char *why)
     assert_contains(err.text, why);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     arena_clear(&arena);
-    return 0;
 }
+
+PROGRAM_FIXTURE(NULL, tear_down)
 
 /* One account of one cluster with these members. */
 static const char *entry(const char *members)
@@ -67,9 +67,8 @@ static const char *entry(const char *members)
     return text;
 }
 
-static void all_that_can_be_said_is_read(void **state)
+TEST(all_that_can_be_said_is_read)
 {
-    (void)state;
     read_well("clusters:\n"
               "  cedar:\n"
               "    def-anna:\n"
@@ -95,14 +94,13 @@ static void all_that_can_be_said_is_read(void **state)
     assert_int_equal(list.entry[0].line, 3);
 }
 
-static void the_example_is_read(void **state)
+TEST(the_example_is_read)
 {
     char example[500];
     const char *data = getenv("TEST_DATA");
 
-    (void)state;
     if (!data)
-        skip();
+        skip_because("TEST_DATA is not set");
     snprintf(example, sizeof(example), "%s/../../packaging/examples/allocations.yml", data);
     if (allocation_file_read(example, &arena, &list, &err) < 0)
         fail_msg("%s", err.text);
@@ -110,9 +108,8 @@ static void the_example_is_read(void **state)
     assert_str(list.entry[2].includes[0], "rrg-anna-ad");
 }
 
-static void what_is_not_said_is_unknown(void **state)
+TEST(what_is_not_said_is_unknown)
 {
-    (void)state;
     read_well(entry("students: 3"));
     assert_true(isnan(list.entry[0].gpu_years));
     assert_true(isnan(list.entry[0].cpu_years));
@@ -122,9 +119,8 @@ static void what_is_not_said_is_unknown(void **state)
     assert_int_equal(list.entry[0].n_includes, 0);
 }
 
-static void an_empty_file_promises_nothing(void **state)
+TEST(an_empty_file_promises_nothing)
 {
-    (void)state;
     read_well("");
     assert_int_equal(list.n, 0);
     read_well("clusters:\n");
@@ -133,9 +129,8 @@ static void an_empty_file_promises_nothing(void **state)
     assert_int_equal(list.n, 0);
 }
 
-static void periods_of_one_account_come_in_the_order_of_time(void **state)
+TEST(periods_of_one_account_come_in_the_order_of_time)
 {
-    (void)state;
     read_well("clusters:\n"
               "  c:\n"
               "    a:\n"
@@ -150,9 +145,8 @@ static void periods_of_one_account_come_in_the_order_of_time(void **state)
     assert_str(list.entry[3].cluster, "d");
 }
 
-static void an_account_may_be_called_anything(void **state)
+TEST(an_account_may_be_called_anything)
 {
-    (void)state;
     read_well("clusters: {c: {\"a \\\"b\\\"\\n{}\": {students: 1}, 'é=,': {students: 2}, 007: "
               "{students: 3}, clusters: {students: 4}}}");
     assert_int_equal(list.n, 4);
@@ -162,7 +156,7 @@ static void an_account_may_be_called_anything(void **state)
     assert_str(list.entry[3].account, "clusters");
 }
 
-static void storage_has_decimal_and_binary_units(void **state)
+TEST(storage_has_decimal_and_binary_units)
 {
     static const struct {
         const char *text;
@@ -180,7 +174,6 @@ static void storage_has_decimal_and_binary_units(void **state)
         { "storage: 1000EB", 1e21 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         read_well(entry(cases[i].text));
         if (list.entry[0].storage_bytes != cases[i].bytes)
@@ -188,9 +181,8 @@ static void storage_has_decimal_and_binary_units(void **state)
     }
 }
 
-static void days_begin_at_midnight_utc(void **state)
+TEST(days_begin_at_midnight_utc)
 {
-    (void)state;
     setenv("TZ", "America/Montreal", 1);
     tzset();
     read_well(entry("students: 1, from: 2028-02-29, to: 2028-03-01"));
@@ -200,7 +192,7 @@ static void days_begin_at_midnight_utc(void **state)
     tzset();
 }
 
-static void a_wrong_value_is_refused_with_its_line(void **state)
+TEST(a_wrong_value_is_refused_with_its_line)
 {
     static const struct {
         const char *member, *why;
@@ -243,7 +235,6 @@ static void a_wrong_value_is_refused_with_its_line(void **state)
         { "includes: [b, c, b]", "account b is already counted" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char text[300];
 
@@ -252,9 +243,8 @@ static void a_wrong_value_is_refused_with_its_line(void **state)
     }
 }
 
-static void an_unknown_key_is_refused_with_the_one_that_was_meant(void **state)
+TEST(an_unknown_key_is_refused_with_the_one_that_was_meant)
 {
-    (void)state;
     assert_refused("clusters:\n  c:\n    a:\n      gpu_year: 1\n", 4,
                    "unknown key gpu_year; did you mean gpu_years?");
     assert_refused("clusters:\n  c:\n    a:\n      form: 2026-01-01\n", 4, "did you mean from?");
@@ -263,9 +253,8 @@ static void an_unknown_key_is_refused_with_the_one_that_was_meant(void **state)
     assert_refused("\ncluster: {}\n", 2, "unknown key cluster; did you mean clusters?");
 }
 
-static void what_is_not_of_that_shape_is_refused(void **state)
+TEST(what_is_not_of_that_shape_is_refused)
 {
-    (void)state;
     assert_refused("[1]", 1, "the file is a mapping");
     assert_refused("clusters: [a]", 1, "clusters is a mapping");
     assert_refused("clusters:\n  c: 1\n", 2, "cluster c is a mapping");
@@ -277,18 +266,16 @@ static void what_is_not_of_that_shape_is_refused(void **state)
                    "account a is given nothing");
 }
 
-static void a_period_has_both_ends_and_they_are_in_order(void **state)
+TEST(a_period_has_both_ends_and_they_are_in_order)
 {
-    (void)state;
     assert_refused(entry("students: 1, from: 2026-01-01"), 1, "from is there without to");
     assert_refused(entry("students: 1, to: 2026-01-01"), 1, "to is there without from");
     assert_refused(entry("students: 1, from: 2026-01-01, to: 2026-01-01"), 1, "later than from");
     assert_refused(entry("students: 1, from: 2026-01-02, to: 2026-01-01"), 1, "later than from");
 }
 
-static void periods_of_one_account_must_not_overlap(void **state)
+TEST(periods_of_one_account_must_not_overlap)
 {
-    (void)state;
     assert_refused("clusters:\n"
                    "  c:\n"
                    "    a:\n"
@@ -310,11 +297,10 @@ static void periods_of_one_account_must_not_overlap(void **state)
                    5, "overlaps that of line 4");
 }
 
-static void names_and_lists_have_ceilings(void **state)
+TEST(names_and_lists_have_ceilings)
 {
     struct buf text;
 
-    (void)state;
     buf_init(&text, 1 << 20);
     buf_printf(&text, "clusters: {c: {%0256d: {students: 1}}}", 0);
     assert_refused(text.p, 1, "1 to 255 bytes");
@@ -334,9 +320,8 @@ static void names_and_lists_have_ceilings(void **state)
     buf_free(&text);
 }
 
-static void what_is_no_yaml_or_no_file_is_refused(void **state)
+TEST(what_is_no_yaml_or_no_file_is_refused)
 {
-    (void)state;
     assert_int_equal(read_text(STR("clusters: [")), -EINVAL);
     assert_int_equal(read_text(STR("clusters: {c: {a: {students: 1}, a: {students: 2}}}")),
                      -EINVAL);
@@ -345,11 +330,10 @@ static void what_is_no_yaml_or_no_file_is_refused(void **state)
     assert_contains(err.text, "/nonexistent/file");
 }
 
-static void an_entry_holds_from_its_first_second_to_before_its_last(void **state)
+TEST(an_entry_holds_from_its_first_second_to_before_its_last)
 {
     const struct allocation_entry *of;
 
-    (void)state;
     read_well(entry("students: 1, from: 2026-01-01, to: 2027-01-01"));
     of = &list.entry[0];
     assert_false(allocation_entry_holds(of, of->from - 1));
@@ -361,11 +345,10 @@ static void an_entry_holds_from_its_first_second_to_before_its_last(void **state
     assert_true(allocation_entry_holds(&list.entry[0], INT64_MAX));
 }
 
-static void years_are_promised_in_seconds(void **state)
+TEST(years_are_promised_in_seconds)
 {
     struct allocation of;
 
-    (void)state;
     read_well(entry("gpu_years: 2, storage: 1, from: 2026-01-01, to: 2027-01-01"));
     of = allocation_entry_promise(&list.entry[0]);
     assert_true(of.seconds[ALLOCATION_GPUS] == 2. * ALLOCATION_YEAR_SECONDS);
@@ -374,29 +357,4 @@ static void years_are_promised_in_seconds(void **state)
     assert_true(of.storage_bytes == 1 && isnan(of.students));
     assert_int_equal(of.from, list.entry[0].from);
     assert_int_equal(of.to, list.entry[0].to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_can_be_said_is_read),
-        cmocka_unit_test(the_example_is_read),
-        cmocka_unit_test(what_is_not_said_is_unknown),
-        cmocka_unit_test(an_empty_file_promises_nothing),
-        cmocka_unit_test(periods_of_one_account_come_in_the_order_of_time),
-        cmocka_unit_test(an_account_may_be_called_anything),
-        cmocka_unit_test(storage_has_decimal_and_binary_units),
-        cmocka_unit_test(days_begin_at_midnight_utc),
-        cmocka_unit_test(a_wrong_value_is_refused_with_its_line),
-        cmocka_unit_test(an_unknown_key_is_refused_with_the_one_that_was_meant),
-        cmocka_unit_test(what_is_not_of_that_shape_is_refused),
-        cmocka_unit_test(a_period_has_both_ends_and_they_are_in_order),
-        cmocka_unit_test(periods_of_one_account_must_not_overlap),
-        cmocka_unit_test(names_and_lists_have_ceilings),
-        cmocka_unit_test(what_is_no_yaml_or_no_file_is_refused),
-        cmocka_unit_test(an_entry_holds_from_its_first_second_to_before_its_last),
-        cmocka_unit_test(years_are_promised_in_seconds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -8,11 +8,10 @@
 #include <crypt.h>
 #include <inttypes.h>
 
-static void a_run_has_all_that_is_known_of_it_and_nothing_else(void **state)
+TEST(a_run_has_all_that_is_known_of_it_and_nothing_else)
 {
     struct job_record bare;
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     job_record_clear(&bare);
@@ -50,14 +49,13 @@ static void a_run_has_all_that_is_known_of_it_and_nothing_else(void **state)
     assert_false(has(body, "4294967295"));
 }
 
-static void pages_give_each_run_once_newest_first_while_others_are_added(void **state)
+TEST(pages_give_each_run_once_newest_first_while_others_are_added)
 {
     struct job_record records[25];
     char path[1200] = "/api/v1/jobs?limit=4&cluster=one,two&from=2026-09-01", key[API_KEY_MAX];
     uint64_t given = 0;
     uint32_t added = 100;
 
-    (void)state;
     open_store(false);
     /* All of one moment, so that ids and clusters tell the order. */
     for (uint32_t i = 0; i < COUNT(records); i++)
@@ -98,12 +96,11 @@ static void pages_give_each_run_once_newest_first_while_others_are_added(void **
     assert_int_equal(given, (UINT64_C(1) << 50) - 1);
 }
 
-static void a_hostile_name_is_a_text_and_no_more(void **state)
+TEST(a_hostile_name_is_a_text_and_no_more)
 {
     static const char name[] = "a\"b\\c\n\x01</script><script>alert(1)</script>\xff\xfe{\"x\":[";
     struct job_record record = run(7, BASE);
 
-    (void)state;
     open_store(false);
     record.name = str_of(name);
     put_one("one", record);
@@ -114,7 +111,7 @@ static void a_hostile_name_is_a_text_and_no_more(void **state)
     assert_false(has(body, "\xff"));
 }
 
-static void one_run_is_told_whole(void **state)
+TEST(one_run_is_told_whole)
 {
     const struct record_extra extra[] = { { STR_INIT("WorkDir"), STR_INIT("/home/\"a\"") } };
     const struct final_record final = {
@@ -127,7 +124,6 @@ static void one_run_is_told_whole(void **state)
     struct job_record first = run(7, BASE), second = run(7, BASE + 1000), old = run(7, BASE / 2);
     char key[API_KEY_MAX], path[API_KEY_MAX + 40];
 
-    (void)state;
     open_store(false);
     first.state = (struct job_state){ JOB_NODE_FAIL, 0 };
     second.restarts = 1;
@@ -164,7 +160,7 @@ static void one_run_is_told_whole(void **state)
     assert_has(get(path, 400), "there is no parameter \\\"cluster\\\" here, nor any other");
 }
 
-static void a_query_that_cannot_be_read_is_refused_with_what_to_write(void **state)
+TEST(a_query_that_cannot_be_read_is_refused_with_what_to_write)
 {
     static const struct {
         const char *query, *sentence;
@@ -209,7 +205,6 @@ static void a_query_that_cannot_be_read_is_refused_with_what_to_write(void **sta
     };
     char path[200];
 
-    (void)state;
     open_store(false);
     start();
     for (size_t i = 0; i < COUNT(mistakes); i++) {
@@ -220,7 +215,7 @@ static void a_query_that_cannot_be_read_is_refused_with_what_to_write(void **sta
     }
 }
 
-static void filters_let_pass_what_they_name(void **state)
+TEST(filters_let_pass_what_they_name)
 {
     struct job_record other = run(8, BASE + 1), task = run(20, BASE + 2), part = run(31, BASE + 3);
     static const struct {
@@ -264,7 +259,6 @@ static void filters_let_pass_what_they_name(void **state)
     };
     char path[200];
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     other.user = STR("bob");
@@ -294,11 +288,10 @@ static void filters_let_pass_what_they_name(void **state)
     }
 }
 
-static void usage_is_grouped_and_its_total_counts_each_run_once(void **state)
+TEST(usage_is_grouped_and_its_total_counts_each_run_once)
 {
     struct job_record both = run(8, BASE);
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     both.tres = STR("cpu=4,mem=8G,node=1,billing=4,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1");
@@ -351,11 +344,10 @@ static void put_nodes(size_t n)
     must(store_commit(store, &err));
 }
 
-static void nodes_and_clusters_are_listed(void **state)
+TEST(nodes_and_clusters_are_listed)
 {
     char key[API_KEY_MAX], path[API_KEY_MAX + 60];
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     put_nodes(5);
@@ -382,9 +374,8 @@ static void nodes_and_clusters_are_listed(void **state)
     assert_false(has(body, "accounted"));
 }
 
-static void constants_are_those_of_the_file_at_the_moment(void **state)
+TEST(constants_are_those_of_the_file_at_the_moment)
 {
-    (void)state;
     start(); /* without a store */
     assert_has(get("/api/v1/constants", 503), "the file of allocations cannot be read");
     write_file(allocations, "clusters:\n  one:\n    physics: { gpu_years: 12, students: 3 }\n"
@@ -401,9 +392,8 @@ static void constants_are_those_of_the_file_at_the_moment(void **state)
         str_starts(get("/api/v1/constants", 200), STR("{\"simulated\":true,\"constants\"")));
 }
 
-static void a_store_that_goes_is_told_and_one_that_comes_is_used(void **state)
+TEST(a_store_that_goes_is_told_and_one_that_comes_is_used)
 {
-    (void)state;
     start();
     struct reply reply = client_get(&client, "/api/v1/jobs");
     assert_int_equal(reply.status, 503);
@@ -427,9 +417,8 @@ static void a_store_that_goes_is_told_and_one_that_comes_is_used(void **state)
     assert_has(get("/api/v1/clusters", 503), "the store cannot be read");
 }
 
-static void an_answer_that_takes_too_long_is_given_up(void **state)
+TEST(an_answer_that_takes_too_long_is_given_up)
 {
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     start_with(1, NULL);
@@ -437,13 +426,12 @@ static void an_answer_that_takes_too_long_is_given_up(void **state)
     assert_has(get("/api/v1/usage", 504), "this took too long");
 }
 
-static void an_answer_that_would_be_too_large_is_refused(void **state)
+TEST(an_answer_that_would_be_too_large_is_refused)
 {
     struct job_record record;
     char bytes[4000];
     const struct str text = { bytes, sizeof(bytes) };
 
-    (void)state;
     open_store(false);
     memset(bytes, '\x01', sizeof(bytes)); /* six each, escaped */
     for (uint32_t id = 1; id <= 120; id++) {
@@ -457,9 +445,8 @@ static void an_answer_that_would_be_too_large_is_refused(void **state)
     assert_has(get("/api/v1/jobs?limit=1", 200), "\"job_id\":120,");
 }
 
-static void only_reading_methods_are_answered(void **state)
+TEST(only_reading_methods_are_answered)
 {
-    (void)state;
     open_store(false);
     start();
     client_send_text(&client, "HEAD /api/v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -473,12 +460,11 @@ static void only_reading_methods_are_answered(void **state)
     assert_has(get("/api/v1/job", 404), "there is nothing at this path");
 }
 
-static void nobody_is_answered_without_a_name_unless_that_was_allowed(void **state)
+TEST(nobody_is_answered_without_a_name_unless_that_was_allowed)
 {
     static struct crypt_data data;
     char salt[CRYPT_GENSALT_OUTPUT_SIZE], path[120], text[300];
 
-    (void)state;
     open_store(false);
     start();
     api_set_access(api, false, false);
@@ -501,7 +487,7 @@ static void nobody_is_answered_without_a_name_unless_that_was_allowed(void **sta
         200);
 }
 
-static void only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked(void **state)
+TEST(only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked)
 {
     static const struct {
         const char *host;
@@ -531,7 +517,6 @@ static void only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_che
         { "127.0.0.1:8080.evil", 421 },
     };
 
-    (void)state;
     open_store(false);
     start();
     api_set_access(api, true, true);
@@ -564,9 +549,8 @@ static struct str logged(void)
     return (struct str){ text, (size_t)n };
 }
 
-static void whether_the_store_can_be_read_is_told_and_why_not_is_logged_once(void **state)
+TEST(whether_the_store_can_be_read_is_told_and_why_not_is_logged_once)
 {
-    (void)state;
     start();
     for (int i = 0; i < 3; i++) {
         assert_int_equal(api_check_store(api, &err), -ENOENT);
@@ -594,12 +578,11 @@ static void *ask_often(void *arg)
     return NULL;
 }
 
-static void many_ask_at_once_while_jobs_are_written(void **state)
+TEST(many_ask_at_once_while_jobs_are_written)
 {
     pthread_t threads[6];
     size_t n_right[COUNT(threads)] = { 0 };
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     start();
@@ -613,7 +596,7 @@ static void many_ask_at_once_while_jobs_are_written(void **state)
     }
 }
 
-static void keys_have_one_spelling(void **state)
+TEST(keys_have_one_spelling)
 {
     static const char *const wrong[] = {
         "",        "r",      "cg",         "abc=", "cjE6Mjpj=", "cjA6Mjpj",  "cjE6MDpj",
@@ -630,7 +613,6 @@ static void keys_have_one_spelling(void **state)
     struct run_key back;
     struct buf text;
 
-    (void)state;
     buf_init(&text, API_KEY_MAX);
     for (size_t i = 0; i < COUNT(keys); i++) {
         buf_reset(&text);
@@ -654,7 +636,7 @@ static void keys_have_one_spelling(void **state)
     arena_clear(&arena);
 }
 
-static void times_are_utc_or_say_their_zone(void **state)
+TEST(times_are_utc_or_say_their_zone)
 {
     static const struct {
         const char *text;
@@ -692,7 +674,6 @@ static void times_are_utc_or_say_their_zone(void **state)
     };
     int64_t time;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(right); i++) {
         assert_true(api_time_read(str_of(right[i].text), &time));
         assert_int_equal(time, right[i].time);
@@ -702,7 +683,7 @@ static void times_are_utc_or_say_their_zone(void **state)
             fail_msg("\"%s\" was taken for %" PRId64, wrong[i], time);
 }
 
-static void a_document_comes_out_as_json_or_not_at_all(void **state)
+TEST(a_document_comes_out_as_json_or_not_at_all)
 {
     static const struct {
         const char *in, *out;
@@ -722,7 +703,6 @@ static void a_document_comes_out_as_json_or_not_at_all(void **state)
     };
     struct buf out;
 
-    (void)state;
     buf_init(&out, 1000);
     for (size_t i = 0; i < COUNT(documents); i++) {
         buf_reset(&out);
@@ -740,7 +720,7 @@ static char *read_docs(void)
     FILE *file;
 
     if (!data)
-        skip();
+        skip_because("TEST_DATA is not set");
     text = heap_alloc(1 << 20);
     snprintf(path, sizeof(path), "%s/../../docs/api.md", data);
     file = fopen(path, "r");
@@ -799,11 +779,10 @@ static void assert_shape_told(struct str section, const char *of, const struct a
     }
 }
 
-static void the_docs_tell_every_path_parameter_and_field(void **state)
+TEST(the_docs_tell_every_path_parameter_and_field)
 {
     char *docs = read_docs();
 
-    (void)state;
     for (size_t i = 0; i < API_RESOURCES; i++) {
         const struct api_resource *resource = api_resources[i];
         struct str section = section_of(docs, resource);
@@ -837,9 +816,8 @@ static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)
     return board;
 }
 
-static void the_page_lists_every_path_and_its_examples_work(void **state)
+TEST(the_page_lists_every_path_and_its_examples_work)
 {
-    (void)state;
     open_store(false);
     write_file(allocations, "clusters: {}\n");
     start_api((struct api_config){ .boards = { give_board, NULL } }, NULL);
@@ -859,36 +837,4 @@ static void the_page_lists_every_path_and_its_examples_work(void **state)
         assert_has(reply.body, resource->path);
         get(path, 200);
     }
-}
-
-#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_STORE(a_run_has_all_that_is_known_of_it_and_nothing_else),
-        WITH_STORE(pages_give_each_run_once_newest_first_while_others_are_added),
-        WITH_STORE(a_hostile_name_is_a_text_and_no_more),
-        WITH_STORE(one_run_is_told_whole),
-        WITH_STORE(a_query_that_cannot_be_read_is_refused_with_what_to_write),
-        WITH_STORE(filters_let_pass_what_they_name),
-        WITH_STORE(usage_is_grouped_and_its_total_counts_each_run_once),
-        WITH_STORE(nodes_and_clusters_are_listed),
-        WITH_STORE(constants_are_those_of_the_file_at_the_moment),
-        WITH_STORE(a_store_that_goes_is_told_and_one_that_comes_is_used),
-        WITH_STORE(an_answer_that_takes_too_long_is_given_up),
-        WITH_STORE(an_answer_that_would_be_too_large_is_refused),
-        WITH_STORE(only_reading_methods_are_answered),
-        WITH_STORE(nobody_is_answered_without_a_name_unless_that_was_allowed),
-        WITH_STORE(only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked),
-        WITH_STORE(whether_the_store_can_be_read_is_told_and_why_not_is_logged_once),
-        WITH_STORE(many_ask_at_once_while_jobs_are_written),
-        cmocka_unit_test(keys_have_one_spelling),
-        cmocka_unit_test(times_are_utc_or_say_their_zone),
-        cmocka_unit_test(a_document_comes_out_as_json_or_not_at_all),
-        cmocka_unit_test(the_docs_tell_every_path_parameter_and_field),
-        WITH_STORE(the_page_lists_every_path_and_its_examples_work),
-    };
-
-    return RUN_TESTS(tests);
 }

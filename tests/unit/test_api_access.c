@@ -253,9 +253,8 @@ static size_t count_rows(const char *user, const char *question)
     return 0;
 }
 
-static void a_user_gets_their_own_runs_in_full_pages_and_nobody_elses(void **state)
+TEST(a_user_gets_their_own_runs_in_full_pages_and_nobody_elses)
 {
-    (void)state;
     keep_runs();
     start_for_all();
     assert_int_equal(count_rows("root", "/api/v1/jobs?limit=4"), 30);
@@ -270,9 +269,8 @@ static void a_user_gets_their_own_runs_in_full_pages_and_nobody_elses(void **sta
     assert_false(has(get_as("alice", "/api/v1/jobs?limit=100", 200), "\"user\":\"bob\""));
 }
 
-static void a_coordinator_gets_those_of_the_account_and_their_own_each_once(void **state)
+TEST(a_coordinator_gets_those_of_the_account_and_their_own_each_once)
 {
-    (void)state;
     keep_runs();
     start_for_all();
     /* 15 of physics, and five of carol's own in chemistry. */
@@ -282,11 +280,10 @@ static void a_coordinator_gets_those_of_the_account_and_their_own_each_once(void
     assert_int_equal(count_rows("carol", "/api/v1/jobs?limit=4&from=2026-09-01"), 20);
 }
 
-static void anothers_run_is_403_and_one_that_is_not_there_404(void **state)
+TEST(anothers_run_is_403_and_one_that_is_not_there_404)
 {
     char path[API_KEY_MAX + 40] = "/api/v1/jobs/", *key = path + strlen(path);
 
-    (void)state;
     keep_runs();
     start_for_all();
     /* bob's, in physics */
@@ -301,11 +298,10 @@ static void anothers_run_is_403_and_one_that_is_not_there_404(void **state)
     get_as("carol", path, 403);
 }
 
-static void usage_is_counted_within_what_may_be_seen(void **state)
+TEST(usage_is_counted_within_what_may_be_seen)
 {
     static const char path[] = "/api/v1/usage?group_by=user&from=2026-09-01";
 
-    (void)state;
     keep_runs();
     start_for_all();
     struct str body = get_as("alice", path, 200);
@@ -319,9 +315,8 @@ static void usage_is_counted_within_what_may_be_seen(void **state)
     assert_has(get_as("nobody", path, 200), "\"rows\":[],");
 }
 
-static void an_array_is_its_owners(void **state)
+TEST(an_array_is_its_owners)
 {
-    (void)state;
     keep_runs();
     start_for_all();
     assert_has(get_as("alice", "/api/v1/arrays/101", 403), "this is another's array");
@@ -365,11 +360,10 @@ static void requeue(uint32_t task_id, int64_t submit_time)
     put_one("one", task);
 }
 
-static void a_requeued_task_counts_once(void **state)
+TEST(a_requeued_task_counts_once)
 {
     struct str body;
 
-    (void)state;
     open_store(false);
     put_array("one", "bob", 23, BASE + 1000);
     for (uint32_t i = 0; i < 3; i++)
@@ -385,9 +379,8 @@ static void a_requeued_task_counts_once(void **state)
     assert_int_equal(count_rows("bob", "/api/v1/arrays/500?limit=4"), 23);
 }
 
-static void an_array_of_before_with_the_same_id_is_not_counted(void **state)
+TEST(an_array_of_before_with_the_same_id_is_not_counted)
 {
-    (void)state;
     open_store(false);
     put_array("one", "alice", 9, BASE);
     put_array("one", "bob", 4, BASE + 50000);
@@ -397,9 +390,8 @@ static void an_array_of_before_with_the_same_id_is_not_counted(void **state)
     assert_has(get_as("alice", "/api/v1/arrays/500", 403), "this is another's array");
 }
 
-static void of_arrays_of_several_clusters_one_is_to_be_named(void **state)
+TEST(of_arrays_of_several_clusters_one_is_to_be_named)
 {
-    (void)state;
     open_store(false);
     put_array("one", "bob", 5, BASE);
     put_array("two", "bob", 6, BASE);
@@ -420,9 +412,8 @@ static void of_arrays_of_several_clusters_one_is_to_be_named(void **state)
     get_as("carl", "/api/v1/arrays/500", 403);
 }
 
-static void nobody_without_a_name_is_answered(void **state)
+TEST(nobody_without_a_name_is_answered)
 {
-    (void)state;
     keep_runs();
     start_for_all();
     for (size_t i = 0; i < API_RESOURCES; i++)
@@ -430,11 +421,10 @@ static void nobody_without_a_name_is_answered(void **state)
     assert_has(get("/api/v1/openapi.json", 403), "the proxy does not say who you are");
 }
 
-static void all_get_totals_but_names_only_those_who_may_see_them(void **state)
+TEST(all_get_totals_but_names_only_those_who_may_see_them)
 {
     struct str body;
 
-    (void)state;
     keep_runs();
     start_for_all();
     body = get_as("alice", "/api/v1/overview", 200);
@@ -461,11 +451,10 @@ static void all_get_totals_but_names_only_those_who_may_see_them(void **state)
     get_as("nobody", "/api/v1/nodes", 200);
 }
 
-static void the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for(void **state)
+TEST(the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for)
 {
     struct str body;
 
-    (void)state;
     keep_runs();
     start_for_all();
     body = get_as("alice", "/api/v1/queue?sort=-priority", 200);
@@ -488,11 +477,10 @@ static void the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for(void **
     assert_has(get_as("root", "/api/v1/queue?efficiency_below=0.5", 400), "there is no parameter");
 }
 
-static void a_summary_is_of_oneself_or_of_an_account_that_one_coordinates(void **state)
+TEST(a_summary_is_of_oneself_or_of_an_account_that_one_coordinates)
 {
     struct str body;
 
-    (void)state;
     keep_runs();
     start_for_all();
     body = get_as("alice", "/api/v1/users/alice/summary", 200);
@@ -517,11 +505,10 @@ static void a_summary_is_of_oneself_or_of_an_account_that_one_coordinates(void *
     get_as("root", "/api/v1/users/a/b/summary", 404);
 }
 
-static void a_search_finds_what_may_be_seen_the_best_first(void **state)
+TEST(a_search_finds_what_may_be_seen_the_best_first)
 {
     struct str body;
 
-    (void)state;
     keep_runs();
     start_for_all();
     body = get_as("root", "/api/v1/search?q=B", 200);
@@ -541,11 +528,10 @@ static void a_search_finds_what_may_be_seen_the_best_first(void **state)
     assert_has(get_as("root", "/api/v1/search?q=%20", 400), "what is looked for?");
 }
 
-static void a_reservation_is_for_whom_one_may_see(void **state)
+TEST(a_reservation_is_for_whom_one_may_see)
 {
     struct str body;
 
-    (void)state;
     open_store(false);
     start_for_all();
     body = get_as("alice", "/api/v1/reservations", 200);
@@ -569,7 +555,7 @@ static void put_node(void)
     must(store_commit(store, &err));
 }
 
-static void what_slurm_conf_keeps_private_is_for_staff(void **state)
+TEST(what_slurm_conf_keeps_private_is_for_staff)
 {
     static const struct {
         enum private_data what;
@@ -586,7 +572,6 @@ static void what_slurm_conf_keeps_private_is_for_staff(void **state)
         { PRIVATE_RESERVATIONS, "/api/v1/search?q=course", "\"course\"", 200 },
     };
 
-    (void)state;
     open_store(false);
     put_node();
     start_for_all();
@@ -606,9 +591,8 @@ static void what_slurm_conf_keeps_private_is_for_staff(void **state)
     get_as("alice", "/api/v1/nodes?partition=gpu", 403);
 }
 
-static void until_it_is_known_what_is_private_only_staff_is_told(void **state)
+TEST(until_it_is_known_what_is_private_only_staff_is_told)
 {
-    (void)state;
     open_store(false);
     put_node();
     start_for_all();
@@ -618,11 +602,10 @@ static void until_it_is_known_what_is_private_only_staff_is_told(void **state)
     assert_has(get_as("root", "/api/v1/nodes", 200), "\"n2\"");
 }
 
-static void health_needs_no_store_and_tells_staff_more(void **state)
+TEST(health_needs_no_store_and_tells_staff_more)
 {
     struct str body;
 
-    (void)state;
     start_for_all();
     body = get_as("alice", "/api/v1/health", 200);
     assert_has(body, "\"store_is_readable\":false,");
@@ -635,12 +618,11 @@ static void health_needs_no_store_and_tells_staff_more(void **state)
     get_as("alice", "/api/v1/jobs", 503);
 }
 
-static void without_boards_the_present_is_404_and_while_slurm_is_away_503(void **state)
+TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503)
 {
     static const char *const paths[] = { "/api/v1/overview", "/api/v1/queue", "/api/v1/partitions",
                                          "/api/v1/reservations", "/api/v1/search?q=x" };
 
-    (void)state;
     open_store(false);
     put_one("one", run(7, BASE));
     start();
@@ -675,12 +657,11 @@ static uint64_t count_requests(void)
 }
 
 /* Of three workers a viewer gets two, of twenty places seven. */
-static void who_asks_for_too_much_at_once_is_told_so_and_others_are_not(void **state)
+TEST(who_asks_for_too_much_at_once_is_told_so_and_others_are_not)
 {
     enum { SERVED = 9 };
     static struct client many[SERVED];
 
-    (void)state;
     sem_init(&gate_reached, 0, 0);
     sem_init(&gate_opened, 0, 0);
     keep_runs();
@@ -709,9 +690,8 @@ static void who_asks_for_too_much_at_once_is_told_so_and_others_are_not(void **s
     get_as("alice", "/api/v1/jobs", 200);
 }
 
-static void promises_are_told_to_who_coordinates_the_account(void **state)
+TEST(promises_are_told_to_who_coordinates_the_account)
 {
-    (void)state;
     open_store(false);
     write_file(allocations, "clusters:\n  one:\n    physics: { cpu_years: 5 }\n"
                             "    chemistry: { cpu_years: 6 }\n");
@@ -721,34 +701,4 @@ static void promises_are_told_to_who_coordinates_the_account(void **state)
                                                           "\"account\":\"physics\",");
     assert_int_equal(count(get_as("carol", "/api/v1/constants", 200), "\"account\""), 1);
     assert_has(get_as("alice", "/api/v1/constants", 200), "{\"constants\":[]}");
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_user_gets_their_own_runs_in_full_pages_and_nobody_elses),
-        TEST(a_coordinator_gets_those_of_the_account_and_their_own_each_once),
-        TEST(anothers_run_is_403_and_one_that_is_not_there_404),
-        TEST(usage_is_counted_within_what_may_be_seen),
-        TEST(an_array_is_its_owners),
-        TEST(a_requeued_task_counts_once),
-        TEST(an_array_of_before_with_the_same_id_is_not_counted),
-        TEST(of_arrays_of_several_clusters_one_is_to_be_named),
-        TEST(nobody_without_a_name_is_answered),
-        TEST(all_get_totals_but_names_only_those_who_may_see_them),
-        TEST(the_queue_shows_ones_own_jobs_in_the_order_that_is_asked_for),
-        TEST(a_summary_is_of_oneself_or_of_an_account_that_one_coordinates),
-        TEST(a_search_finds_what_may_be_seen_the_best_first),
-        TEST(a_reservation_is_for_whom_one_may_see),
-        TEST(what_slurm_conf_keeps_private_is_for_staff),
-        TEST(until_it_is_known_what_is_private_only_staff_is_told),
-        TEST(health_needs_no_store_and_tells_staff_more),
-        TEST(without_boards_the_present_is_404_and_while_slurm_is_away_503),
-        TEST(who_asks_for_too_much_at_once_is_told_so_and_others_are_not),
-        TEST(promises_are_told_to_who_coordinates_the_account),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -3,11 +3,10 @@
 
 #include "base/arena.h"
 
-static void memory_is_zeroed_and_aligned_after_odd_strings(void **state)
+TEST(memory_is_zeroed_and_aligned_after_odd_strings)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < 5000; i++) {
         struct str copy = arena_str(&arena, str_head(STR("abcdefg"), i % 8));
         unsigned char *p = arena_alloc(&arena, i % 100 + 1);
@@ -22,25 +21,14 @@ static void memory_is_zeroed_and_aligned_after_odd_strings(void **state)
     assert_null(arena.block);
 }
 
-static void one_allocation_may_be_larger_than_a_block(void **state)
+TEST(one_allocation_may_be_larger_than_a_block)
 {
     struct arena arena = { 0 };
     char *large;
 
-    (void)state;
     arena_str(&arena, STR("small"));
     large = arena_alloc(&arena, 10 << 20);
     large[(10 << 20) - 1] = 1;
     assert_str(arena_str(&arena, STR("after")), "after");
     arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_aligned_after_odd_strings),
-        cmocka_unit_test(one_allocation_may_be_larger_than_a_block),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -33,12 +33,11 @@ static void make_hash(const char *password, char hash[100])
     assert_int_equal(strlen(hash), 60);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
     struct webconfig_files files = { 0 };
     struct err err;
 
-    (void)state;
     manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
     sem_init(&finished, 0, 0);
     assert_int_equal(webconfig_load(NULL, &files, &web, &err), 0);
@@ -49,18 +48,17 @@ static int set_up(void **state)
     web->users = users;
     web->n_users = 2;
     assert_int_equal(auth_new(&manual.clock, tell, NULL, &auth, &err), 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     auth = auth_free(auth);
     web = webconfig_unref(web);
     sem_destroy(&finished);
     manual_clock_destroy(&manual);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void put_base64(struct buf *out, struct str in)
 {
@@ -121,11 +119,10 @@ static enum auth_verdict check_to_the_end(const char *credentials)
     return verdict;
 }
 
-static void a_right_password_is_checked_once(void **state)
+TEST(a_right_password_is_checked_once)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     assert_int_equal(check("alice:wonderland", &waiter), AUTH_LATER);
     assert_int_equal(settle(), 1);
     assert_int_equal(waiter.verdict, AUTH_RIGHT);
@@ -137,11 +134,10 @@ static void a_right_password_is_checked_once(void **state)
     assert_int_equal(check_to_the_end("bob:a:b"), AUTH_RIGHT);
 }
 
-static void a_wrong_password_is_checked_once_too(void **state)
+TEST(a_wrong_password_is_checked_once_too)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     assert_int_equal(check("alice:wonderlan", &waiter), AUTH_LATER);
     settle();
     assert_int_equal(waiter.verdict, AUTH_WRONG);
@@ -152,11 +148,10 @@ static void a_wrong_password_is_checked_once_too(void **state)
     assert_int_equal(check_to_the_end("alice:wonderland"), AUTH_RIGHT);
 }
 
-static void an_unknown_name_costs_a_check_and_is_wrong_even_with_somebodys_password(void **state)
+TEST(an_unknown_name_costs_a_check_and_is_wrong_even_with_somebodys_password)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         char credentials[40];
 
@@ -167,11 +162,10 @@ static void an_unknown_name_costs_a_check_and_is_wrong_even_with_somebodys_passw
     }
 }
 
-static void those_who_ask_the_same_share_a_check(void **state)
+TEST(those_who_ask_the_same_share_a_check)
 {
     struct auth_waiter waiters[20];
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         assert_int_equal(check("alice:wonderland", &waiters[i]), AUTH_LATER);
     assert_int_equal(settle(), 20);
@@ -180,12 +174,11 @@ static void those_who_ask_the_same_share_a_check(void **state)
     assert_int_equal(sem_trywait(&finished), -1);
 }
 
-static void one_client_can_not_take_the_whole_queue(void **state)
+TEST(one_client_can_not_take_the_whole_queue)
 {
     struct auth_waiter waiters[9], mine;
     char credentials[40];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         snprintf(credentials, sizeof(credentials), "alice:guess%d", i);
         assert_int_equal(check(credentials, &waiters[i]), AUTH_LATER);
@@ -199,11 +192,10 @@ static void one_client_can_not_take_the_whole_queue(void **state)
     assert_int_equal(check_to_the_end("alice:guess8"), AUTH_WRONG);
 }
 
-static void a_flood_of_guesses_does_not_push_out_a_right_verdict(void **state)
+TEST(a_flood_of_guesses_does_not_push_out_a_right_verdict)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     assert_int_equal(check_to_the_end("alice:wonderland"), AUTH_RIGHT);
     for (int i = 0; i < 1100; i++) {
         char credentials[40];
@@ -217,11 +209,10 @@ static void a_flood_of_guesses_does_not_push_out_a_right_verdict(void **state)
     settle();
 }
 
-static void a_verdict_lasts_ten_minutes_and_longer_if_right_and_used(void **state)
+TEST(a_verdict_lasts_ten_minutes_and_longer_if_right_and_used)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     assert_int_equal(check_to_the_end("alice:wonderland"), AUTH_RIGHT);
     assert_int_equal(check_to_the_end("bob:a:b"), AUTH_RIGHT);
     assert_int_equal(check_to_the_end("alice:guess"), AUTH_WRONG);
@@ -237,11 +228,10 @@ static void a_verdict_lasts_ten_minutes_and_longer_if_right_and_used(void **stat
     settle();
 }
 
-static void when_passwords_change_no_verdict_counts(void **state)
+TEST(when_passwords_change_no_verdict_counts)
 {
     struct auth_waiter waiter;
 
-    (void)state;
     assert_int_equal(check_to_the_end("alice:wonderland"), AUTH_RIGHT);
     assert_int_equal(check("bob:a:b", &waiter), AUTH_LATER); /* under way meanwhile */
     auth_forget(auth);
@@ -253,7 +243,7 @@ static void when_passwords_change_no_verdict_counts(void **state)
     settle();
 }
 
-static void what_is_no_credentials_is_wrong_at_once(void **state)
+TEST(what_is_no_credentials_is_wrong_at_once)
 {
     static const struct str headers[] = {
         { NULL, 0 },
@@ -269,7 +259,6 @@ static void what_is_no_credentials_is_wrong_at_once(void **state)
     struct auth_waiter waiter = { 0 };
     struct buf long_one;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(headers); i++)
         assert_int_equal(auth_check(auth, web, headers[i], 1, &waiter), AUTH_WRONG);
     buf_init(&long_one, 10000);
@@ -281,45 +270,22 @@ static void what_is_no_credentials_is_wrong_at_once(void **state)
     assert_int_equal(sem_trywait(&finished), -1);
 }
 
-static void a_nul_byte_does_not_end_a_password(void **state)
+TEST(a_nul_byte_does_not_end_a_password)
 {
     struct auth_waiter waiter = { 0 };
 
-    (void)state;
     assert_int_equal(check_of(STR("alice:wonderland\0x"), 1, &waiter), AUTH_LATER);
     settle();
     assert_int_equal(waiter.verdict, AUTH_WRONG);
 }
 
-static void it_can_end_with_checks_under_way(void **state)
+TEST(it_can_end_with_checks_under_way)
 {
     struct auth_waiter waiters[8];
     char credentials[40];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         snprintf(credentials, sizeof(credentials), "alice:guess%d", i);
         assert_int_equal(check(credentials, &waiters[i]), AUTH_LATER);
     }
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(a_right_password_is_checked_once),
-        test(a_wrong_password_is_checked_once_too),
-        test(an_unknown_name_costs_a_check_and_is_wrong_even_with_somebodys_password),
-        test(those_who_ask_the_same_share_a_check),
-        test(one_client_can_not_take_the_whole_queue),
-        test(a_flood_of_guesses_does_not_push_out_a_right_verdict),
-        test(a_verdict_lasts_ten_minutes_and_longer_if_right_and_used),
-        test(when_passwords_change_no_verdict_counts),
-        test(what_is_no_credentials_is_wrong_at_once),
-        test(a_nul_byte_does_not_end_a_password),
-        test(it_can_end_with_checks_under_way),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -107,12 +107,12 @@ OPENS(rest, REST)
 OPENS(json, JSON)
 OPENS(cli, CLI)
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     memset(script, 0, sizeof(script));
-    return 0;
 }
+
+FIXTURE(set_up, NULL)
 
 static struct source *open_auto(struct source_settings settings)
 {
@@ -148,13 +148,12 @@ static void assert_door(const struct source *source, const char *door, const cha
     assert_string_equal(about.reason, reason);
 }
 
-static void the_first_door_that_answers_is_taken_and_the_reason_said(void **state)
+TEST(the_first_door_that_answers_is_taken_and_the_reason_said)
 {
     struct source *source = open_auto(with_url);
     struct source_about about;
     struct err err;
 
-    (void)state;
     assert_door(source, "none", "");
     assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
     assert_door(source, "libslurm", "first choice");
@@ -166,12 +165,11 @@ static void the_first_door_that_answers_is_taken_and_the_reason_said(void **stat
         assert_false(script[i].is_open);
 }
 
-static void what_nobody_wants_is_skipped_by_the_door_too(void **state)
+TEST(what_nobody_wants_is_skipped_by_the_door_too)
 {
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     for (int depth = SOURCE_OWNERS; depth >= SOURCE_DETAILS; depth--) {
         source->depth = depth;
         assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
@@ -180,12 +178,11 @@ static void what_nobody_wants_is_skipped_by_the_door_too(void **state)
     source_close(source);
 }
 
-static void a_door_is_probed_for_what_is_wanted_of_it(void **state)
+TEST(a_door_is_probed_for_what_is_wanted_of_it)
 {
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     for (int door = LIBSLURM; door < JSON; door++)
         script[door].is_missing = true;
     script[JSON].needs_owners = script[CLI].needs_owners = true;
@@ -201,12 +198,11 @@ static void a_door_is_probed_for_what_is_wanted_of_it(void **state)
     source_close(source);
 }
 
-static void doors_that_are_shut_or_missing_are_passed_and_named(void **state)
+TEST(doors_that_are_shut_or_missing_are_passed_and_named)
 {
     struct source *source;
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     script[REST].code = ECONNREFUSED;
     source = open_auto(with_url);
@@ -216,24 +212,22 @@ static void doors_that_are_shut_or_missing_are_passed_and_named(void **state)
     source_close(source);
 }
 
-static void rest_needs_a_url_and_a_prefix_needs_commands(void **state)
+TEST(rest_needs_a_url_and_a_prefix_needs_commands)
 {
     struct source *source = open_auto((struct source_settings){ .prefix = STR_INIT("ssh a") });
     struct err err;
 
-    (void)state;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     assert_door(source, "json",
                 "libslurm: --slurm.prefix is for commands; rest: there is no --slurm.rest-url");
     source_close(source);
 }
 
-static void when_no_door_opens_the_error_names_each(void **state)
+TEST(when_no_door_opens_the_error_names_each)
 {
     struct source *source;
     struct err err;
 
-    (void)state;
     for (int i = 0; i < DOORS; i++)
         script[i].code = EREMOTEIO;
     script[LIBSLURM].is_missing = true;
@@ -252,12 +246,11 @@ static void when_no_door_opens_the_error_names_each(void **state)
     source_close(source);
 }
 
-static void where_there_is_no_slurm_a_simulated_cluster_is_offered_once(void **state)
+TEST(where_there_is_no_slurm_a_simulated_cluster_is_offered_once)
 {
     struct source *source;
     struct err err;
 
-    (void)state;
     for (int i = 0; i < DOORS; i++)
         script[i].is_missing = true;
     script[LIBSLURM].words = "no sonde-libslurm-RELEASE in /usr/local/libexec/sonde "
@@ -279,12 +272,11 @@ static void where_there_is_no_slurm_a_simulated_cluster_is_offered_once(void **s
     source_close(source);
 }
 
-static void what_is_cut_off_is_seen_to_be(void **state)
+TEST(what_is_cut_off_is_seen_to_be)
 {
     struct source *source;
     struct err err;
 
-    (void)state;
     for (int door = LIBSLURM; door < JSON; door++) {
         script[door].is_missing = true;
         script[door].words = "nothing was found in /a/rather/long/directory/of/this/site, where "
@@ -299,12 +291,11 @@ static void what_is_cut_off_is_seen_to_be(void **state)
     source_close(source);
 }
 
-static void a_door_is_left_when_it_keeps_failing_and_not_before(void **state)
+TEST(a_door_is_left_when_it_keeps_failing_and_not_before)
 {
     struct source *source = open_auto((struct source_settings){ 0 });
     struct err err;
 
-    (void)state;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     script[LIBSLURM].code = EPIPE;
     for (int i = 0; i < 2; i++) {
@@ -318,12 +309,11 @@ static void a_door_is_left_when_it_keeps_failing_and_not_before(void **state)
     source_close(source);
 }
 
-static void a_door_that_answers_one_kind_and_not_the_next_is_left_at_once(void **state)
+TEST(a_door_that_answers_one_kind_and_not_the_next_is_left_at_once)
 {
     struct source *source = open_auto((struct source_settings){ 0 });
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     assert_int_equal(read_kind(source, KIND_CONFIG, &err), 0);
     script[JSON].code = EBADMSG;
@@ -334,13 +324,12 @@ static void a_door_that_answers_one_kind_and_not_the_next_is_left_at_once(void *
     source_close(source);
 }
 
-static void a_better_door_is_taken_again_soon_after_it_works(void **state)
+TEST(a_better_door_is_taken_again_soon_after_it_works)
 {
     struct manual_clock clock;
     struct source *source;
     struct err err;
 
-    (void)state;
     manual_clock_init(&clock, 0, 0);
     script[LIBSLURM].code = EPIPE;
     if (source_open_auto(&(struct source_settings){ 0 }, &clock.clock, &source, &err) < 0)
@@ -365,12 +354,11 @@ static void a_better_door_is_taken_again_soon_after_it_works(void **state)
     manual_clock_destroy(&clock);
 }
 
-static void a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_own(void **state)
+TEST(a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_own)
 {
     struct source *source = open_auto((struct source_settings){ 0 });
     struct err err;
 
-    (void)state;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     for (int i = 0; i < DOORS; i++)
         script[i].code = EREMOTEIO;
@@ -387,12 +375,11 @@ static void a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_o
     source_close(source);
 }
 
-static void what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else(void **state)
+TEST(what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else)
 {
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     script[REST].lacks = KIND_BIT(KIND_SHARES);
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
@@ -409,12 +396,11 @@ static void what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else(void *
     source_close(source);
 }
 
-static void a_door_that_hangs_leaves_time_to_the_others(void **state)
+TEST(a_door_that_hangs_leaves_time_to_the_others)
 {
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     for (int i = 0; i < DOORS; i++)
         script[i].code = ETIMEDOUT;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), -ETIMEDOUT);
@@ -423,14 +409,12 @@ static void a_door_that_hangs_leaves_time_to_the_others(void **state)
     source_close(source);
 }
 
-static void
-while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried(void **state)
+TEST(while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried)
 {
     static const bool is_shared[] = { false, false, true, false, false, true };
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     for (int i = 0; i < DOORS; i++)
         script[i].code = ETIMEDOUT;
@@ -441,13 +425,12 @@ while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried(v
     source_close(source);
 }
 
-static void json_that_takes_long_gives_way_to_text(void **state)
+TEST(json_that_takes_long_gives_way_to_text)
 {
     struct source *source = open_auto((struct source_settings){ 0 });
     struct source_about about;
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
     script[JSON].takes_ns = 21 * NS_PER_SEC / 10;
@@ -460,12 +443,11 @@ static void json_that_takes_long_gives_way_to_text(void **state)
     source_close(source);
 }
 
-static void json_comes_back_if_the_text_cannot_be_had(void **state)
+TEST(json_comes_back_if_the_text_cannot_be_had)
 {
     struct source *source = open_auto((struct source_settings){ 0 });
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     script[JSON].takes_ns = 21 * NS_PER_SEC / 10;
     assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
@@ -490,14 +472,13 @@ static struct source *open_with(struct manual_clock *clock, struct source_settin
     return source;
 }
 
-static void json_does_not_pay_for_a_better_door_that_hangs(void **state)
+TEST(json_does_not_pay_for_a_better_door_that_hangs)
 {
     struct manual_clock clock;
     struct source *source = open_with(&clock, (struct source_settings){ 0 });
     struct source_about about;
     struct err err;
 
-    (void)state;
     script[LIBSLURM].code = ETIMEDOUT;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
     script[LIBSLURM].takes_ns = 21 * NS_PER_SEC / 10;
@@ -510,7 +491,7 @@ static void json_does_not_pay_for_a_better_door_that_hangs(void **state)
     manual_clock_destroy(&clock);
 }
 
-static void a_better_door_that_fails_again_is_left_at_once_and_tried_less_often(void **state)
+TEST(a_better_door_that_fails_again_is_left_at_once_and_tried_less_often)
 {
     struct manual_clock clock;
     struct source *source = open_with(&clock, (struct source_settings){ 0 });
@@ -520,7 +501,6 @@ static void a_better_door_that_fails_again_is_left_at_once_and_tried_less_often(
     } trials[] = { { 10, 2 }, { 10, 0 }, { 10, 2 }, { 30, 0 }, { 10, 2 } };
     struct err err;
 
-    (void)state;
     script[LIBSLURM].lacks = KIND_BIT(KIND_JOBS);
     assert_int_equal(read_kind(source, KIND_NODES, &err), 0);
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
@@ -562,13 +542,12 @@ static void a_better_door_that_fails_again_is_left_at_once_and_tried_less_often(
     manual_clock_destroy(&clock);
 }
 
-static void what_was_asked_of_another_door_goes_back_to_the_one_for_all(void **state)
+TEST(what_was_asked_of_another_door_goes_back_to_the_one_for_all)
 {
     struct manual_clock clock;
     struct source *source = open_with(&clock, with_url);
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     script[REST].lacks = KIND_BIT(KIND_SHARES);
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
@@ -590,12 +569,11 @@ static void what_was_asked_of_another_door_goes_back_to_the_one_for_all(void **s
     manual_clock_destroy(&clock);
 }
 
-static void a_better_door_that_is_slow_is_better_than_none(void **state)
+TEST(a_better_door_that_is_slow_is_better_than_none)
 {
     struct source *source;
     struct err err;
 
-    (void)state;
     script[LIBSLURM].is_missing = true;
     script[REST].code = script[JSON].code = ETIMEDOUT;
     source = open_auto(with_url);
@@ -610,51 +588,15 @@ static void a_better_door_that_is_slow_is_better_than_none(void **state)
     source_close(source);
 }
 
-static void who_cancels_it_cancels_every_door(void **state)
+TEST(who_cancels_it_cancels_every_door)
 {
     struct source *source = open_auto(with_url);
     struct err err;
 
-    (void)state;
     source_cancel(source);
     for (int i = 0; i < DOORS; i++)
         assert_true(atomic_load(&script[i].source->cancelled));
     assert_int_equal(read_kind(source, KIND_JOBS, &err), -ECANCELED);
     assert_int_equal(script[REST].reads, 0);
     source_close(source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_first_door_that_answers_is_taken_and_the_reason_said, set_up),
-        cmocka_unit_test_setup(what_nobody_wants_is_skipped_by_the_door_too, set_up),
-        cmocka_unit_test_setup(a_door_is_probed_for_what_is_wanted_of_it, set_up),
-        cmocka_unit_test_setup(doors_that_are_shut_or_missing_are_passed_and_named, set_up),
-        cmocka_unit_test_setup(rest_needs_a_url_and_a_prefix_needs_commands, set_up),
-        cmocka_unit_test_setup(when_no_door_opens_the_error_names_each, set_up),
-        cmocka_unit_test_setup(where_there_is_no_slurm_a_simulated_cluster_is_offered_once, set_up),
-        cmocka_unit_test_setup(what_is_cut_off_is_seen_to_be, set_up),
-        cmocka_unit_test_setup(a_door_that_answers_one_kind_and_not_the_next_is_left_at_once,
-                               set_up),
-        cmocka_unit_test_setup(a_better_door_is_taken_again_soon_after_it_works, set_up),
-        cmocka_unit_test_setup(a_door_is_left_when_it_keeps_failing_and_not_before, set_up),
-        cmocka_unit_test_setup(
-            a_controller_that_is_down_moves_nothing_and_its_error_is_the_doors_own, set_up),
-        cmocka_unit_test_setup(what_a_door_cannot_tell_is_asked_of_the_next_and_nothing_else,
-                               set_up),
-        cmocka_unit_test_setup(a_door_that_hangs_leaves_time_to_the_others, set_up),
-        cmocka_unit_test_setup(
-            while_slurm_is_down_the_door_in_use_has_all_the_time_but_when_others_are_tried, set_up),
-        cmocka_unit_test_setup(json_that_takes_long_gives_way_to_text, set_up),
-        cmocka_unit_test_setup(json_comes_back_if_the_text_cannot_be_had, set_up),
-        cmocka_unit_test_setup(json_does_not_pay_for_a_better_door_that_hangs, set_up),
-        cmocka_unit_test_setup(a_better_door_that_fails_again_is_left_at_once_and_tried_less_often,
-                               set_up),
-        cmocka_unit_test_setup(what_was_asked_of_another_door_goes_back_to_the_one_for_all, set_up),
-        cmocka_unit_test_setup(a_better_door_that_is_slow_is_better_than_none, set_up),
-        cmocka_unit_test_setup(who_cancels_it_cancels_every_door, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@ static void assert_decodes(const char *in, const char *out)
     assert_str(((struct str){ bytes, n }), out);
 }
 
-static void text_comes_back(void **state)
+TEST(text_comes_back)
 {
-    (void)state;
     assert_decodes("", "");
     assert_decodes("YQ==", "a");
     assert_decodes("YWI=", "ab");
@@ -22,27 +21,24 @@ static void text_comes_back(void **state)
     assert_decodes("bmFtZTpwYXNzd29yZA==", "name:password");
 }
 
-static void padding_may_be_missing(void **state)
+TEST(padding_may_be_missing)
 {
-    (void)state;
     assert_decodes("YQ", "a");
     assert_decodes("YWI", "ab");
 }
 
-static void both_alphabets_are_read(void **state)
+TEST(both_alphabets_are_read)
 {
-    (void)state;
     assert_decodes("+/8=", "\xfb\xff");
     assert_decodes("-_8", "\xfb\xff");
 }
 
-static void anything_else_is_refused(void **state)
+TEST(anything_else_is_refused)
 {
     static const char *const wrong[] = { "a b", "YQ=a", "Y\n", "\xff", "Y.Q" };
     char bytes[100];
     size_t n;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++)
         assert_false(base64_decode(str_of(wrong[i]), bytes, sizeof(bytes), &n));
     assert_false(base64_decode(STR("YWJj"), bytes, 2, &n));
@@ -59,9 +55,8 @@ static void assert_encodes(struct str in, const char *out)
     buf_free(&buf);
 }
 
-static void bytes_become_what_a_path_may_hold(void **state)
+TEST(bytes_become_what_a_path_may_hold)
 {
-    (void)state;
     assert_encodes(STR(""), "");
     assert_encodes(STR("a"), "YQ");
     assert_encodes(STR("ab"), "YWI");
@@ -70,13 +65,12 @@ static void bytes_become_what_a_path_may_hold(void **state)
     assert_encodes(STR("/\0/"), "LwAv");
 }
 
-static void every_byte_comes_back_from_every_place(void **state)
+TEST(every_byte_comes_back_from_every_place)
 {
     char bytes[3] = { 0 }, back[4];
     struct buf buf;
     size_t n;
 
-    (void)state;
     buf_init(&buf, 100);
     for (unsigned i = 0; i < 3 * 256; i++) {
         bytes[i / 256] = (char)i;
@@ -89,12 +83,11 @@ static void every_byte_comes_back_from_every_place(void **state)
     buf_free(&buf);
 }
 
-static void mail_has_padded_lines_of_the_other_alphabet(void **state)
+TEST(mail_has_padded_lines_of_the_other_alphabet)
 {
     char bytes[58];
     struct buf buf;
 
-    (void)state;
     memset(bytes, 0xff, sizeof(bytes));
     buf_init(&buf, 200);
     base64_put_lines(&buf, (struct str){ bytes, sizeof(bytes) });
@@ -107,19 +100,4 @@ static void mail_has_padded_lines_of_the_other_alphabet(void **state)
     base64_put_lines(&buf, STR(""));
     assert_str(buf_str(&buf), "++++\r\nYWI=\r\n");
     buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_comes_back),
-        cmocka_unit_test(padding_may_be_missing),
-        cmocka_unit_test(both_alphabets_are_read),
-        cmocka_unit_test(anything_else_is_refused),
-        cmocka_unit_test(bytes_become_what_a_path_may_hold),
-        cmocka_unit_test(every_byte_comes_back_from_every_place),
-        cmocka_unit_test(mail_has_padded_lines_of_the_other_alphabet),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -3,12 +3,11 @@
 
 #include "web/queue_index.h"
 
-static void a_node_is_found_by_its_name(void **state)
+TEST(a_node_is_found_by_its_name)
 {
     struct section *nodes = made_nodes();
     struct board *board;
 
-    (void)state;
     made_partition(nodes, "main");
     made_node(nodes, "n1", "idle", 4, 0, 0);
     made_node(nodes, "n2", "idle", 8, 0, 0);
@@ -20,20 +19,18 @@ static void a_node_is_found_by_its_name(void **state)
     board_unref(board);
 }
 
-static void a_cluster_without_nodes_has_none_of_any_name(void **state)
+TEST(a_cluster_without_nodes_has_none_of_any_name)
 {
     struct board *board = made_board(NULL, NULL);
 
-    (void)state;
     assert_null(board_node(&board->cluster[0], STR("n1")));
     board_unref(board);
 }
 
-static void the_only_cluster_needs_no_name(void **state)
+TEST(the_only_cluster_needs_no_name)
 {
     struct board *one = made_board(NULL, NULL), *two = board_new(2, MADE_NOW);
 
-    (void)state;
     assert_ptr_equal(board_find(one, STR("")), &one->cluster[0]);
     assert_ptr_equal(board_find(one, STR("north")), &one->cluster[0]);
     assert_null(board_find(one, STR("south")));
@@ -46,12 +43,11 @@ static void the_only_cluster_needs_no_name(void **state)
     board_unref(two);
 }
 
-static void a_board_lives_as_long_as_somebody_looks(void **state)
+TEST(a_board_lives_as_long_as_somebody_looks)
 {
     struct section *jobs = made_jobs();
     struct board *board;
 
-    (void)state;
     made_job(jobs, 1, "RUNNING", "alice", "physics");
     board = made_board(NULL, jobs);
     assert_ptr_equal(board_ref(board), board);
@@ -60,16 +56,4 @@ static void a_board_lives_as_long_as_somebody_looks(void **state)
     assert_int_equal(board->index->n, 1);
     assert_null(board_unref(board));
     assert_null(board_unref(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_is_found_by_its_name),
-        cmocka_unit_test(a_cluster_without_nodes_has_none_of_any_name),
-        cmocka_unit_test(the_only_cluster_needs_no_name),
-        cmocka_unit_test(a_board_lives_as_long_as_somebody_looks),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -15,41 +15,38 @@ struct boards {
     struct err err;
 };
 
-static int set_up(void **state)
-{
-    static struct boards b;
+static struct boards b;
 
+static void set_up(void)
+{
     b = (struct boards){ 0 };
     fixture_begin(&b.store);
     fixture_open(&b.store);
     manual_clock_init(&b.clock, MADE_NOW * NS_PER_SEC, 1000 * NS_PER_SEC);
     OK(&b, board_store_open(b.store.path, &b.clock.clock, &b.boards, &b.err));
     b.source = board_store_source(b.boards);
-    *state = &b;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct boards *b = *state;
-
-    board_store_close(b->boards);
-    fixture_end(&b->store);
-    manual_clock_destroy(&b->clock);
-    return 0;
+    board_store_close(b.boards);
+    fixture_end(&b.store);
+    manual_clock_destroy(&b.clock);
 }
 
-static struct board *try_to_take(struct boards *b)
+FIXTURE(set_up, tear_down)
+
+static struct board *try_to_take(void)
 {
-    return b->source.take(b->source.ctx, clock_mono(&clock_real) + 20 * NS_PER_SEC, &b->err);
+    return b.source.take(b.source.ctx, clock_mono(&clock_real) + TEST_DEADLINE, &b.err);
 }
 
-static struct board *take(struct boards *b)
+static struct board *take(void)
 {
-    struct board *board = try_to_take(b);
+    struct board *board = try_to_take();
 
     if (!board)
-        fail_msg("%s", b->err.text);
+        fail_msg("%s", b.err.text);
     return board;
 }
 
@@ -72,28 +69,28 @@ static struct job_record record_in(const char *state, uint32_t id)
     return record;
 }
 
-static void put_record(struct boards *b, const char *cluster, struct job_record record)
+static void put_record(const char *cluster, struct job_record record)
 {
-    OK(&b->store, store_begin(b->store.store, &b->store.err));
-    OK(&b->store, store_put_job(b->store.store, str_of(cluster), &record, &b->store.err));
-    OK(&b->store, store_commit(b->store.store, &b->store.err));
+    OK(&b.store, store_begin(b.store.store, &b.store.err));
+    OK(&b.store, store_put_job(b.store.store, str_of(cluster), &record, &b.store.err));
+    OK(&b.store, store_commit(b.store.store, &b.store.err));
 }
 
-static void put_look_without(struct boards *b, const char *cluster, int64_t time,
-                             const struct run_name *gone, size_t n)
+static void put_look_without(const char *cluster, int64_t time, const struct run_name *gone,
+                             size_t n)
 {
-    OK(&b->store, store_begin(b->store.store, &b->store.err));
-    OK(&b->store, store_put_look(b->store.store, str_of(cluster), time, gone, n, &b->store.err));
-    OK(&b->store, store_commit(b->store.store, &b->store.err));
+    OK(&b.store, store_begin(b.store.store, &b.store.err));
+    OK(&b.store, store_put_look(b.store.store, str_of(cluster), time, gone, n, &b.store.err));
+    OK(&b.store, store_commit(b.store.store, &b.store.err));
 }
 
-static void put_look(struct boards *b, const char *cluster, int64_t time)
+static void put_look(const char *cluster, int64_t time)
 {
-    put_look_without(b, cluster, time, NULL, 0);
+    put_look_without(cluster, time, NULL, 0);
 }
 
 /* Takes the section over. */
-static void put_kept(struct boards *b, const char *cluster, struct section *section, int64_t time)
+static void put_kept(const char *cluster, struct section *section, int64_t time)
 {
     const struct record_about about = { .kind = section->kind,
                                         .door = "test",
@@ -102,10 +99,10 @@ static void put_kept(struct boards *b, const char *cluster, struct section *sect
 
     buf_init(&document, 1 << 20);
     record_put(&document, section, &about);
-    OK(&b->store, store_begin(b->store.store, &b->store.err));
-    OK(&b->store, store_put_section(b->store.store, str_of(cluster), kind_name(section->kind), time,
-                                    buf_str(&document), &b->store.err));
-    OK(&b->store, store_commit(b->store.store, &b->store.err));
+    OK(&b.store, store_begin(b.store.store, &b.store.err));
+    OK(&b.store, store_put_section(b.store.store, str_of(cluster), kind_name(section->kind), time,
+                                   buf_str(&document), &b.store.err));
+    OK(&b.store, store_commit(b.store.store, &b.store.err));
     buf_free(&document);
     section_unref(section);
 }
@@ -119,9 +116,8 @@ static struct section *one_node(const char *name)
     return nodes;
 }
 
-static void a_board_has_the_jobs_and_nodes_of_the_store(void **state)
+TEST(a_board_has_the_jobs_and_nodes_of_the_store)
 {
-    struct boards *b = *state;
     struct job_record record = record_in("RUNNING", 7);
     const struct record_extra extra[] = { { STR("Constraints"), STR("skylake") } };
     const struct section *jobs;
@@ -131,10 +127,10 @@ static void a_board_has_the_jobs_and_nodes_of_the_store(void **state)
     record.start_time = MADE_NOW - 500;
     record.extra = extra;
     record.n_extra = 1;
-    put_record(b, "north", record);
-    put_look(b, "north", MADE_NOW - 20);
-    put_kept(b, "north", one_node("n1"), MADE_NOW - 30);
-    board = take(b);
+    put_record("north", record);
+    put_look("north", MADE_NOW - 20);
+    put_kept("north", one_node("n1"), MADE_NOW - 30);
+    board = take();
     assert_int_equal(board->n_clusters, 1);
     assert_str(board->cluster[0].name, "north");
     assert_str(board->cluster[0].trouble, "");
@@ -156,51 +152,48 @@ static void a_board_has_the_jobs_and_nodes_of_the_store(void **state)
     board_unref(board);
 }
 
-static void jobs_that_ended_a_while_ago_are_not_shown(void **state)
+TEST(jobs_that_ended_a_while_ago_are_not_shown)
 {
-    struct boards *b = *state;
     struct job_record recent = record_in("COMPLETED", 1), old = record_in("FAILED", 2);
     struct board *board;
 
     recent.start_time = old.start_time = MADE_NOW - 5000;
     recent.end_time = MADE_NOW - 299;
     old.end_time = MADE_NOW - 301;
-    put_record(b, "north", recent);
-    put_record(b, "north", old);
-    put_record(b, "north", record_in("PENDING", 3));
-    put_look(b, "north", MADE_NOW);
-    board = take(b);
+    put_record("north", recent);
+    put_record("north", old);
+    put_record("north", record_in("PENDING", 3));
+    put_look("north", MADE_NOW);
+    board = take();
     assert_int_equal(board->cluster[0].section[KIND_JOBS]->jobs.n, 2);
     for (size_t i = 0; i < 2; i++)
         assert_int_not_equal(board->cluster[0].section[KIND_JOBS]->jobs.job[i].id, 2);
     board_unref(board);
 }
 
-static void what_the_queue_no_longer_shows_does_not_run(void **state)
+TEST(what_the_queue_no_longer_shows_does_not_run)
 {
-    struct boards *b = *state;
     const struct run_name gone = { 1, MADE_NOW - 10000 };
     struct board *board;
 
-    put_record(b, "north", record_in("RUNNING", 1));
-    put_record(b, "north", record_in("RUNNING", 2));
-    put_look_without(b, "north", MADE_NOW - 5, &gone, 1);
-    board = take(b);
+    put_record("north", record_in("RUNNING", 1));
+    put_record("north", record_in("RUNNING", 2));
+    put_look_without("north", MADE_NOW - 5, &gone, 1);
+    board = take();
     assert_int_equal(board->cluster[0].section[KIND_JOBS]->jobs.n, 1);
     assert_int_equal(board->cluster[0].section[KIND_JOBS]->jobs.job[0].id, 2);
     board_unref(board);
 }
 
-static void clusters_have_their_own_jobs(void **state)
+TEST(clusters_have_their_own_jobs)
 {
-    struct boards *b = *state;
     struct board *board;
 
-    put_record(b, "south", record_in("RUNNING", 1));
-    put_record(b, "north", record_in("RUNNING", 2));
-    put_look(b, "north", MADE_NOW);
-    put_look(b, "south", MADE_NOW);
-    board = take(b);
+    put_record("south", record_in("RUNNING", 1));
+    put_record("north", record_in("RUNNING", 2));
+    put_look("north", MADE_NOW);
+    put_look("south", MADE_NOW);
+    board = take();
     assert_int_equal(board->n_clusters, 2);
     assert_str(board->cluster[0].name, "north");
     assert_int_equal(board->cluster[0].section[KIND_JOBS]->jobs.job[0].id, 2);
@@ -209,26 +202,25 @@ static void clusters_have_their_own_jobs(void **state)
     board_unref(board);
 }
 
-static void the_store_is_looked_at_every_ten_seconds_and_read_if_it_has_changed(void **state)
+TEST(the_store_is_looked_at_every_ten_seconds_and_read_if_it_has_changed)
 {
-    struct boards *b = *state;
     struct board *first, *second, *third, *fourth;
 
-    put_look(b, "north", MADE_NOW);
-    put_kept(b, "north", one_node("n1"), MADE_NOW);
-    first = take(b);
-    put_record(b, "north", record_in("RUNNING", 1));
-    manual_clock_advance(&b->clock, 9 * NS_PER_SEC);
-    second = take(b);
+    put_look("north", MADE_NOW);
+    put_kept("north", one_node("n1"), MADE_NOW);
+    first = take();
+    put_record("north", record_in("RUNNING", 1));
+    manual_clock_advance(&b.clock, 9 * NS_PER_SEC);
+    second = take();
     assert_ptr_equal(second, first);
-    manual_clock_advance(&b->clock, NS_PER_SEC);
-    third = take(b);
+    manual_clock_advance(&b.clock, NS_PER_SEC);
+    third = take();
     assert_ptr_not_equal(third, first);
     assert_int_equal(third->cluster[0].section[KIND_JOBS]->jobs.n, 1);
     /* The nodes have not been written since: they are the same. */
     assert_ptr_equal(third->cluster[0].section[KIND_NODES], first->cluster[0].section[KIND_NODES]);
-    manual_clock_advance(&b->clock, 10 * NS_PER_SEC);
-    fourth = take(b);
+    manual_clock_advance(&b.clock, 10 * NS_PER_SEC);
+    fourth = take();
     assert_ptr_equal(fourth, third);
     board_unref(first);
     board_unref(second);
@@ -236,28 +228,27 @@ static void the_store_is_looked_at_every_ten_seconds_and_read_if_it_has_changed(
     board_unref(fourth);
 }
 
-static void what_is_old_is_withdrawn_with_its_time(void **state)
+TEST(what_is_old_is_withdrawn_with_its_time)
 {
-    struct boards *b = *state;
     struct board *board;
 
     setenv("TZ", "UTC", 1);
-    put_look(b, "north", MADE_NOW - 300);
-    put_kept(b, "north", one_node("n1"), MADE_NOW - 200);
-    board = take(b);
+    put_look("north", MADE_NOW - 300);
+    put_kept("north", one_node("n1"), MADE_NOW - 200);
+    board = take();
     assert_non_null(board->cluster[0].section[KIND_JOBS]);
     assert_str(board->cluster[0].trouble, "");
     board_unref(board);
-    manual_clock_advance(&b->clock, 10 * NS_PER_SEC); /* nobody writes */
-    board = take(b);
+    manual_clock_advance(&b.clock, 10 * NS_PER_SEC); /* nobody writes */
+    board = take();
     assert_null(board->cluster[0].section[KIND_JOBS]);
     assert_int_equal(board->cluster[0].sums.n_job_states, 0);
     assert_non_null(board->cluster[0].section[KIND_NODES]);
     assert_str(board->cluster[0].trouble,
                "Nothing was recorded of jobs since 2023-11-14T22:08:20+00:00");
     board_unref(board);
-    manual_clock_advance(&b->clock, 100 * NS_PER_SEC);
-    board = take(b);
+    manual_clock_advance(&b.clock, 100 * NS_PER_SEC);
+    board = take();
     assert_null(board->cluster[0].section[KIND_NODES]);
     assert_str(board->cluster[0].trouble,
                "Nothing was recorded of jobs since 2023-11-14T22:08:20+00:00; of nodes since "
@@ -265,67 +256,60 @@ static void what_is_old_is_withdrawn_with_its_time(void **state)
     board_unref(board);
 }
 
-static void what_is_asked_for_rarely_may_be_older(void **state)
+TEST(what_is_asked_for_rarely_may_be_older)
 {
-    struct boards *b = *state;
     struct section *config = section_new(KIND_CONFIG);
     struct board *board;
 
     config->config.cluster = made_text(config, "north");
-    put_look(b, "north", MADE_NOW);
-    put_kept(b, "north", config, MADE_NOW - 4000);
-    board = take(b);
+    put_look("north", MADE_NOW);
+    put_kept("north", config, MADE_NOW - 4000);
+    board = take();
     assert_non_null(board->cluster[0].section[KIND_CONFIG]);
     board_unref(board);
 }
 
-static void a_store_that_is_not_there_is_told_until_it_is(void **state)
+TEST(a_store_that_is_not_there_is_told_until_it_is)
 {
-    struct boards *b = *state;
     struct board *board;
 
-    b->store.store = store_close(b->store.store);
-    fixture_remove_files(&b->store);
-    assert_null(try_to_take(b));
-    assert_int_equal(b->err.code, ENOENT);
-    assert_contains(b->err.text, "there is no store");
-    fixture_open(&b->store);
-    put_look(b, "north", MADE_NOW);
-    board = take(b);
+    b.store.store = store_close(b.store.store);
+    fixture_remove_files(&b.store);
+    assert_null(try_to_take());
+    assert_int_equal(b.err.code, ENOENT);
+    assert_contains(b.err.text, "there is no store");
+    fixture_open(&b.store);
+    put_look("north", MADE_NOW);
+    board = take();
     assert_int_equal(board->n_clusters, 1);
     board_unref(board);
 }
 
-static void a_damaged_section_is_told(void **state)
+TEST(a_damaged_section_is_told)
 {
-    struct boards *b = *state;
-
-    OK(&b->store, store_begin(b->store.store, &b->store.err));
-    OK(&b->store, store_put_section(b->store.store, STR("north"), "nodes", MADE_NOW,
-                                    STR("{\"sonde\": \"of another kind\"}"), &b->store.err));
-    OK(&b->store, store_commit(b->store.store, &b->store.err));
-    assert_null(try_to_take(b));
-    assert_int_equal(b->err.code, EBADMSG);
-    assert_contains(b->err.text, "what the store has of nodes");
+    OK(&b.store, store_begin(b.store.store, &b.store.err));
+    OK(&b.store, store_put_section(b.store.store, STR("north"), "nodes", MADE_NOW,
+                                   STR("{\"sonde\": \"of another kind\"}"), &b.store.err));
+    OK(&b.store, store_commit(b.store.store, &b.store.err));
+    assert_null(try_to_take());
+    assert_int_equal(b.err.code, EBADMSG);
+    assert_contains(b.err.text, "what the store has of nodes");
 }
 
-static void a_url_that_names_no_store_is_refused(void **state)
+TEST(a_url_that_names_no_store_is_refused)
 {
     struct board_store *boards;
     struct err err;
 
-    (void)state;
     assert_int_equal(board_store_open("mysql://host/db", &clock_real, &boards, &err), -EINVAL);
 }
 
 static void *take_many(void *arg)
 {
-    struct boards *b = arg;
-
     for (int i = 0; i < 200; i++) {
         struct err err;
         struct board *board =
-            b->source.take(b->source.ctx, clock_mono(&clock_real) + 20 * NS_PER_SEC, &err);
+            b.source.take(b.source.ctx, clock_mono(&clock_real) + TEST_DEADLINE, &err);
 
         if (!board || board->n_clusters != 1)
             return arg;
@@ -334,17 +318,16 @@ static void *take_many(void *arg)
     return NULL;
 }
 
-static void many_may_ask_at_once(void **state)
+TEST(many_may_ask_at_once)
 {
-    struct boards *b = *state;
     pthread_t threads[4];
 
-    put_look(b, "north", MADE_NOW);
+    put_look("north", MADE_NOW);
     for (size_t i = 0; i < COUNT(threads); i++)
-        OK(b, thread_start(&threads[i], "asker", take_many, b, &b->err));
+        OK(&b, thread_start(&threads[i], "asker", take_many, &b, &b.err));
     for (int i = 0; i < 50; i++) {
-        manual_clock_advance(&b->clock, 10 * NS_PER_SEC / 4);
-        put_look(b, "north", MADE_NOW + i);
+        manual_clock_advance(&b.clock, 10 * NS_PER_SEC / 4);
+        put_look("north", MADE_NOW + i);
     }
     for (size_t i = 0; i < COUNT(threads); i++) {
         void *failed;
@@ -352,24 +335,4 @@ static void many_may_ask_at_once(void **state)
         pthread_join(threads[i], &failed);
         assert_null(failed);
     }
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_board_has_the_jobs_and_nodes_of_the_store),
-        TEST(jobs_that_ended_a_while_ago_are_not_shown),
-        TEST(what_the_queue_no_longer_shows_does_not_run),
-        TEST(clusters_have_their_own_jobs),
-        TEST(the_store_is_looked_at_every_ten_seconds_and_read_if_it_has_changed),
-        TEST(what_is_old_is_withdrawn_with_its_time),
-        TEST(what_is_asked_for_rarely_may_be_older),
-        TEST(a_store_that_is_not_there_is_told_until_it_is),
-        TEST(a_damaged_section_is_told),
-        cmocka_unit_test(a_url_that_names_no_store_is_refused),
-        TEST(many_may_ask_at_once),
-    };
-
-    return RUN_TESTS(tests);
 }

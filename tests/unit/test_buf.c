@@ -5,11 +5,10 @@
 
 #include <math.h>
 
-static void what_is_put_stands_there_ended_by_nul(void **state)
+TEST(what_is_put_stands_there_ended_by_nul)
 {
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, 1000);
     assert_str(buf_str(&buf), "");
     buf_put(&buf, (struct str){ NULL, 0 });
@@ -35,11 +34,10 @@ static void what_is_put_stands_there_ended_by_nul(void **state)
     assert_null(buf.p);
 }
 
-static void nothing_is_written_past_the_ceiling_and_that_is_remembered(void **state)
+TEST(nothing_is_written_past_the_ceiling_and_that_is_remembered)
 {
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, 5);
     buf_text(&buf, "12345");
     assert_false(buf.over);
@@ -64,11 +62,10 @@ static void nothing_is_written_past_the_ceiling_and_that_is_remembered(void **st
     buf_free(&buf);
 }
 
-static void every_ceiling_and_length_fits(void **state)
+TEST(every_ceiling_and_length_fits)
 {
     char bytes[300];
 
-    (void)state;
     memset(bytes, 'x', sizeof(bytes));
     for (size_t max = 0; max < 300; max++) {
         for (size_t piece = 1; piece < 300; piece += 37) {
@@ -85,11 +82,10 @@ static void every_ceiling_and_length_fits(void **state)
     }
 }
 
-static void the_largest_ceiling_is_no_ceiling(void **state)
+TEST(the_largest_ceiling_is_no_ceiling)
 {
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, SIZE_MAX);
     for (int i = 0; i < 1000; i++)
         buf_text(&buf, "sonde");
@@ -98,12 +94,11 @@ static void the_largest_ceiling_is_no_ceiling(void **state)
     buf_free(&buf);
 }
 
-static void room_is_filled_by_the_caller(void **state)
+TEST(room_is_filled_by_the_caller)
 {
     struct buf buf;
     char *room;
 
-    (void)state;
     buf_init(&buf, 1000);
     buf_text(&buf, "a");
     room = buf_room(&buf, 500);
@@ -126,9 +121,8 @@ static void assert_json(struct str text, const char *expected)
     buf_free(&buf);
 }
 
-static void json_is_escaped_whatever_the_bytes(void **state)
+TEST(json_is_escaped_whatever_the_bytes)
 {
-    (void)state;
     assert_json(STR(""), "\"\"");
     assert_json(STR("plain \xc3\xa9 \xf0\x9f\x98\x80"), "\"plain \xc3\xa9 \xf0\x9f\x98\x80\"");
     assert_json(STR("\"\\/"), "\"\\\"\\\\/\"");
@@ -137,11 +131,10 @@ static void json_is_escaped_whatever_the_bytes(void **state)
     assert_json(STR("cut \xe2\x82"), "\"cut \xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
-static void html_is_escaped_for_text_and_attributes(void **state)
+TEST(html_is_escaped_for_text_and_attributes)
 {
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, 1000);
     buf_html(&buf, STR("<a href=\"x\" id='y'>&\xc3\xa9\xff\0</a>"));
     assert_str(buf_str(&buf), "&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;\xc3\xa9\xef\xbf\xbd"
@@ -149,29 +142,12 @@ static void html_is_escaped_for_text_and_attributes(void **state)
     buf_free(&buf);
 }
 
-static void a_url_gets_nothing_that_means_something_in_it(void **state)
+TEST(a_url_gets_nothing_that_means_something_in_it)
 {
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, 1000);
     buf_url(&buf, STR("aZ09-._~ +&=%/?#\n\0\xc3\xbf"));
     assert_str(buf_str(&buf), "aZ09-._~%20%2B%26%3D%25%2F%3F%23%0A%00%C3%BF");
     buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_put_stands_there_ended_by_nul),
-        cmocka_unit_test(nothing_is_written_past_the_ceiling_and_that_is_remembered),
-        cmocka_unit_test(every_ceiling_and_length_fits),
-        cmocka_unit_test(the_largest_ceiling_is_no_ceiling),
-        cmocka_unit_test(room_is_filled_by_the_caller),
-        cmocka_unit_test(json_is_escaped_whatever_the_bytes),
-        cmocka_unit_test(html_is_escaped_for_text_and_attributes),
-        cmocka_unit_test(a_url_gets_nothing_that_means_something_in_it),
-    };
-
-    return RUN_TESTS(tests);
 }

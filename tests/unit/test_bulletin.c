@@ -35,13 +35,12 @@ static struct buf text_of(const struct bulletin *bulletin, size_t collector,
     return text;
 }
 
-static void a_bulletin_keeps_what_each_collector_wrote_compressed(void **state)
+TEST(a_bulletin_keeps_what_each_collector_wrote_compressed)
 {
     struct bulletin *bulletin = post(&everything, 2, 7, TEXT | OPENMETRICS);
     struct buf text = text_of(bulletin, STANDIN_ALPHA, METRIC_TEXT);
     struct buf other = text_of(bulletin, STANDIN_ALPHA, METRIC_OPENMETRICS);
 
-    (void)state;
     assert_str(buf_str(&text), "# HELP alpha_seconds_total Ticks, as a counter.\n"
                                "# TYPE alpha_seconds_total counter\n"
                                "alpha_seconds_total{job_id=\"0\"} 7\n"
@@ -60,13 +59,12 @@ static void a_bulletin_keeps_what_each_collector_wrote_compressed(void **state)
     assert_null(bulletin_unref(bulletin));
 }
 
-static void only_what_is_on_and_wanted_is_rendered(void **state)
+TEST(only_what_is_on_and_wanted_is_rendered)
 {
     struct bulletin_config config = everything;
     struct bulletin *bulletin;
     struct buf text;
 
-    (void)state;
     config.collectors = (usage_collector_set)1 << STANDIN_ALPHA;
     config.excluded[STANDIN_ALPHA] = 1;
     bulletin = post(&config, 1, 3, OPENMETRICS);
@@ -80,13 +78,12 @@ static void only_what_is_on_and_wanted_is_rendered(void **state)
     bulletin_unref(bulletin);
 }
 
-static void one_past_its_ceiling_is_empty_and_told_and_the_others_whole(void **state)
+TEST(one_past_its_ceiling_is_empty_and_told_and_the_others_whole)
 {
     struct bulletin_config config = everything;
     struct bulletin *bulletin;
     struct buf text;
 
-    (void)state;
     config.max_segment = 1600; /* enough for one family of thirty jobs, not for two */
     bulletin = post(&config, 30, 5, TEXT);
     assert_true(bulletin->collectors[STANDIN_ALPHA].is_over);
@@ -101,12 +98,11 @@ static void one_past_its_ceiling_is_empty_and_told_and_the_others_whole(void **s
     bulletin_unref(bulletin);
 }
 
-static void the_newest_hangs_and_older_ones_live_as_long_as_somebody_reads_them(void **state)
+TEST(the_newest_hangs_and_older_ones_live_as_long_as_somebody_reads_them)
 {
     struct bulletin_board *board = bulletin_board_new();
     struct bulletin *first, *second;
 
-    (void)state;
     assert_null(bulletin_board_take(board));
     bulletin_board_put(board, post(&everything, 1, 1, TEXT));
     first = bulletin_board_take(board);
@@ -121,11 +117,10 @@ static void the_newest_hangs_and_older_ones_live_as_long_as_somebody_reads_them(
     bulletin_unref(second);
 }
 
-static void formats_are_wanted_for_a_while(void **state)
+TEST(formats_are_wanted_for_a_while)
 {
     struct bulletin_board *board = bulletin_board_new();
 
-    (void)state;
     assert_int_equal(bulletin_board_wanted(board, -1), TEXT);
     bulletin_board_want(board, METRIC_OPENMETRICS, 100);
     assert_int_equal(bulletin_board_wanted(board, 50), OPENMETRICS);
@@ -146,14 +141,13 @@ static void *put_many(void *board)
     return NULL;
 }
 
-static void whoever_takes_meets_one_whole_bulletin(void **state)
+TEST(whoever_takes_meets_one_whole_bulletin)
 {
     struct bulletin_board *board = bulletin_board_new();
     uint64_t last = 0;
     pthread_t thread;
     struct err err;
 
-    (void)state;
     assert_int_equal(thread_start(&thread, "puts", put_many, board, &err), 0);
     while (last < ROUNDS) {
         struct bulletin *bulletin = bulletin_board_take(board);
@@ -167,18 +161,4 @@ static void whoever_takes_meets_one_whole_bulletin(void **state)
     }
     pthread_join(thread, NULL);
     bulletin_board_free(board);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bulletin_keeps_what_each_collector_wrote_compressed),
-        cmocka_unit_test(only_what_is_on_and_wanted_is_rendered),
-        cmocka_unit_test(one_past_its_ceiling_is_empty_and_told_and_the_others_whole),
-        cmocka_unit_test(the_newest_hangs_and_older_ones_live_as_long_as_somebody_reads_them),
-        cmocka_unit_test(formats_are_wanted_for_a_while),
-        cmocka_unit_test(whoever_takes_meets_one_whole_bulletin),
-    };
-
-    return RUN_TESTS(tests);
 }

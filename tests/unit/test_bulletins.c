@@ -46,7 +46,7 @@ static void tell_pushes(void *ctx, struct agent_self *to)
     to->pushes = 12;
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct bulletins_config config = {
@@ -69,7 +69,6 @@ static int set_up(void **state)
     };
     struct err err;
 
-    (void)state;
     manual_clock_init(&clock_of_test, 1794744000 * NS_PER_SEC, 1000 * NS_PER_SEC);
     quiet = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     board = config.board = bulletin_board_new();
@@ -83,20 +82,19 @@ static int set_up(void **state)
         fail_msg("%s", err.text);
     bulletins_set_server(bulletins, server);
     client_open(&client, http_address(server, 0));
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     http_stop(server);
     bulletins_free(bulletins);
     bulletin_board_free(board);
     log_free(quiet);
     manual_clock_destroy(&clock_of_test);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void hang(size_t n_jobs, uint64_t ticks, unsigned formats)
 {
@@ -135,11 +133,10 @@ static struct str gunzip(struct str packed)
     return (struct str){ text, stream.total_out };
 }
 
-static void before_the_first_bulletin_it_is_not_ready_and_says_so(void **state)
+TEST(before_the_first_bulletin_it_is_not_ready_and_says_so)
 {
     struct reply reply = client_get(&client, "/-/ready");
 
-    (void)state;
     assert_int_equal(reply.status, 503);
     assert_int_equal(client_get(&client, "/-/healthy").status, 200);
     for (int gzip = 0; gzip < 2; gzip++) {
@@ -157,7 +154,7 @@ static void before_the_first_bulletin_it_is_not_ready_and_says_so(void **state)
     assert_int_equal(client_get(&client, "/-/ready").status, 200);
 }
 
-static void a_bulletin_is_served_in_every_form(void **state)
+TEST(a_bulletin_is_served_in_every_form)
 {
     static const struct {
         const char *headers, *type, *line;
@@ -171,7 +168,6 @@ static void a_bulletin_is_served_in_every_form(void **state)
     /* what was rendered: both, or one of which the other has to be made */
     static const unsigned rendered[] = { TEXT | OPENMETRICS, TEXT, OPENMETRICS };
 
-    (void)state;
     for (size_t k = 0; k < COUNT(rendered); k++) {
         hang(2, k + 1, rendered[k]);
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -198,9 +194,8 @@ static void a_bulletin_is_served_in_every_form(void **state)
     }
 }
 
-static void a_format_that_was_asked_for_is_wanted_from_then_on(void **state)
+TEST(a_format_that_was_asked_for_is_wanted_from_then_on)
 {
-    (void)state;
     hang(1, 1, TEXT);
     assert_int_equal(bulletin_board_wanted(board, 1), TEXT);
     client_get_with(&client, "/metrics", WANT_OPENMETRICS WANT_GZIP);
@@ -209,11 +204,10 @@ static void a_format_that_was_asked_for_is_wanted_from_then_on(void **state)
     assert_int_equal(bulletin_board_wanted(board, 1), TEXT | OPENMETRICS);
 }
 
-static void a_compressed_scrape_of_an_unchanged_bulletin_allocates_nothing(void **state)
+TEST(a_compressed_scrape_of_an_unchanged_bulletin_allocates_nothing)
 {
     static const char *const wishes[] = { WANT_GZIP, WANT_OPENMETRICS WANT_GZIP };
 
-    (void)state;
     hang(100, 1, TEXT | OPENMETRICS);
     for (size_t i = 0; i < COUNT(wishes); i++) {
         unsigned long before;
@@ -227,11 +221,10 @@ static void a_compressed_scrape_of_an_unchanged_bulletin_allocates_nothing(void 
     }
 }
 
-static void a_new_bulletin_and_a_second_later_the_tail_are_shown(void **state)
+TEST(a_new_bulletin_and_a_second_later_the_tail_are_shown)
 {
     struct str text;
 
-    (void)state;
     hang(1, 1, TEXT);
     text = gunzip(client_get_with(&client, "/metrics", WANT_GZIP).body);
     assert_true(has(text, "alpha_bytes{job_id=\"0\"} 1\n"));
@@ -244,9 +237,8 @@ static void a_new_bulletin_and_a_second_later_the_tail_are_shown(void **state)
     assert_true(has(text, "sonde_agent_sample_age_seconds 5\n"));
 }
 
-static void old_values_are_withdrawn_when_the_sampler_hangs(void **state)
+TEST(old_values_are_withdrawn_when_the_sampler_hangs)
 {
-    (void)state;
     hang(1, 1, TEXT);
     manual_clock_advance(&clock_of_test, 301 * NS_PER_SEC);
     for (int gzip = 0; gzip < 2; gzip++) {
@@ -259,11 +251,10 @@ static void old_values_are_withdrawn_when_the_sampler_hangs(void **state)
     }
 }
 
-static void collectors_can_be_chosen_and_an_unknown_one_is_named(void **state)
+TEST(collectors_can_be_chosen_and_an_unknown_one_is_named)
 {
     struct reply reply;
 
-    (void)state;
     hang(1, 1, TEXT);
     for (int gzip = 0; gzip < 2; gzip++) {
         struct str text;
@@ -281,11 +272,10 @@ static void collectors_can_be_chosen_and_an_unknown_one_is_named(void **state)
     assert_true(has(reply.body, "promhttp_metric_handler_requests_total{code=\"400\"} 2\n"));
 }
 
-static void other_settings_take_effect_at_once(void **state)
+TEST(other_settings_take_effect_at_once)
 {
     struct str text;
 
-    (void)state;
     hang(1, 1, TEXT);
     client_get_with(&client, "/metrics", WANT_GZIP);
     tuning.collectors = 1 << STANDIN_BETA;
@@ -300,11 +290,10 @@ static void other_settings_take_effect_at_once(void **state)
     assert_int_equal(client_get(&client, "/metrics?collect[]=alpha").status, 400);
 }
 
-static void the_landing_page_tells_the_node_and_its_collectors(void **state)
+TEST(the_landing_page_tells_the_node_and_its_collectors)
 {
     struct reply reply = client_get(&client, "/");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_true(has(reply.body, "<title>sonde agent</title>"));
     assert_true(has(reply.body, "node n1&lt;&amp;"));
@@ -312,11 +301,10 @@ static void the_landing_page_tells_the_node_and_its_collectors(void **state)
     assert_false(has(reply.body, "gamma"));
 }
 
-static void a_failed_reload_says_why(void **state)
+TEST(a_failed_reload_says_why)
 {
     struct reply reply;
 
-    (void)state;
     client_send_text(&client, "POST /-/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 500);
@@ -337,13 +325,12 @@ static void hang_large(void)
     bulletin_board_put(board, bulletin_new(&config, &usage, TEXT, 1));
 }
 
-static void slow_readers_of_plain_text_do_not_eat_the_memory(void **state)
+TEST(slow_readers_of_plain_text_do_not_eat_the_memory)
 {
     enum { READERS = 12 };
     struct client *slow = heap_alloc(READERS * sizeof(*slow));
     bool is_refused = false;
 
-    (void)state;
     hang_large();
     for (int i = 0; i < READERS; i++) {
         char first[13] = "";
@@ -384,14 +371,13 @@ static uint64_t value_after(struct str text, const char *series)
     return value;
 }
 
-static void an_answer_is_of_one_bulletin_alone(void **state)
+TEST(an_answer_is_of_one_bulletin_alone)
 {
     static const char *const wishes[] = { "", WANT_GZIP, WANT_OPENMETRICS };
     uint64_t last = 0;
     pthread_t thread;
     struct err err;
 
-    (void)state;
     hang(2, 1, TEXT);
     assert_int_equal(thread_start(&thread, "hangs", hang_many, NULL, &err), 0);
     for (size_t i = 0; last < ROUNDS; i++) {
@@ -406,26 +392,4 @@ static void an_answer_is_of_one_bulletin_alone(void **state)
         assert_int_equal(value_after(text, "sonde_agent_samples_total{cause=\"tick\"} "), last);
     }
     pthread_join(thread, NULL);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(before_the_first_bulletin_it_is_not_ready_and_says_so),
-        CASE(a_bulletin_is_served_in_every_form),
-        CASE(a_format_that_was_asked_for_is_wanted_from_then_on),
-        CASE(a_compressed_scrape_of_an_unchanged_bulletin_allocates_nothing),
-        CASE(a_new_bulletin_and_a_second_later_the_tail_are_shown),
-        CASE(old_values_are_withdrawn_when_the_sampler_hangs),
-        CASE(collectors_can_be_chosen_and_an_unknown_one_is_named),
-        CASE(other_settings_take_effect_at_once),
-        CASE(the_landing_page_tells_the_node_and_its_collectors),
-        CASE(a_failed_reload_says_why),
-        CASE(slow_readers_of_plain_text_do_not_eat_the_memory),
-        CASE(an_answer_is_of_one_bulletin_alone),
-    };
-
-    return RUN_TESTS(tests);
 }

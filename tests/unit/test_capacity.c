@@ -104,11 +104,10 @@ static struct section *cn_a006(void)
     return section;
 }
 
-static void cn_a006_has_48_idle_cpus_which_are_stranded_and_no_idle_gpu(void **state)
+TEST(cn_a006_has_48_idle_cpus_which_are_stranded_and_no_idle_gpu)
 {
     struct section *section = cn_a006();
 
-    (void)state;
     check_some("capacity", section, "slurm_state_cpus",
                "slurm_state_cpus{state=\"mixed\",use=\"allocated\"} 32\n"
                "slurm_state_cpus{state=\"mixed\",use=\"idle\"} 48\n");
@@ -125,11 +124,10 @@ static void cn_a006_has_48_idle_cpus_which_are_stranded_and_no_idle_gpu(void **s
     section_unref(section);
 }
 
-static void cn_a006_has_the_same_figures_under_the_names_of_mila(void **state)
+TEST(cn_a006_has_the_same_figures_under_the_names_of_mila)
 {
     struct section *section = cn_a006();
 
-    (void)state;
     check_family("mila_nodes", section, "slurm_cpus_alloc",
                  "slurm_cpus_alloc{reservation=\"None\"} 32\n");
     check_family("mila_nodes", section, "slurm_cpus_idle",
@@ -151,11 +149,10 @@ static void cn_a006_has_the_same_figures_under_the_names_of_mila(void **state)
     section_unref(section);
 }
 
-static void what_is_free_is_idle_only_where_jobs_can_start(void **state)
+TEST(what_is_free_is_idle_only_where_jobs_can_start)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "idle", 0, 8, 0);
     add_node(section, "n2", "mixed+drain", 3, 0, 5);
     add_node(section, "n3", "down*", 0, 0, 8);
@@ -179,11 +176,10 @@ static void what_is_free_is_idle_only_where_jobs_can_start(void **state)
     section_unref(section);
 }
 
-static void cpus_that_sinfo_calls_other_are_unusable_on_any_node(void **state)
+TEST(cpus_that_sinfo_calls_other_are_unusable_on_any_node)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "mixed", 4, 10, 2);
     check_some("capacity", section, "slurm_state_cpus",
                "slurm_state_cpus{state=\"mixed\",use=\"allocated\"} 4\n"
@@ -192,11 +188,10 @@ static void cpus_that_sinfo_calls_other_are_unusable_on_any_node(void **state)
     section_unref(section);
 }
 
-static void zero_is_said_of_every_state_and_flag(void **state)
+TEST(zero_is_said_of_every_state_and_flag)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpus(section, add_node(section, "g1", "idle", 0, 8, 0), "gpu:a100:4,gpu:v100:1",
              "gpu:a100:0,gpu:v100:0");
     add_node(section, "c1", "down", 0, 0, 8);
@@ -209,11 +204,10 @@ static void zero_is_said_of_every_state_and_flag(void **state)
     section_unref(section);
 }
 
-static void a_node_counts_in_each_flag_that_it_has(void **state)
+TEST(a_node_counts_in_each_flag_that_it_has)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpus(section, add_node(section, "g1", "down+drain+not_responding", 2, 0, 6), "gpu:a100:4",
              "gpu:a100:1(IDX:0)");
     add_gpus(section, add_node(section, "g2", "idle+drain", 0, 0, 16), "gpu:a100:2,gpu:v100:1",
@@ -228,12 +222,11 @@ static void a_node_counts_in_each_flag_that_it_has(void **state)
     section_unref(section);
 }
 
-static void free_gpus_without_a_free_cpu_or_memory_are_stranded(void **state)
+TEST(free_gpus_without_a_free_cpu_or_memory_are_stranded)
 {
     struct section *section = new_cluster();
     struct node *node;
 
-    (void)state;
     add_gpus(section, add_node(section, "no-cpu", "allocated", 8, 0, 0), "gpu:a100:4",
              "gpu:a100:1(IDX:0)");
     node = add_node(section, "no-memory", "mixed", 4, 4, 0);
@@ -260,11 +253,10 @@ static void free_gpus_without_a_free_cpu_or_memory_are_stranded(void **state)
     section_unref(section);
 }
 
-static void cpus_of_a_node_with_a_free_gpu_of_any_type_are_not_stranded(void **state)
+TEST(cpus_of_a_node_with_a_free_gpu_of_any_type_are_not_stranded)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpus(section, add_node(section, "g1", "mixed", 4, 4, 0), "gpu:a100:2,gpu:v100:2",
              "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:2)");
     add_gpus(section, add_node(section, "g2", "mixed", 4, 3, 0), "gpu:a100:2,gpu:v100:2",
@@ -277,12 +269,11 @@ static void cpus_of_a_node_with_a_free_gpu_of_any_type_are_not_stranded(void **s
     section_unref(section);
 }
 
-static void what_is_not_known_is_neither_idle_nor_stranded(void **state)
+TEST(what_is_not_known_is_neither_idle_nor_stranded)
 {
     struct section *section = new_cluster();
     struct node *node = add_node(section, "g1", "idle", 0, 8, 0);
 
-    (void)state;
     node->cpus = node->cpus_alloc = node->cpus_idle = node->cpus_other = MODEL_UNKNOWN_U32;
     node->gres = put(section, "gpu:a100:4");
     assert_int_equal(count_samples("capacity", section, "slurm_state_cpus"),
@@ -301,11 +292,10 @@ static void what_is_not_known_is_neither_idle_nor_stranded(void **state)
     section_unref(section);
 }
 
-static void a_cluster_without_gpus_strands_nothing(void **state)
+TEST(a_cluster_without_gpus_strands_nothing)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "idle", 0, 8, 0);
     check_family("capacity", section, "slurm_stranded_cpus", "slurm_stranded_cpus 0\n");
     check_family("capacity", section, "slurm_stranded_gpus", "");
@@ -313,12 +303,11 @@ static void a_cluster_without_gpus_strands_nothing(void **state)
     section_unref(section);
 }
 
-static void a_reserved_node_tells_its_reservation(void **state)
+TEST(a_reserved_node_tells_its_reservation)
 {
     struct section *section = new_cluster();
     struct node *node;
 
-    (void)state;
     node = add_node(section, "g1", "mixed+reserved", 2, 6, 0);
     node->reservation = put(section, "course \"2\"");
     add_gpus(section, node, "gpu:a100:4", "gpu:a100:1(IDX:0)");
@@ -337,7 +326,7 @@ static void a_reserved_node_tells_its_reservation(void **state)
     section_unref(section);
 }
 
-static void a_node_is_in_one_of_the_eighteen_states_of_mila(void **state)
+TEST(a_node_is_in_one_of_the_eighteen_states_of_mila)
 {
     static const struct {
         const char *slurm, *mila;
@@ -372,7 +361,6 @@ static void a_node_is_in_one_of_the_eighteen_states_of_mila(void **state)
     };
     char expected[200];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(words); i++) {
         struct section *section = new_cluster();
 
@@ -385,35 +373,13 @@ static void a_node_is_in_one_of_the_eighteen_states_of_mila(void **state)
     }
 }
 
-static void a_node_told_twice_is_in_one_state(void **state)
+TEST(a_node_told_twice_is_in_one_state)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "idle", 0, 8, 0);
     add_node(section, "n1", "down", 0, 0, 8);
     check_some("mila_nodes", section, "slurm_node_states",
                "slurm_node_states{name=\"n1\",slurm_node_states=\"idle\"} 1\n");
     section_unref(section);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cn_a006_has_48_idle_cpus_which_are_stranded_and_no_idle_gpu),
-        cmocka_unit_test(cn_a006_has_the_same_figures_under_the_names_of_mila),
-        cmocka_unit_test(what_is_free_is_idle_only_where_jobs_can_start),
-        cmocka_unit_test(cpus_that_sinfo_calls_other_are_unusable_on_any_node),
-        cmocka_unit_test(zero_is_said_of_every_state_and_flag),
-        cmocka_unit_test(a_node_counts_in_each_flag_that_it_has),
-        cmocka_unit_test(free_gpus_without_a_free_cpu_or_memory_are_stranded),
-        cmocka_unit_test(cpus_of_a_node_with_a_free_gpu_of_any_type_are_not_stranded),
-        cmocka_unit_test(what_is_not_known_is_neither_idle_nor_stranded),
-        cmocka_unit_test(a_cluster_without_gpus_strands_nothing),
-        cmocka_unit_test(a_reserved_node_tells_its_reservation),
-        cmocka_unit_test(a_node_is_in_one_of_the_eighteen_states_of_mila),
-        cmocka_unit_test(a_node_told_twice_is_in_one_state),
-    };
-
-    return RUN_TESTS(tests);
 }

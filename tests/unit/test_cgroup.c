@@ -151,9 +151,8 @@ static void assert_place(const char *actual, const char *expected)
     assert_string_equal(actual, full);
 }
 
-static void each_controller_is_found_where_it_is_mounted(void **state)
+TEST(each_controller_is_found_where_it_is_mounted)
 {
-    (void)state;
     be_v1();
     assert_place(mounts.controller[CGROUP_CPU], "/sys/fs/cgroup/cpu,cpuacct");
     assert_place(mounts.controller[CGROUP_CPUACCT], "/sys/fs/cgroup/cpu,cpuacct");
@@ -165,9 +164,8 @@ static void each_controller_is_found_where_it_is_mounted(void **state)
     assert_true(mounts.has_local_events);
 }
 
-static void a_hybrid_machine_is_v1_only_if_slurm_has_a_controller_there(void **state)
+TEST(a_hybrid_machine_is_v1_only_if_slurm_has_a_controller_there)
 {
-    (void)state;
     look_for_mounts("34 31 0:31 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
                     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
     assert_false(mounts.is_v2);
@@ -179,9 +177,8 @@ static void a_hybrid_machine_is_v1_only_if_slurm_has_a_controller_there(void **s
     assert_false(mounts.has_local_events);
 }
 
-static void a_named_hierarchy_is_no_controller(void **state)
+TEST(a_named_hierarchy_is_no_controller)
 {
-    (void)state;
     look_for_mounts("40 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n"
                     "41 31 0:39 / /sys/fs/cgroup/odd rw - cgroup cgroup rw,name=memory\n"
                     "42 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
@@ -189,9 +186,8 @@ static void a_named_hierarchy_is_no_controller(void **state)
     assert_place(mounts.controller[CGROUP_MEMORY], "");
 }
 
-static void of_several_mounts_the_first_whole_one_holds(void **state)
+TEST(of_several_mounts_the_first_whole_one_holds)
 {
-    (void)state;
     look_for_mounts("50 31 0:30 /box /run/box/cpuacct rw - cgroup cgroup rw,cpuacct\n"
                     "51 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
                     "52 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpuacct\n"
@@ -200,9 +196,8 @@ static void of_several_mounts_the_first_whole_one_holds(void **state)
     assert_place(mounts.controller[CGROUP_MEMORY], "/sys/fs/cgroup/memory");
 }
 
-static void a_mount_point_is_unescaped_and_only_that_of_sys_is_moved(void **state)
+TEST(a_mount_point_is_unescaped_and_only_that_of_sys_is_moved)
 {
-    (void)state;
     look_for_mounts("53 31 0:31 / /the\\040cgroups\\134m rw - cgroup cgroup rw,memory\n"
                     "54 31 0:32 / /sys/a\\040b rw - cgroup cgroup rw,cpuset\n"
                     "55 31 0:33 / /sysroot/cpu rw - cgroup cgroup rw,cpu\n"
@@ -213,12 +208,11 @@ static void a_mount_point_is_unescaped_and_only_that_of_sys_is_moved(void **stat
     assert_string_equal(mounts.controller[CGROUP_PIDS], "/odd\\9");
 }
 
-static void mounts_that_are_too_long_are_passed_over(void **state)
+TEST(mounts_that_are_too_long_are_passed_over)
 {
     char *line = test_malloc(10000);
     int n = snprintf(line, 10000, "53 31 0:31 / /");
 
-    (void)state;
     memset(line + n, 'x', 300);
     snprintf(line + n + 300, 100, " rw - cgroup cgroup rw,memory\n");
     look_for_mounts(line);
@@ -233,20 +227,18 @@ static void mounts_that_are_too_long_are_passed_over(void **state)
     test_free(line);
 }
 
-static void v2_with_local_events_is_told(void **state)
+TEST(v2_with_local_events_is_told)
 {
-    (void)state;
     look_for_mounts("31 23 0:26 / /sys/fs/cgroup rw - cgroup2 none rw,memory_localevents\n");
     assert_true(mounts.is_v2);
     assert_true(mounts.has_local_events);
 }
 
-static void without_mountinfo_there_is_an_error_with_its_path(void **state)
+TEST(without_mountinfo_there_is_an_error_with_its_path)
 {
     struct err err = { 0 };
     char proc[100];
 
-    (void)state;
     mounts.is_v2 = true;
     snprintf(proc, sizeof(proc), "%s/proc", root);
     assert_int_equal(cgroup_mounts_read(proc, "/sys", &mounts, &err), -ENOENT);
@@ -279,9 +271,8 @@ static void put_v2_job(void)
     put(V2_JOB "cpuset.cpus.effective", "1-2\n");
 }
 
-static void every_number_of_v2_is_read(void **state)
+TEST(every_number_of_v2_is_read)
 {
-    (void)state;
     be_v2();
     put_v2_job();
     put(V2_JOB "pids.current", "4\n");
@@ -315,9 +306,8 @@ static void every_number_of_v2_is_read(void **state)
     assert_null(use.devices);
 }
 
-static void an_older_kernel_of_v2_tells_less(void **state)
+TEST(an_older_kernel_of_v2_tells_less)
 {
-    (void)state;
     be_v2();
     put(V2_JOB "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
     put(V2_JOB "memory.current", "348160\n");
@@ -339,11 +329,10 @@ static void an_older_kernel_of_v2_tells_less(void **state)
     assert_unknown(use.cpus); /* it was given none: it may use all */
 }
 
-static void devices_of_v2_have_their_names(void **state)
+TEST(devices_of_v2_have_their_names)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v2();
     put_link("sys/dev/block/8:0", "../../devices/pci0000:00/ata1/block/sda");
     put_link("sys/dev/block/259:1", "../../devices/a-name-that-is-longer-than-any-device-s");
@@ -375,13 +364,12 @@ static void devices_of_v2_have_their_names(void **state)
     cgroup_close(cgroup);
 }
 
-static void more_devices_than_are_kept_are_left_out(void **state)
+TEST(more_devices_than_are_kept_are_left_out)
 {
     struct cgroup *cgroup;
     char text[4096] = "";
     size_t n = 0;
 
-    (void)state;
     be_v2();
     for (int i = 0; i < USAGE_DEVICES + 5; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "8:%d rbytes=%d\n", i, i);
@@ -417,11 +405,10 @@ static void put_v1_job(void)
     put(CPUSET "cpuset.effective_cpus", "0,2\n");
 }
 
-static void every_number_of_v1_is_read(void **state)
+TEST(every_number_of_v1_is_read)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v1();
     put_v1_job();
     put(PIDS "pids.current", "4\n");
@@ -469,9 +456,8 @@ static void every_number_of_v1_is_read(void **state)
     cgroup_close(cgroup);
 }
 
-static void an_older_kernel_of_v1_tells_times_in_ticks(void **state)
+TEST(an_older_kernel_of_v1_tells_times_in_ticks)
 {
-    (void)state;
     be_v1();
     put(ACCT "cpuacct.usage", "90020000000\n");
     put(ACCT "cpuacct.stat", "user 8001\nsystem 1001\n");
@@ -488,11 +474,10 @@ static void an_older_kernel_of_v1_tells_times_in_ticks(void **state)
     assert_unknown(use.cpus);
 }
 
-static void user_and_system_time_of_v1_add_up_to_the_time_and_never_fall(void **state)
+TEST(user_and_system_time_of_v1_add_up_to_the_time_and_never_fall)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v1();
     put(ACCT "cpuacct.usage", "9000000000\n");
     put(ACCT "cpuacct.usage_user", "8000000000\n");
@@ -515,12 +500,11 @@ static void user_and_system_time_of_v1_add_up_to_the_time_and_never_fall(void **
     cgroup_close(cgroup);
 }
 
-static void no_limit_is_unknown_whatever_the_size_of_a_page(void **state)
+TEST(no_limit_is_unknown_whatever_the_size_of_a_page)
 {
     static const char *const limits[] = { "9223372036854771712", "9223372036854710272",
                                           "9223372036854775807", "18446744073709551615", "max" };
 
-    (void)state;
     be_v1();
     for (size_t i = 0; i < COUNT(limits); i++) {
         put(MEMORY "memory.limit_in_bytes", limits[i]);
@@ -529,11 +513,10 @@ static void no_limit_is_unknown_whatever_the_size_of_a_page(void **state)
     }
 }
 
-static void numbers_of_a_machine_with_gaps_are_given_to_the_right_cores(void **state)
+TEST(numbers_of_a_machine_with_gaps_are_given_to_the_right_cores)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     put("sys/devices/system/cpu/possible", "0-1,64,66\n");
     be_v1();
     put(ACCT "cpuacct.usage_percpu", "10 11 12 13 \n");
@@ -554,14 +537,13 @@ static void numbers_of_a_machine_with_gaps_are_given_to_the_right_cores(void **s
     cgroup_close(cgroup);
 }
 
-static void a_file_that_is_larger_than_usual_is_read_whole(void **state)
+TEST(a_file_that_is_larger_than_usual_is_read_whole)
 {
     enum { N = 4096 };
     char *text = test_malloc(N * 21 + 2);
     struct cgroup *cgroup;
     size_t n = 0;
 
-    (void)state;
     be_v1();
     for (int i = 0; i < N; i++)
         n += (size_t)snprintf(text + n, 22, "%d ", 1000000000 + i);
@@ -578,12 +560,11 @@ static void a_file_that_is_larger_than_usual_is_read_whole(void **state)
     test_free(text);
 }
 
-static void a_file_without_end_is_not_read(void **state)
+TEST(a_file_without_end_is_not_read)
 {
     enum { SIZE = 512 * 1024 };
     char *text = test_malloc(SIZE);
 
-    (void)state;
     be_v1();
     memset(text, ' ', SIZE);
     text[0] = '1';
@@ -595,7 +576,7 @@ static void a_file_without_end_is_not_read(void **state)
     test_free(text);
 }
 
-static void garbage_leaves_what_was_known(void **state)
+TEST(garbage_leaves_what_was_known)
 {
     static const char *const garbage[] = { "",
                                            "\n",
@@ -614,7 +595,6 @@ static void garbage_leaves_what_was_known(void **state)
     struct cgroup *cgroup;
     struct cgroup_use before;
 
-    (void)state;
     be_v2();
     put_v2_job();
     cgroup = cgroup_open(&mounts, v2_job, all);
@@ -636,12 +616,11 @@ static void garbage_leaves_what_was_known(void **state)
     cgroup_close(cgroup);
 }
 
-static void garbage_leaves_the_cores_that_were_known(void **state)
+TEST(garbage_leaves_the_cores_that_were_known)
 {
     static const char *const garbage[] = { "1 2 3\n", "1 2 3 4 5\n", "9 9 9 -1\n", "9 9  9\n", "" };
     struct cgroup *cgroup;
 
-    (void)state;
     be_v1();
     put_v1_job();
     cgroup = cgroup_open(&mounts, v1_job, all);
@@ -657,11 +636,10 @@ static void garbage_leaves_the_cores_that_were_known(void **state)
     cgroup_close(cgroup);
 }
 
-static void a_directory_that_is_made_a_little_later_is_found(void **state)
+TEST(a_directory_that_is_made_a_little_later_is_found)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v1();
     put(ACCT "cpuacct.usage", "5\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
@@ -678,11 +656,10 @@ static void a_directory_that_is_made_a_little_later_is_found(void **state)
     cgroup_close(cgroup);
 }
 
-static void nothing_at_all_is_nothing_known(void **state)
+TEST(nothing_at_all_is_nothing_known)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v2();
     cgroup = cgroup_open(&mounts, STR("no/such/job"), all);
     cgroup_use_clear(&use);
@@ -694,12 +671,11 @@ static void nothing_at_all_is_nothing_known(void **state)
     cgroup_close(NULL);
 }
 
-static void a_setting_is_known_at_every_read_and_looked_at_now_and_then(void **state)
+TEST(a_setting_is_known_at_every_read_and_looked_at_now_and_then)
 {
     struct cgroup *cgroup;
     int n = 0;
 
-    (void)state;
     be_v1();
     put_v1_job();
     cgroup = cgroup_open(&mounts, v1_job, all);
@@ -723,7 +699,7 @@ static void a_setting_is_known_at_every_read_and_looked_at_now_and_then(void **s
     cgroup_close(cgroup);
 }
 
-static void few_files_are_kept_open(void **state)
+TEST(few_files_are_kept_open)
 {
     static const struct {
         struct cgroup_wish wish;
@@ -736,7 +712,6 @@ static void few_files_are_kept_open(void **state)
         { { .only_events = true }, 2, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct cgroup *cgroup;
 
@@ -753,9 +728,8 @@ static void few_files_are_kept_open(void **state)
     }
 }
 
-static void a_step_tells_time_memory_and_events_and_no_more(void **state)
+TEST(a_step_tells_time_memory_and_events_and_no_more)
 {
-    (void)state;
     be_v1();
     put_v1_job();
     read_once(v1_job, (struct cgroup_wish){ .details = false });
@@ -776,11 +750,10 @@ static void a_step_tells_time_memory_and_events_and_no_more(void **state)
     assert_unknown(use.memory_limit_bytes);
 }
 
-static void the_cores_of_a_job_need_no_other_details(void **state)
+TEST(the_cores_of_a_job_need_no_other_details)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v1();
     put_v1_job();
     cgroup = cgroup_open(&mounts, v1_job, (struct cgroup_wish){ .cores = true });
@@ -795,9 +768,8 @@ static void the_cores_of_a_job_need_no_other_details(void **state)
     cgroup_close(cgroup);
 }
 
-static void events_alone_can_be_wished_for(void **state)
+TEST(events_alone_can_be_wished_for)
 {
-    (void)state;
     be_v1();
     put_v1_job();
     read_once(v1_job, (struct cgroup_wish){ .only_events = true });
@@ -806,11 +778,10 @@ static void events_alone_can_be_wished_for(void **state)
     assert_unknown(use.cpu_ns);
 }
 
-static void a_file_that_fails_leaves_the_others_alone(void **state)
+TEST(a_file_that_fails_leaves_the_others_alone)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     be_v2();
     put_v2_job();
     cgroup = cgroup_open(&mounts, v2_job, all);
@@ -828,12 +799,11 @@ static void a_file_that_fails_leaves_the_others_alone(void **state)
     cgroup_close(cgroup);
 }
 
-static void pressure_that_the_kernel_does_not_measure_is_asked_for_once(void **state)
+TEST(pressure_that_the_kernel_does_not_measure_is_asked_for_once)
 {
     struct cgroup *cgroup;
     unsigned n_files;
 
-    (void)state;
     be_v2();
     put_v2_job();
     cgroup = cgroup_open(&mounts, v2_job, all);
@@ -850,13 +820,12 @@ static void pressure_that_the_kernel_does_not_measure_is_asked_for_once(void **s
     cgroup_close(cgroup);
 }
 
-static void without_descriptors_it_says_so_and_tries_again(void **state)
+TEST(without_descriptors_it_says_so_and_tries_again)
 {
     struct rlimit few, usual;
     struct cgroup *cgroup;
     int next;
 
-    (void)state;
     be_v2();
     put_v2_job();
     next = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -879,12 +848,11 @@ static void without_descriptors_it_says_so_and_tries_again(void **state)
     cgroup_close(cgroup);
 }
 
-static void a_read_allocates_nothing(void **state)
+TEST(a_read_allocates_nothing)
 {
     struct cgroup *cgroup;
     unsigned long before;
 
-    (void)state;
     be_v1();
     put_v1_job();
     cgroup = cgroup_open(&mounts, v1_job, all);
@@ -897,12 +865,11 @@ static void a_read_allocates_nothing(void **state)
     cgroup_close(cgroup);
 }
 
-static void the_device_cgroup_tells_which_devices_a_job_may_use(void **state)
+TEST(the_device_cgroup_tells_which_devices_a_job_may_use)
 {
     static const char list[] = "c 1:3 rwm\nc 195:0 rw\nc 236:* rwm\nb 195:2 rwm\nc 195:3 m\n";
     const char *path = "sys/fs/cgroup/devices/slurm/uid_1000/job_7/devices.list";
 
-    (void)state;
     be_v1();
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), -1);
     put(path, list);
@@ -969,10 +936,8 @@ static void use_place(const char *mount)
     char path[512];
 
     real_path(path, mount, "", "");
-    if (!mount[0] || mkdir(path, 0755) < 0) {
-        print_message("# no such cgroup hierarchy here that we may use\n");
-        skip();
-    }
+    if (!mount[0] || mkdir(path, 0755) < 0)
+        skip_because("no such cgroup hierarchy here that we may use");
     places[n_places++] = mount;
 }
 
@@ -1058,7 +1023,26 @@ static void touch_100_mib(void)
     touch(100 * MIB);
 }
 
-static void the_cpu_time_of_a_real_cgroup_is_what_its_process_burnt(void **state)
+static const char *const job_step_task[] = { "", "/step_0", "/step_0/task_0" };
+
+static void begin_real(void)
+{
+    struct err err = { 0 };
+
+    n_places = 0;
+    snprintf(real, sizeof(real), "sonde_test_%d", (int)getpid());
+    assert_int_equal(cgroup_mounts_read("/proc", "/sys", &mounts, &err), 0);
+}
+
+static void end_real(void)
+{
+    for (size_t i = 0; i < n_places; i++)
+        for (size_t j = COUNT(job_step_task); j > 0; j--)
+            remove_real(places[i], job_step_task[j - 1]);
+}
+
+TEST(the_cpu_time_of_a_real_cgroup_is_what_its_process_burnt, .set_up = begin_real,
+     .tear_down = end_real)
 {
     const uint64_t half_a_second = 500000000;
     struct cgroup *cgroup;
@@ -1066,7 +1050,6 @@ static void the_cpu_time_of_a_real_cgroup_is_what_its_process_burnt(void **state
     int status;
     pid_t pid;
 
-    (void)state;
     use_v1(CGROUP_CPUACCT);
     pid = start_in("", burn_half_a_second, &status);
     assert_int_not_equal(pid, 0);
@@ -1085,13 +1068,13 @@ static void the_cpu_time_of_a_real_cgroup_is_what_its_process_burnt(void **state
     cgroup_close(cgroup);
 }
 
-static void the_memory_of_a_real_cgroup_is_what_its_process_holds(void **state)
+TEST(the_memory_of_a_real_cgroup_is_what_its_process_holds, .set_up = begin_real,
+     .tear_down = end_real)
 {
     struct cgroup *cgroup;
     int status;
     pid_t pid;
 
-    (void)state;
     use_v1(CGROUP_MEMORY);
     use_v1(CGROUP_PIDS);
     put_real(mounts.controller[CGROUP_MEMORY], "", "memory.limit_in_bytes", "200M");
@@ -1114,11 +1097,10 @@ static void the_memory_of_a_real_cgroup_is_what_its_process_holds(void **state)
     cgroup_close(cgroup);
 }
 
-static void a_real_directory_that_is_removed_is_gone(void **state)
+TEST(a_real_directory_that_is_removed_is_gone, .set_up = begin_real, .tear_down = end_real)
 {
     struct cgroup *cgroup;
 
-    (void)state;
     use_v1(CGROUP_MEMORY);
     use_v1(CGROUP_CPUACCT);
     cgroup = cgroup_open(&mounts, str_of(real), all);
@@ -1138,15 +1120,13 @@ static void a_real_directory_that_is_removed_is_gone(void **state)
     cgroup_close(cgroup);
 }
 
-static const char *const job_step_task[] = { "", "/step_0", "/step_0/task_0" };
-
-static void an_oom_kill_counts_where_the_victim_was_and_a_hit_where_the_limit_is(void **state)
+TEST(an_oom_kill_counts_where_the_victim_was_and_a_hit_where_the_limit_is, .set_up = begin_real,
+     .tear_down = end_real)
 {
     struct cgroup_use uses[COUNT(job_step_task)];
     const char *mount = mounts.controller[CGROUP_MEMORY];
     int status;
 
-    (void)state;
     use_v1(CGROUP_MEMORY);
     assert_true(mounts.has_local_events);
     make_real(mount, "/step_0");
@@ -1172,20 +1152,18 @@ static void an_oom_kill_counts_where_the_victim_was_and_a_hit_where_the_limit_is
     assert_int_not_equal(uses[1].limit_hits, 0);
 }
 
-static void the_cpuset_of_a_real_cgroup_is_its_allocation(void **state)
+TEST(the_cpuset_of_a_real_cgroup_is_its_allocation, .set_up = begin_real, .tear_down = end_real)
 {
-    (void)state;
     use_v1(CGROUP_CPUSET);
     put_real(mounts.controller[CGROUP_CPUSET], "", "cpuset.cpus", "0");
     read_once(str_of(real), all);
     assert_int_equal(use.cpus, 1);
 }
 
-static void the_device_list_of_a_real_cgroup_is_understood(void **state)
+TEST(the_device_list_of_a_real_cgroup_is_understood, .set_up = begin_real, .tear_down = end_real)
 {
     const char *mount = mounts.controller[CGROUP_DEVICES];
 
-    (void)state;
     use_v1(CGROUP_DEVICES);
     assert_int_equal(cgroup_allows_device(&mounts, str_of(real), 195, 0), -1);
     put_real(mount, "", "devices.deny", "a");
@@ -1195,13 +1173,12 @@ static void the_device_list_of_a_real_cgroup_is_understood(void **state)
 }
 
 /* On a hybrid machine v2 has no controllers, but it has CPU time and pressure. */
-static void v2_of_a_real_machine_tells_time_and_pressure(void **state)
+TEST(v2_of_a_real_machine_tells_time_and_pressure, .set_up = begin_real, .tear_down = end_real)
 {
     struct cgroup *cgroup;
     int status;
     pid_t pid;
 
-    (void)state;
     use_place(mounts.unified);
     mounts.is_v2 = true;
     pid = start_in("", burn_half_a_second, &status);
@@ -1226,88 +1203,18 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     failing.name = NULL;
     failing.n_asked = 0;
     memcpy(root + strlen(root) - 6, "XXXXXX", 6);
-    return mkdtemp(root) ? 0 : -1;
+    assert_non_null(mkdtemp(root));
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     failing.name = NULL;
-    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static int begin_real(void **state)
-{
-    struct err err = { 0 };
-
-    (void)state;
-    n_places = 0;
-    snprintf(real, sizeof(real), "sonde_test_%d", (int)getpid());
-    return cgroup_mounts_read("/proc", "/sys", &mounts, &err);
-}
-
-static int end_real(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < n_places; i++)
-        for (size_t j = COUNT(job_step_task); j > 0; j--)
-            remove_real(places[i], job_step_task[j - 1]);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-#define REAL(name) cmocka_unit_test_setup_teardown(name, begin_real, end_real)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_controller_is_found_where_it_is_mounted),
-        TEST(a_hybrid_machine_is_v1_only_if_slurm_has_a_controller_there),
-        TEST(a_named_hierarchy_is_no_controller),
-        TEST(of_several_mounts_the_first_whole_one_holds),
-        TEST(a_mount_point_is_unescaped_and_only_that_of_sys_is_moved),
-        TEST(mounts_that_are_too_long_are_passed_over),
-        TEST(v2_with_local_events_is_told),
-        TEST(without_mountinfo_there_is_an_error_with_its_path),
-        TEST(every_number_of_v2_is_read),
-        TEST(an_older_kernel_of_v2_tells_less),
-        TEST(devices_of_v2_have_their_names),
-        TEST(more_devices_than_are_kept_are_left_out),
-        TEST(every_number_of_v1_is_read),
-        TEST(an_older_kernel_of_v1_tells_times_in_ticks),
-        TEST(user_and_system_time_of_v1_add_up_to_the_time_and_never_fall),
-        TEST(no_limit_is_unknown_whatever_the_size_of_a_page),
-        TEST(numbers_of_a_machine_with_gaps_are_given_to_the_right_cores),
-        TEST(a_file_that_is_larger_than_usual_is_read_whole),
-        TEST(a_file_without_end_is_not_read),
-        TEST(garbage_leaves_what_was_known),
-        TEST(garbage_leaves_the_cores_that_were_known),
-        TEST(a_directory_that_is_made_a_little_later_is_found),
-        TEST(nothing_at_all_is_nothing_known),
-        TEST(a_setting_is_known_at_every_read_and_looked_at_now_and_then),
-        TEST(few_files_are_kept_open),
-        TEST(a_step_tells_time_memory_and_events_and_no_more),
-        TEST(the_cores_of_a_job_need_no_other_details),
-        TEST(events_alone_can_be_wished_for),
-        TEST(a_file_that_fails_leaves_the_others_alone),
-        TEST(pressure_that_the_kernel_does_not_measure_is_asked_for_once),
-        TEST(without_descriptors_it_says_so_and_tries_again),
-        TEST(a_read_allocates_nothing),
-        TEST(the_device_cgroup_tells_which_devices_a_job_may_use),
-        REAL(the_cpu_time_of_a_real_cgroup_is_what_its_process_burnt),
-        REAL(the_memory_of_a_real_cgroup_is_what_its_process_holds),
-        REAL(a_real_directory_that_is_removed_is_gone),
-        REAL(an_oom_kill_counts_where_the_victim_was_and_a_hit_where_the_limit_is),
-        REAL(the_cpuset_of_a_real_cgroup_is_its_allocation),
-        REAL(the_device_list_of_a_real_cgroup_is_understood),
-        REAL(v2_of_a_real_machine_tells_time_and_pressure),
-    };
-
-    return RUN_TESTS(tests);
-}
+FIXTURE(begin, end)

@@ -59,9 +59,8 @@ static void look(void)
         fail_msg("%s", err.text);
 }
 
-static void v1_of_one_slurmd_is_found_below_its_users(void **state)
+TEST(v1_of_one_slurmd_is_found_below_its_users)
 {
-    (void)state;
     put_mounts(v1_mounts, "");
     make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_17/step_batch/task_0");
     make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_18");
@@ -80,9 +79,8 @@ static void v1_of_one_slurmd_is_found_below_its_users(void **state)
     assert_contains(layout.scope[0].job, "/sys/fs/cgroup/memory/slurm/uid_1000/job_1");
 }
 
-static void without_memory_another_controller_tells(void **state)
+TEST(without_memory_another_controller_tells)
 {
-    (void)state;
     put_mounts(v1_mounts, "");
     make_directory("/sys/fs/cgroup/memory");
     make_directory("/sys/fs/cgroup/freezer/slurm/uid_1000/job_17/step_0");
@@ -92,9 +90,8 @@ static void without_memory_another_controller_tells(void **state)
     assert_int_equal(layout.scope[0].jobs_by_id, 1);
 }
 
-static void several_slurmd_of_v1_are_told_apart(void **state)
+TEST(several_slurmd_of_v1_are_told_apart)
 {
-    (void)state;
     put_mounts(v1_mounts, "");
     make_directory("/sys/fs/cgroup/memory/slurm_c2/uid_1000/job_18");
     make_directory("/sys/fs/cgroup/memory/slurm_c1/uid_1000/job_17");
@@ -107,9 +104,8 @@ static void several_slurmd_of_v1_are_told_apart(void **state)
     assert_string_equal(layout.scope[1].job, "/sys/fs/cgroup/memory/slurm_c2/uid_1000/job_18");
 }
 
-static void hybrid_is_v1_for_the_jobs(void **state)
+TEST(hybrid_is_v1_for_the_jobs)
 {
-    (void)state;
     put_mounts(v1_mounts, unified_mount);
     make_directory("/sys/fs/cgroup/unified/system.slice/ssh.service");
     make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_17");
@@ -120,9 +116,8 @@ static void hybrid_is_v1_for_the_jobs(void **state)
     assert_false(layout.scope[0].is_v2);
 }
 
-static void v2_is_found_in_its_scope(void **state)
+TEST(v2_is_found_in_its_scope)
 {
-    (void)state;
     put_mounts(v2_mount, "");
     make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_17/step_0/user/task_0");
     make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_18/step_extern/slurm");
@@ -137,9 +132,8 @@ static void v2_is_found_in_its_scope(void **state)
     assert_int_equal(layout.scope[0].jobs_by_id, 2);
 }
 
-static void the_sluids_of_26_05_are_jobs(void **state)
+TEST(the_sluids_of_26_05_are_jobs)
 {
-    (void)state;
     put_mounts(v2_mount, "");
     make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0");
     make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/sF0NM7G8GT4500/step_0");
@@ -153,9 +147,8 @@ static void the_sluids_of_26_05_are_jobs(void **state)
     assert_int_equal(layout.scope[0].jobs_by_id, 0);
 }
 
-static void several_slurmd_of_v2_and_other_slices_are_found(void **state)
+TEST(several_slurmd_of_v2_and_other_slices_are_found)
 {
-    (void)state;
     put_mounts(v2_mount, "");
     make_directory("/sys/fs/cgroup/hpc.slice/hpc-slurm.slice/n1_slurmstepd.scope/job_1");
     make_directory("/sys/fs/cgroup/system.slice/n2_slurmstepd.scope/job_2");
@@ -167,15 +160,12 @@ static void several_slurmd_of_v2_and_other_slices_are_found(void **state)
                         "/sys/fs/cgroup/hpc.slice/hpc-slurm.slice/n1_slurmstepd.scope");
 }
 
-static void a_scope_that_a_user_could_have_made_is_none(void **state)
+TEST(a_scope_that_a_user_could_have_made_is_none)
 {
     char path[200];
 
-    (void)state;
-    if (geteuid() != 0) {
-        print_message("# only root can give a directory away\n");
-        skip();
-    }
+    if (geteuid() != 0)
+        skip_because("only root can give a directory away");
     put_mounts(v2_mount, "");
     make_directory("/sys/fs/cgroup/user.slice/user@1000.service/slurmstepd.scope/job_17");
     snprintf(path, sizeof(path), "%s/sys/fs/cgroup/user.slice/user@1000.service", root);
@@ -184,9 +174,8 @@ static void a_scope_that_a_user_could_have_made_is_none(void **state)
     assert_int_equal(layout.n, 0);
 }
 
-static void a_mount_with_a_space_in_its_name_is_found(void **state)
+TEST(a_mount_with_a_space_in_its_name_is_found)
 {
-    (void)state;
     put_mounts("31 23 0:26 / /the\\040cgroups rw - cgroup2 cgroup2 rw\n", "");
     make_directory("/the cgroups/system.slice/slurmstepd.scope/job_17");
     look();
@@ -194,11 +183,10 @@ static void a_mount_with_a_space_in_its_name_is_found(void **state)
     assert_string_equal(layout.mount, "/the cgroups");
 }
 
-static void more_slurmd_than_we_keep_are_not_all_told(void **state)
+TEST(more_slurmd_than_we_keep_are_not_all_told)
 {
     char path[100];
 
-    (void)state;
     put_mounts(v1_mounts, "");
     for (int i = 0; i < CGROUP_SCOPES + 3; i++) {
         snprintf(path, sizeof(path), "/sys/fs/cgroup/memory/slurm_c%d/uid_1/job_1", i);
@@ -209,11 +197,10 @@ static void more_slurmd_than_we_keep_are_not_all_told(void **state)
     assert_true(layout.is_partial);
 }
 
-static void paths_without_end_are_not_followed(void **state)
+TEST(paths_without_end_are_not_followed)
 {
     char path[1000] = "/sys/fs/cgroup";
 
-    (void)state;
     put_mounts(v2_mount, "");
     for (int i = 0; i < 60; i++)
         snprintf(path + strlen(path), sizeof(path) - strlen(path), "/a-slice-of-it");
@@ -222,20 +209,18 @@ static void paths_without_end_are_not_followed(void **state)
     assert_int_equal(layout.n, 0);
 }
 
-static void a_host_without_cgroups_is_told_as_such(void **state)
+TEST(a_host_without_cgroups_is_told_as_such)
 {
-    (void)state;
     put_mounts("", "");
     look();
     assert_int_equal(layout.version, CGROUP_NONE);
     assert_int_equal(layout.n, 0);
 }
 
-static void a_host_without_mountinfo_is_an_error_with_its_path(void **state)
+TEST(a_host_without_mountinfo_is_an_error_with_its_path)
 {
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_layout_read(root, &layout, &err), -ENOENT);
     assert_contains(err.text, "/proc/self/mountinfo");
 }
@@ -248,38 +233,15 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     memcpy(root + strlen(root) - 6, "XXXXXX", 6);
-    return mkdtemp(root) ? 0 : -1;
+    assert_non_null(mkdtemp(root));
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
-    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(v1_of_one_slurmd_is_found_below_its_users),
-        TEST(without_memory_another_controller_tells),
-        TEST(several_slurmd_of_v1_are_told_apart),
-        TEST(hybrid_is_v1_for_the_jobs),
-        TEST(v2_is_found_in_its_scope),
-        TEST(the_sluids_of_26_05_are_jobs),
-        TEST(several_slurmd_of_v2_and_other_slices_are_found),
-        TEST(a_scope_that_a_user_could_have_made_is_none),
-        TEST(a_mount_with_a_space_in_its_name_is_found),
-        TEST(more_slurmd_than_we_keep_are_not_all_told),
-        TEST(paths_without_end_are_not_followed),
-        TEST(a_host_without_cgroups_is_told_as_such),
-        TEST(a_host_without_mountinfo_is_an_error_with_its_path),
-    };
-
-    return RUN_TESTS(tests);
-}
+FIXTURE(begin, end)

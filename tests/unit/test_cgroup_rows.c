@@ -47,9 +47,8 @@ static const char *told(bool is_v2, const char *path)
 #define assert_v1(path, expected) assert_string_equal(told(false, path), expected)
 #define assert_v2(path, expected) assert_string_equal(told(true, path), expected)
 
-static void every_directory_of_v1_is_known_by_its_path(void **state)
+TEST(every_directory_of_v1_is_known_by_its_path)
 {
-    (void)state;
     assert_v1("slurm", "scope");
     assert_v1("slurm/uid_1000", "scope uid=1000");
     assert_v1("slurm/uid_0/job_17", "job job=17 uid=0");
@@ -60,18 +59,16 @@ static void every_directory_of_v1_is_known_by_its_path(void **state)
     assert_v1("slurm/uid_1000/job_17/step_0/task_0/mine", "below job=17 step=0 task=0 uid=1000");
 }
 
-static void several_slurmd_of_v1_tell_their_node(void **state)
+TEST(several_slurmd_of_v1_tell_their_node)
 {
-    (void)state;
     assert_v1("slurm_c1", "scope node=c1");
     assert_v1("slurm_gpu_01/uid_5/job_9/step_extern", "step job=9 step=extern node=gpu_01 uid=5");
     assert_v1("slurm_", "nothing");
     assert_v1("slurmdbd", "nothing");
 }
 
-static void every_directory_of_v2_is_known_by_its_path(void **state)
+TEST(every_directory_of_v2_is_known_by_its_path)
 {
-    (void)state;
     assert_v2("system.slice", "above");
     assert_v2("system.slice/slurmstepd.scope", "scope");
     assert_v2("system.slice/slurmstepd.scope/job_17", "job job=17");
@@ -87,9 +84,8 @@ static void every_directory_of_v2_is_known_by_its_path(void **state)
               "below job=17 step=0 task=3");
 }
 
-static void several_slurmd_of_v2_tell_their_node(void **state)
+TEST(several_slurmd_of_v2_tell_their_node)
 {
-    (void)state;
     assert_v2("system.slice/n1_slurmstepd.scope", "scope node=n1");
     assert_v2("system.slice/n1_slurmstepd.scope/job_1/step_0/user/task_0",
               "task job=1 step=0 task=0 node=n1");
@@ -98,9 +94,8 @@ static void several_slurmd_of_v2_tell_their_node(void **state)
     assert_v2("system.slice/_slurmstepd.scope/job_1", "above");
 }
 
-static void a_sluid_is_a_job_whose_id_is_not_told(void **state)
+TEST(a_sluid_is_a_job_whose_id_is_not_told)
 {
-    (void)state;
     assert_v2("system.slice/slurmstepd.scope/sEKNKTV3WPV500", "job sluid=sEKNKTV3WPV500");
     assert_v2("system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_1",
               "task sluid=sEKNKTV3WPV500 step=0 task=1");
@@ -110,9 +105,8 @@ static void a_sluid_is_a_job_whose_id_is_not_told(void **state)
     assert_v2("system.slice/slurmstepd.scope/sekNKTV3WPV500", "nothing");
 }
 
-static void a_scope_is_found_at_any_depth_down_to_eight(void **state)
+TEST(a_scope_is_found_at_any_depth_down_to_eight)
 {
-    (void)state;
     assert_v2("slurmstepd.scope/job_1", "job job=1");
     assert_v2("hpc.slice/hpc-slurm.slice/slurmstepd.scope/job_1/step_0", "step job=1 step=0");
     assert_v2("1/2/3/4/5/6/7/8", "above");
@@ -121,9 +115,8 @@ static void a_scope_is_found_at_any_depth_down_to_eight(void **state)
     assert_v2("1/2/3/4/5/6/7/8/9/slurmstepd.scope/job_1", "nothing");
 }
 
-static void what_else_is_in_a_scope_is_no_job(void **state)
+TEST(what_else_is_in_a_scope_is_no_job)
 {
-    (void)state;
     assert_v2("system.slice/slurmstepd.scope/slurmd", "nothing");
     assert_v2("system.slice/slurmstepd.scope/system", "nothing");
     assert_v2("system.slice/slurmstepd.scope/system/job_5", "nothing");
@@ -133,16 +126,14 @@ static void what_else_is_in_a_scope_is_no_job(void **state)
     assert_v1("user.slice/slurm/uid_1/job_5", "nothing");
 }
 
-static void the_layouts_of_the_versions_do_not_mix(void **state)
+TEST(the_layouts_of_the_versions_do_not_mix)
 {
-    (void)state;
     assert_v1("system.slice/slurmstepd.scope/job_1", "nothing");
     assert_v2("slurm/uid_1/job_1", "above");
 }
 
-static void only_a_number_that_slurm_would_write_is_a_job_id(void **state)
+TEST(only_a_number_that_slurm_would_write_is_a_job_id)
 {
-    (void)state;
     assert_v2("slurmstepd.scope/job_4294967295", "job job=4294967295");
     assert_v2("slurmstepd.scope/job_4294967296", "nothing");
     assert_v2("slurmstepd.scope/job_99999999999999999999999", "nothing");
@@ -158,11 +149,10 @@ static void only_a_number_that_slurm_would_write_is_a_job_id(void **state)
     assert_v1("slurm/uid_01/job_1", "nothing");
 }
 
-static void all_kinds_of_steps_are_steps(void **state)
+TEST(all_kinds_of_steps_are_steps)
 {
     const char *const steps[] = { "batch", "extern", "interactive", "0", "4294967290", "0+1" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(steps); i++) {
         char path[100], expected[100];
 
@@ -174,9 +164,8 @@ static void all_kinds_of_steps_are_steps(void **state)
     assert_v2("slurmstepd.scope/job_1/step_a-name-longer-than-thirty-one-bytes", "below job=1");
 }
 
-static void nothing_that_a_job_names_looks_like_another_job(void **state)
+TEST(nothing_that_a_job_names_looks_like_another_job)
 {
-    (void)state;
     assert_v2("slurmstepd.scope/job_7/step_0/user/task_0/job_99/step_0/user/task_1",
               "below job=7 step=0 task=0");
     assert_v2("slurmstepd.scope/job_7/step_0/user/task_0/system.slice/slurmstepd.scope/job_99",
@@ -195,7 +184,7 @@ static void nothing_that_a_job_names_looks_like_another_job(void **state)
     assert_v1("slurm/uid_1/job_7/step_0/task_07", "below job=7 step=0 uid=1");
 }
 
-static void a_path_that_is_none_leads_nowhere(void **state)
+TEST(a_path_that_is_none_leads_nowhere)
 {
     const char *const paths[] = {
         "/slurmstepd.scope/job_1",    "slurmstepd.scope//job_1",  "slurmstepd.scope/job_1/",
@@ -204,7 +193,6 @@ static void a_path_that_is_none_leads_nowhere(void **state)
     };
     struct cgroup_match match;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(paths); i++)
         assert_v2(paths[i], "nothing");
     assert_false(cgroup_rows_match(rows, true, STR("slurmstepd.scope/job_1\0x"), &match));
@@ -220,11 +208,10 @@ static void add(const char *text)
         fail_msg("%s", err.text);
 }
 
-static void another_scheduler_is_one_row_of_the_configuration(void **state)
+TEST(another_scheduler_is_one_row_of_the_configuration)
 {
     struct cgroup_match match;
 
-    (void)state;
     assert_v2("pbs.slice/jobs/4711.server.scope", "above");
     add("pbs=v2:pbs.slice/jobs/{job}.scope");
     assert_v2("pbs.slice", "scope");
@@ -239,9 +226,8 @@ static void another_scheduler_is_one_row_of_the_configuration(void **state)
     assert_false(match.row->has_stepd);
 }
 
-static void another_scheduler_may_have_steps_and_tasks(void **state)
+TEST(another_scheduler_may_have_steps_and_tasks)
 {
-    (void)state;
     add("mine=v1:farm/{node}.d/u{uid}/{job}/part-{step}/ranks/{task}");
     assert_v1("farm/a.d/u17", "scope node=a uid=17");
     assert_v1("farm/a.d/u17/x y", "job job=x y node=a uid=17");
@@ -254,9 +240,8 @@ static void another_scheduler_may_have_steps_and_tasks(void **state)
     assert_v1("farm/a.d/ux/j", "nothing");
 }
 
-static void a_star_stands_for_anything(void **state)
+TEST(a_star_stands_for_anything)
 {
-    (void)state;
     add("lsf=v1:lsf/*/job.{job}.*");
     assert_v1("lsf/cluster/job.123.1.1623456", "job job=123");
     assert_v1("lsf/cluster/job.123", "nothing");
@@ -266,17 +251,15 @@ static void a_star_stands_for_anything(void **state)
     assert_v1("a/b/x_.scope", "above");
 }
 
-static void a_job_id_that_does_not_fit_is_refused_rather_than_cut(void **state)
+TEST(a_job_id_that_does_not_fit_is_refused_rather_than_cut)
 {
-    (void)state;
     add("other=v1:q/{job}");
     assert_v1("q/1234567890123456789012345678901", "job job=1234567890123456789012345678901");
     assert_v1("q/12345678901234567890123456789012", "nothing");
 }
 
-static void the_earlier_row_has_what_two_claim(void **state)
+TEST(the_earlier_row_has_what_two_claim)
 {
-    (void)state;
     add("greedy=v2:system.slice/{job}.scope");
     add("late=v1:slurm/{job}");
     assert_v2("system.slice/slurmstepd.scope", "scope");
@@ -287,7 +270,7 @@ static void the_earlier_row_has_what_two_claim(void **state)
     assert_v1("slurm/x", "job job=x");
 }
 
-static void a_bad_template_is_refused_with_what_is_wrong_with_it(void **state)
+TEST(a_bad_template_is_refused_with_what_is_wrong_with_it)
 {
     const struct {
         const char *text, *reason;
@@ -329,7 +312,6 @@ static void a_bad_template_is_refused_with_what_is_wrong_with_it(void **state)
         { "pbs=v1:a\nb/{job}", "control character" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct err err = { 0 };
 
@@ -340,12 +322,11 @@ static void a_bad_template_is_refused_with_what_is_wrong_with_it(void **state)
     assert_v1("pbs/1", "nothing");
 }
 
-static void rows_without_end_are_refused(void **state)
+TEST(rows_without_end_are_refused)
 {
     struct err err = { 0 };
     int code = 0, n = 0;
 
-    (void)state;
     while (code == 0 && n < 1000) {
         char text[100];
 
@@ -358,45 +339,14 @@ static void rows_without_end_are_refused(void **state)
     assert_v1("r0/x", "job job=x");
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     rows = cgroup_rows_new();
-    return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     rows = cgroup_rows_free(rows);
-    return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_directory_of_v1_is_known_by_its_path),
-        TEST(several_slurmd_of_v1_tell_their_node),
-        TEST(every_directory_of_v2_is_known_by_its_path),
-        TEST(several_slurmd_of_v2_tell_their_node),
-        TEST(a_sluid_is_a_job_whose_id_is_not_told),
-        TEST(a_scope_is_found_at_any_depth_down_to_eight),
-        TEST(what_else_is_in_a_scope_is_no_job),
-        TEST(the_layouts_of_the_versions_do_not_mix),
-        TEST(only_a_number_that_slurm_would_write_is_a_job_id),
-        TEST(all_kinds_of_steps_are_steps),
-        TEST(nothing_that_a_job_names_looks_like_another_job),
-        TEST(a_path_that_is_none_leads_nowhere),
-        TEST(another_scheduler_is_one_row_of_the_configuration),
-        TEST(another_scheduler_may_have_steps_and_tasks),
-        TEST(a_star_stands_for_anything),
-        TEST(a_job_id_that_does_not_fit_is_refused_rather_than_cut),
-        TEST(the_earlier_row_has_what_two_claim),
-        TEST(a_bad_template_is_refused_with_what_is_wrong_with_it),
-        TEST(rows_without_end_are_refused),
-    };
-
-    return RUN_TESTS(tests);
-}
+FIXTURE(begin, end)

@@ -169,9 +169,8 @@ static struct cgroup_dir *open_tree_for(bool is_v2, const char *path)
     return found;
 }
 
-static void what_is_there_at_the_start_is_entered_parents_first(void **state)
+TEST(what_is_there_at_the_start_is_entered_parents_first)
 {
-    (void)state;
     make("slurm/uid_1000/job_17/step_batch/task_0");
     make("slurm/system");
     make("user.slice/slurm/uid_1/job_1");
@@ -184,11 +183,10 @@ static void what_is_there_at_the_start_is_entered_parents_first(void **state)
     assert_int_equal(stats().unwatched, 0);
 }
 
-static void a_new_job_is_noticed_at_once_with_all_that_is_in_it(void **state)
+TEST(a_new_job_is_noticed_at_once_with_all_that_is_in_it)
 {
     struct pollfd poll_fd;
 
-    (void)state;
     make(SCOPE);
     open_tree(true);
     poll_fd = (struct pollfd){ .fd = cgroup_tree_fd(tree), .events = POLLIN };
@@ -209,9 +207,8 @@ static void a_new_job_is_noticed_at_once_with_all_that_is_in_it(void **state)
     assert_int_equal(stats().walks, 1);
 }
 
-static void a_scope_that_comes_later_is_found_wherever_it_is(void **state)
+TEST(a_scope_that_comes_later_is_found_wherever_it_is)
 {
-    (void)state;
     make("kubepods.slice/pod1.slice");
     open_tree(true);
     make("kubepods.slice/pod1.slice/container.scope/system.slice/n1_slurmstepd.scope/job_1");
@@ -221,11 +218,10 @@ static void a_scope_that_comes_later_is_found_wherever_it_is(void **state)
                 "job_1\n");
 }
 
-static void a_row_of_the_configuration_brings_its_jobs(void **state)
+TEST(a_row_of_the_configuration_brings_its_jobs)
 {
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_rows_add(rows, STR("pbs=v2:pbs.slice/jobs/{job}.scope"), &err), 0);
     open_tree(true);
     make("pbs.slice/jobs/2.server.scope/inner");
@@ -234,9 +230,8 @@ static void a_row_of_the_configuration_brings_its_jobs(void **state)
     assert_told("+ pbs.slice/jobs/2.server.scope\n+ pbs.slice/jobs/2.server.scope/inner\n");
 }
 
-static void a_job_that_goes_leaves_innermost_first(void **state)
+TEST(a_job_that_goes_leaves_innermost_first)
 {
-    (void)state;
     make("slurm/uid_1/job_1/step_0/task_0");
     open_tree(false);
     buf_reset(&told);
@@ -250,9 +245,8 @@ static void a_job_that_goes_leaves_innermost_first(void **state)
     assert_int_equal(stats().dirs, 3);
 }
 
-static void a_job_that_comes_and_goes_before_we_look_is_never_told(void **state)
+TEST(a_job_that_comes_and_goes_before_we_look_is_never_told)
 {
-    (void)state;
     make("slurm/uid_1");
     open_tree(false);
     make("slurm/uid_1/job_1");
@@ -262,9 +256,8 @@ static void a_job_that_comes_and_goes_before_we_look_is_never_told(void **state)
     assert_told("+ slurm/uid_1/job_2\n");
 }
 
-static void what_a_walk_has_seen_is_not_told_again_by_its_events(void **state)
+TEST(what_a_walk_has_seen_is_not_told_again_by_its_events)
 {
-    (void)state;
     make("slurm/uid_1/job_1");
     open_tree(false);
     make("slurm/uid_1/job_2/step_0");
@@ -279,9 +272,8 @@ static void what_a_walk_has_seen_is_not_told_again_by_its_events(void **state)
     assert_told("");
 }
 
-static void another_directory_of_the_same_name_is_another(void **state)
+TEST(another_directory_of_the_same_name_is_another)
 {
-    (void)state;
     make("slurm/uid_1/job_1");
     open_tree(false);
     assert_told("+ slurm/uid_1/job_1\n");
@@ -296,11 +288,10 @@ static void another_directory_of_the_same_name_is_another(void **state)
     assert_told("+ slurm/uid_1/job_1/step_0\n");
 }
 
-static void a_renamed_directory_leaves_and_enters(void **state)
+TEST(a_renamed_directory_leaves_and_enters)
 {
     char from[400], to[400];
 
-    (void)state;
     make("slurm/uid_1/job_1/step_0/task_0/in");
     open_tree(false);
     buf_reset(&told);
@@ -326,14 +317,13 @@ static size_t count(char sign)
     return n;
 }
 
-static void nothing_is_lost_while_directories_are_made_under_our_hands(void **state)
+TEST(nothing_is_lost_while_directories_are_made_under_our_hands)
 {
     enum { JOBS = 200 };
     struct cgroup_tree_stats now;
     pid_t child;
     int status = 0;
 
-    (void)state;
     make(SCOPE);
     open_tree(true);
     child = fork();
@@ -357,13 +347,12 @@ static void nothing_is_lost_while_directories_are_made_under_our_hands(void **st
     assert_int_equal(now.walks, 1);
 }
 
-static void directories_that_vanish_under_our_hands_are_forgotten(void **state)
+TEST(directories_that_vanish_under_our_hands_are_forgotten)
 {
     enum { ROUNDS = 2000 };
     int status = 0;
     pid_t child;
 
-    (void)state;
     make("slurm/uid_1");
     open_tree(false);
     child = fork();
@@ -386,22 +375,19 @@ static void directories_that_vanish_under_our_hands_are_forgotten(void **state)
     assert_int_equal(stats().dirs, 3);
 }
 
-static void after_an_overflow_everything_is_looked_at_again(void **state)
+TEST(after_an_overflow_everything_is_looked_at_again)
 {
     enum { EVENTS = 20000 };
     long queue = 16384;
     FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
     char text[30];
 
-    (void)state;
     if (file && fgets(text, sizeof(text), file))
         queue = strtol(text, NULL, 10);
     if (file)
         fclose(file);
-    if (queue > EVENTS) {
-        print_message("# inotify's queue is too long here to fill it\n");
-        skip();
-    }
+    if (queue > EVENTS)
+        skip_because("inotify's queue is too long here to fill it");
     make("slurm/uid_1/job_1");
     open_tree(false);
     for (int i = 0; i < EVENTS / 2; i++) {
@@ -420,9 +406,8 @@ static void after_an_overflow_everything_is_looked_at_again(void **state)
                 "+ slurm/uid_1/job_3/step_0\n");
 }
 
-static void without_watches_walks_find_what_is_new(void **state)
+TEST(without_watches_walks_find_what_is_new)
 {
-    (void)state;
     make("slurm/uid_1/job_1/step_0");
     watches_left = 3; /* the mount, slurm and uid_1 */
     open_tree(false);
@@ -442,9 +427,8 @@ static void without_watches_walks_find_what_is_new(void **state)
     assert_told("+ slurm/uid_1/job_1/step_0/task_1\n");
 }
 
-static void without_inotify_walks_do(void **state)
+TEST(without_inotify_walks_do)
 {
-    (void)state;
     has_inotify = false;
     open_tree(false);
     assert_int_equal(cgroup_tree_fd(tree), -1);
@@ -457,15 +441,12 @@ static void without_inotify_walks_do(void **state)
     assert_told("- slurm/uid_1/job_1\n");
 }
 
-static void a_place_where_another_user_can_make_directories_is_not_looked_into(void **state)
+TEST(a_place_where_another_user_can_make_directories_is_not_looked_into)
 {
     char path[400];
 
-    (void)state;
-    if (geteuid() != 0) {
-        print_message("# only root can give a directory away\n");
-        skip();
-    }
+    if (geteuid() != 0)
+        skip_because("only root can give a directory away");
     make("user.slice/user@1000.service/slurmstepd.scope/job_99");
     make(SCOPE "/job_1/step_0/user/task_0");
     snprintf(path, sizeof(path), "%s/user.slice/user@1000.service", mount);
@@ -484,11 +465,10 @@ static void a_place_where_another_user_can_make_directories_is_not_looked_into(v
                 "+ " SCOPE "/job_1/step_0/user/task_0/job_97\n");
 }
 
-static void directories_without_end_are_refused_and_counted(void **state)
+TEST(directories_without_end_are_refused_and_counted)
 {
     char path[200];
 
-    (void)state;
     make("slurm/uid_1/job_2");
     open_tree(false);
     for (int i = 0; i < CGROUP_JOB_DIRS + 10; i++) {
@@ -510,9 +490,8 @@ static void directories_without_end_are_refused_and_counted(void **state)
     assert_told("+ slurm/uid_1/job_2/step_0\n+ slurm/uid_1/job_3\n");
 }
 
-static void a_job_that_makes_and_removes_directories_in_a_loop_is_left_alone(void **state)
+TEST(a_job_that_makes_and_removes_directories_in_a_loop_is_left_alone)
 {
-    (void)state;
     make("slurm/uid_1/job_1/step_0/task_0");
     open_tree(false);
     for (int i = 0; i < CGROUP_JOB_DIRS; i++) {
@@ -530,9 +509,8 @@ static void a_job_that_makes_and_removes_directories_in_a_loop_is_left_alone(voi
     assert_told("+ slurm/uid_1/job_1/step_0/task_0/y\n");
 }
 
-static void steps_that_come_and_go_do_not_use_up_their_job(void **state)
+TEST(steps_that_come_and_go_do_not_use_up_their_job)
 {
-    (void)state;
     make("slurm/uid_1/job_1/step_0");
     open_tree(false);
     for (int i = 0; i < CGROUP_JOB_DIRS + 10; i++) {
@@ -544,11 +522,10 @@ static void steps_that_come_and_go_do_not_use_up_their_job(void **state)
     assert_int_equal(stats().refused, 0);
 }
 
-static void directories_nested_without_end_are_refused_and_counted(void **state)
+TEST(directories_nested_without_end_are_refused_and_counted)
 {
     char path[1000] = "slurm/uid_1/job_1";
 
-    (void)state;
     for (int i = 0; i < CGROUP_JOB_DEPTH + 3; i++)
         snprintf(path + strlen(path), sizeof(path) - strlen(path), "/d%d", i);
     make(path);
@@ -557,13 +534,12 @@ static void directories_nested_without_end_are_refused_and_counted(void **state)
     assert_int_equal(stats().refused, 1); /* what is in it is not looked at */
 }
 
-static void paths_too_long_for_the_kernel_are_refused_and_counted(void **state)
+TEST(paths_too_long_for_the_kernel_are_refused_and_counted)
 {
     enum { DEPTH = 20 };
     char full[400], name[256];
     int fd[DEPTH + 1];
 
-    (void)state;
     make("slurm/uid_1/job_1");
     snprintf(full, sizeof(full), "%s/slurm/uid_1/job_1", mount);
     memset(name, 'n', sizeof(name) - 1);
@@ -583,9 +559,8 @@ static void paths_too_long_for_the_kernel_are_refused_and_counted(void **state)
     }
 }
 
-static void the_end_of_a_steps_processes_is_told(void **state)
+TEST(the_end_of_a_steps_processes_is_told)
 {
-    (void)state;
     make(SCOPE "/job_1/step_0/user");
     put(SCOPE "/job_1/step_0/user/cgroup.events", "populated 1\n");
     open_tree(true);
@@ -596,7 +571,7 @@ static void the_end_of_a_steps_processes_is_told(void **state)
     assert_contains(told.p, "! " SCOPE "/job_1/step_0/user\n");
 }
 
-static void processes_are_listed_where_a_layout_has_them(void **state)
+TEST(processes_are_listed_where_a_layout_has_them)
 {
     const struct {
         const char *path;
@@ -617,7 +592,6 @@ static void processes_are_listed_where_a_layout_has_them(void **state)
     };
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_rows_add(rows, STR("pbs=v2:pbs/{job}/p{step}"), &err), 0);
     for (size_t i = 0; i < COUNT(places); i++) {
         struct pid_list pids = { 0 };
@@ -645,13 +619,12 @@ static struct cgroup_dir *open_tree_with(const char *procs)
     return open_tree_for(false, "slurm/uid_1/job_1");
 }
 
-static void garbage_among_process_ids_is_passed_over(void **state)
+TEST(garbage_among_process_ids_is_passed_over)
 {
     struct cgroup_dir *dir = open_tree_with("\n0\n1\n-2\nx3\n4x\n99999999999999999999\n"
                                             "2147483648\n2147483647\n8\r\n9");
     struct pid_list pids = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_dir_pids(dir, &pids), 0);
     assert_int_equal(pids.n, 3);
     assert_int_equal(pids.pid[0], 1);
@@ -669,13 +642,12 @@ static char *many_pids(size_t n)
     return text;
 }
 
-static void large_lists_are_appended_whole_up_to_their_ceiling(void **state)
+TEST(large_lists_are_appended_whole_up_to_their_ceiling)
 {
     char *text = many_pids(10000);
     struct cgroup_dir *dir = open_tree_with(text);
     struct pid_list pids = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_dir_pids(dir, &pids), 0);
     assert_int_equal(cgroup_dir_pids(dir, &pids), 0);
     assert_int_equal(pids.n, 20000);
@@ -692,12 +664,11 @@ static void large_lists_are_appended_whole_up_to_their_ceiling(void **state)
     free(pids.pid);
 }
 
-static void a_directory_without_its_file_has_gone(void **state)
+TEST(a_directory_without_its_file_has_gone)
 {
     struct pid_list pids = { 0 };
     struct cgroup_dir *dir;
 
-    (void)state;
     make("slurm/uid_1/job_1");
     dir = open_tree_for(false, "slurm/uid_1/job_1");
     assert_int_equal(dir->procs_fd, -1);
@@ -706,13 +677,12 @@ static void a_directory_without_its_file_has_gone(void **state)
     free(pids.pid);
 }
 
-static void without_descriptors_files_are_opened_each_time(void **state)
+TEST(without_descriptors_files_are_opened_each_time)
 {
     struct rlimit before, few;
     struct pid_list pids = { 0 };
     char path[100];
 
-    (void)state;
     for (int i = 1; i <= 60; i++) {
         snprintf(path, sizeof(path), "slurm/uid_1/job_%d", i);
         make(path);
@@ -732,11 +702,10 @@ static void without_descriptors_files_are_opened_each_time(void **state)
     free(pids.pid);
 }
 
-static void a_mount_that_is_not_there_is_an_error_with_its_path(void **state)
+TEST(a_mount_that_is_not_there_is_an_error_with_its_path)
 {
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(cgroup_tree_new("/no/such", false, rows, &events, &tree, &err), -ENOENT);
     assert_contains(err.text, "/no/such");
     assert_int_equal(cgroup_tree_new("/dev/null", false, rows, &events, &tree, &err), -ENOTDIR);
@@ -769,11 +738,9 @@ static bool use_real_mount(bool is_v2)
 
 #define NEEDS_REAL(is_v2)                                                                          \
     do {                                                                                           \
-        if (!use_real_mount(is_v2)) {                                                              \
-            print_message("# no cgroup of %s can be made here: not mounted, or not root\n",        \
-                          (is_v2) ? "v2" : "v1's freezer");                                        \
-            skip();                                                                                \
-        }                                                                                          \
+        if (!use_real_mount(is_v2))                                                                \
+            skip_because("no cgroup of %s can be made here: not mounted, or not root",             \
+                         (is_v2) ? "v2" : "v1's freezer");                                         \
     } while (0)
 
 static void start_child(void)
@@ -841,16 +808,14 @@ static void check_real_processes(bool is_v2, const char *path)
     free(pids.pid);
 }
 
-static void processes_of_a_real_cgroup_of_v1_are_told_as_they_are(void **state)
+TEST(processes_of_a_real_cgroup_of_v1_are_told_as_they_are)
 {
-    (void)state;
     NEEDS_REAL(false);
     check_real_processes(false, "slurm/uid_1/job_7/step_0/task_0");
 }
 
-static void processes_of_a_real_cgroup_of_v2_are_told_as_they_are(void **state)
+TEST(processes_of_a_real_cgroup_of_v2_are_told_as_they_are)
 {
-    (void)state;
     NEEDS_REAL(true);
     check_real_processes(true, SCOPE "/job_7/step_0/user/task_0");
 }
@@ -866,9 +831,8 @@ static void wait_for(const char *what)
     }
 }
 
-static void directories_of_real_cgroups_come_and_go(void **state)
+TEST(directories_of_real_cgroups_come_and_go)
 {
-    (void)state;
     NEEDS_REAL(false);
     open_tree(false);
     make("slurm_c1/uid_1/job_7/step_0");
@@ -884,9 +848,8 @@ static void directories_of_real_cgroups_come_and_go(void **state)
     assert_int_equal(stats().dirs, 5);
 }
 
-static void the_end_of_a_real_steps_processes_is_told_by_v2(void **state)
+TEST(the_end_of_a_real_steps_processes_is_told_by_v2)
 {
-    (void)state;
     NEEDS_REAL(true);
     make(SCOPE "/job_7/step_0/user/task_0");
     start_child();
@@ -908,65 +871,24 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     snprintf(mount, sizeof(mount), "/dev/shm/sonde-tree-XXXXXX");
     real_mount[0] = '\0';
     watches_left = -1;
     has_inotify = true;
     rows = cgroup_rows_new();
     buf_init(&told, 16 << 20);
-    return mkdtemp(mount) ? 0 : -1;
+    assert_non_null(mkdtemp(mount));
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     end_child();
     tree = cgroup_tree_free(tree);
     rows = cgroup_rows_free(rows);
     buf_free(&told);
-    return nftw(mount, remove_one, 64, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(nftw(mount, remove_one, 64, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_there_at_the_start_is_entered_parents_first),
-        TEST(a_new_job_is_noticed_at_once_with_all_that_is_in_it),
-        TEST(a_scope_that_comes_later_is_found_wherever_it_is),
-        TEST(a_row_of_the_configuration_brings_its_jobs),
-        TEST(a_job_that_goes_leaves_innermost_first),
-        TEST(a_job_that_comes_and_goes_before_we_look_is_never_told),
-        TEST(what_a_walk_has_seen_is_not_told_again_by_its_events),
-        TEST(another_directory_of_the_same_name_is_another),
-        TEST(a_renamed_directory_leaves_and_enters),
-        TEST(nothing_is_lost_while_directories_are_made_under_our_hands),
-        TEST(directories_that_vanish_under_our_hands_are_forgotten),
-        TEST(after_an_overflow_everything_is_looked_at_again),
-        TEST(without_watches_walks_find_what_is_new),
-        TEST(without_inotify_walks_do),
-        TEST(a_place_where_another_user_can_make_directories_is_not_looked_into),
-        TEST(directories_without_end_are_refused_and_counted),
-        TEST(a_job_that_makes_and_removes_directories_in_a_loop_is_left_alone),
-        TEST(steps_that_come_and_go_do_not_use_up_their_job),
-        TEST(directories_nested_without_end_are_refused_and_counted),
-        TEST(paths_too_long_for_the_kernel_are_refused_and_counted),
-        TEST(the_end_of_a_steps_processes_is_told),
-        TEST(processes_are_listed_where_a_layout_has_them),
-        TEST(garbage_among_process_ids_is_passed_over),
-        TEST(large_lists_are_appended_whole_up_to_their_ceiling),
-        TEST(a_directory_without_its_file_has_gone),
-        TEST(without_descriptors_files_are_opened_each_time),
-        TEST(a_mount_that_is_not_there_is_an_error_with_its_path),
-        TEST(processes_of_a_real_cgroup_of_v1_are_told_as_they_are),
-        TEST(processes_of_a_real_cgroup_of_v2_are_told_as_they_are),
-        TEST(directories_of_real_cgroups_come_and_go),
-        TEST(the_end_of_a_real_steps_processes_is_told_by_v2),
-    };
-
-    return RUN_TESTS(tests);
-}
+FIXTURE(begin, end)

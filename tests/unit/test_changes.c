@@ -67,12 +67,11 @@ static size_t find(struct changes *changes, struct section *section, bool is_kep
     return found.n;
 }
 
-static void only_what_has_changed_is_found_again(void **state)
+TEST(only_what_has_changed_is_found_again)
 {
     struct changes *changes = changes_new();
     struct section *third = section_of(1000, "c");
 
-    (void)state;
     assert_int_equal(find(changes, section_of(1000, "a"), true), 1000);
     assert_int_equal(find(changes, section_of(1000, "b"), true), 0);
     third->jobs.job[7].state.base = JOB_RUNNING;
@@ -82,11 +81,10 @@ static void only_what_has_changed_is_found_again(void **state)
     changes_free(changes);
 }
 
-static void what_was_not_kept_is_found_again(void **state)
+TEST(what_was_not_kept_is_found_again)
 {
     struct changes *changes = changes_new();
 
-    (void)state;
     assert_int_equal(find(changes, section_of(10, "a"), false), 10);
     assert_int_equal(find(changes, section_of(10, "a"), true), 10);
     assert_int_equal(find(changes, section_of(10, "a"), true), 0);
@@ -95,14 +93,13 @@ static void what_was_not_kept_is_found_again(void **state)
     changes_free(changes);
 }
 
-static void many_changes_are_found_a_part_at_a_time(void **state)
+TEST(many_changes_are_found_a_part_at_a_time)
 {
     struct changes *changes = changes_new();
     struct section *section = section_of(250, "a");
     struct changes_found found;
     size_t sizes[] = { 100, 100, 50, 0 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         changes_find(changes, section, 100, &found);
         assert_int_equal(found.n, sizes[i]);
@@ -114,13 +111,12 @@ static void many_changes_are_found_a_part_at_a_time(void **state)
     changes_free(changes);
 }
 
-static void a_job_without_a_submit_time_is_skipped_and_counted(void **state)
+TEST(a_job_without_a_submit_time_is_skipped_and_counted)
 {
     struct changes *changes = changes_new();
     struct section *section = section_of(3, "a");
     struct changes_found found;
 
-    (void)state;
     section->jobs.job[1].submit_time = 0;
     changes_find(changes, section, SIZE_MAX, &found);
     assert_int_equal(found.n, 2);
@@ -129,12 +125,11 @@ static void a_job_without_a_submit_time_is_skipped_and_counted(void **state)
     changes_free(changes);
 }
 
-static void a_requeued_job_is_another_run(void **state)
+TEST(a_requeued_job_is_another_run)
 {
     struct changes *changes = changes_new();
     struct section *again = section_of(3, "a");
 
-    (void)state;
     assert_int_equal(find(changes, section_of(3, "a"), true), 3);
     again->jobs.job[1].submit_time++;
     again->jobs.job[1].restarts++;
@@ -142,12 +137,11 @@ static void a_requeued_job_is_another_run(void **state)
     changes_free(changes);
 }
 
-static void a_run_that_stands_twice_in_a_section_is_not_found_at_every_look(void **state)
+TEST(a_run_that_stands_twice_in_a_section_is_not_found_at_every_look)
 {
     struct changes *changes = changes_new();
     struct changes_found found;
 
-    (void)state;
     for (int look = 0; look < 3; look++) {
         struct section *section = section_of(2, "a");
 
@@ -177,13 +171,12 @@ static struct section *section_of_array(const uint32_t *tasks, size_t n)
     return section;
 }
 
-static void tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told(void **state)
+TEST(tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told)
 {
     static const uint32_t orders[][4] = { { 3, 1, 5, 7 }, { 1, 3, 7, 5 }, { 7, 5, 3, 1 } };
     struct changes *changes = changes_new();
     struct changes_found found;
 
-    (void)state;
     for (size_t look = 0; look < COUNT(orders); look++) {
         struct section *section = section_of_array(orders[look], 4);
         struct job job;
@@ -204,7 +197,7 @@ static void tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told
     changes_free(changes);
 }
 
-static void the_last_task_that_waits_has_its_own_number(void **state)
+TEST(the_last_task_that_waits_has_its_own_number)
 {
     static const uint32_t all[] = { 1, 3, 5 }, last[] = { 5, 5 };
     struct changes *changes = changes_new();
@@ -212,7 +205,6 @@ static void the_last_task_that_waits_has_its_own_number(void **state)
     struct changes_found found;
     struct job job;
 
-    (void)state;
     changes_find(changes, section, SIZE_MAX, &found);
     assert_int_equal(found.n, 1);
     job = changes_job(section, &found.job[0]);
@@ -236,11 +228,10 @@ static struct section *section_from(uint32_t first_id, size_t n)
     return section;
 }
 
-static void what_is_seen_is_told_by_id_and_what_has_vanished_is_not(void **state)
+TEST(what_is_seen_is_told_by_id_and_what_has_vanished_is_not)
 {
     struct changes *changes = changes_new();
 
-    (void)state;
     /* Ids move on, as they do on a cluster: a window of 500 over 50,000. */
     for (uint32_t first = 1; first < 50000; first += 100) {
         assert_int_equal(find(changes, section_from(first, 500), true), first == 1 ? 500 : 100);
@@ -252,13 +243,12 @@ static void what_is_seen_is_told_by_id_and_what_has_vanished_is_not(void **state
     changes_free(changes);
 }
 
-static void what_has_gone_is_told_until_that_is_kept(void **state)
+TEST(what_has_gone_is_told_until_that_is_kept)
 {
     struct changes *changes = changes_new();
     struct section *section;
     struct changes_found found;
 
-    (void)state;
     find(changes, section_from(1, 200), true);
     changes_add(changes, (struct run_name){ 5000, SUBMIT }); /* of another process */
     changes_add(changes, (struct run_name){ 150, SUBMIT });
@@ -289,7 +279,7 @@ struct field {
 #name, offsetof(struct job, name), sizeof((struct job){ 0 }.name)                          \
     }
 
-static void a_change_of_any_field_is_noticed(void **state)
+TEST(a_change_of_any_field_is_noticed)
 {
     static const struct field fields[] = {
         FIELD(array_job_id),
@@ -323,7 +313,6 @@ static void a_change_of_any_field_is_noticed(void **state)
         FIELD(time_limit_minutes),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(fields); i++) {
         struct changes *changes = changes_new();
         struct section *before = section_of(1, "a"), *after = section_of(1, "a");
@@ -341,13 +330,12 @@ static void a_change_of_any_field_is_noticed(void **state)
     }
 }
 
-static void what_slurm_only_expects_is_neither_a_change_nor_recorded(void **state)
+TEST(what_slurm_only_expects_is_neither_a_change_nor_recorded)
 {
     struct changes *changes = changes_new();
     struct section *later = section_of(2, "a");
     struct seen_job seen;
 
-    (void)state;
     assert_int_equal(find(changes, section_of(2, "a"), true), 2);
     later->jobs.job[0].start_time = LOOK + 500;
     later->jobs.job[0].end_time = LOOK + 600;
@@ -360,7 +348,7 @@ static void what_slurm_only_expects_is_neither_a_change_nor_recorded(void **stat
     changes_free(changes);
 }
 
-static void a_job_that_runs_has_a_start_and_one_that_has_ended_an_end(void **state)
+TEST(a_job_that_runs_has_a_start_and_one_that_has_ended_an_end)
 {
     static const struct {
         struct job_state state;
@@ -381,7 +369,6 @@ static void a_job_that_runs_has_a_start_and_one_that_has_ended_an_end(void **sta
     struct job *job = &section->jobs.job[0];
     symbol nodes = put(section, "n[1-2]");
 
-    (void)state;
     job->start_time = SUBMIT + 10;
     job->end_time = SUBMIT + 20;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -396,13 +383,12 @@ static void a_job_that_runs_has_a_start_and_one_that_has_ended_an_end(void **sta
     section_unref(section);
 }
 
-static void a_job_of_a_section_is_a_record_with_its_texts(void **state)
+TEST(a_job_of_a_section_is_a_record_with_its_texts)
 {
     struct section *section = section_of(1, "a");
     struct job *job = &section->jobs.job[0];
     struct seen_job seen;
 
-    (void)state;
     job->tasks = 40;
     job->array_job_id = 1000;
     job->features = put(section, "a100&nvlink");
@@ -429,7 +415,7 @@ static void a_job_of_a_section_is_a_record_with_its_texts(void **state)
     section_unref(section);
 }
 
-static void a_node_is_a_record_with_its_partitions_and_its_whole_state(void **state)
+TEST(a_node_is_a_record_with_its_partitions_and_its_whole_state)
 {
     struct section *section = section_new(KIND_NODES);
     struct partition partitions[2] = { { .name = put(section, "long") },
@@ -448,7 +434,6 @@ static void a_node_is_a_record_with_its_partitions_and_its_whole_state(void **st
     struct arena arena = { 0 };
     struct node_record *records;
 
-    (void)state;
     section->nodes = (struct nodes){ .node = nodes,
                                      .n = 2,
                                      .partition = partitions,
@@ -468,27 +453,4 @@ static void a_node_is_a_record_with_its_partitions_and_its_whole_state(void **st
     assert_true(isnan(records[1].cpu_load));
     arena_clear(&arena);
     section_unref(section);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_has_changed_is_found_again),
-        cmocka_unit_test(what_was_not_kept_is_found_again),
-        cmocka_unit_test(many_changes_are_found_a_part_at_a_time),
-        cmocka_unit_test(a_job_without_a_submit_time_is_skipped_and_counted),
-        cmocka_unit_test(a_requeued_job_is_another_run),
-        cmocka_unit_test(a_run_that_stands_twice_in_a_section_is_not_found_at_every_look),
-        cmocka_unit_test(tasks_that_wait_together_are_one_run_in_whatever_order_they_are_told),
-        cmocka_unit_test(the_last_task_that_waits_has_its_own_number),
-        cmocka_unit_test(what_is_seen_is_told_by_id_and_what_has_vanished_is_not),
-        cmocka_unit_test(what_has_gone_is_told_until_that_is_kept),
-        cmocka_unit_test(a_change_of_any_field_is_noticed),
-        cmocka_unit_test(what_slurm_only_expects_is_neither_a_change_nor_recorded),
-        cmocka_unit_test(a_job_that_runs_has_a_start_and_one_that_has_ended_an_end),
-        cmocka_unit_test(a_job_of_a_section_is_a_record_with_its_texts),
-        cmocka_unit_test(a_node_is_a_record_with_its_partitions_and_its_whole_state),
-    };
-
-    return RUN_TESTS(tests);
 }

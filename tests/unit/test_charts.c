@@ -22,34 +22,32 @@ struct fixture {
     struct buf out;
 };
 
+static struct fixture *f;
+
 static void set_zone(const char *zone)
 {
     setenv("TZ", zone, 1);
     tzset();
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
+    f = calloc(1, sizeof(*f));
     set_zone("UTC");
     job_facts_clear(&f->facts);
     buf_init(&f->out, OUT_MAX);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     buf_free(&f->out);
     arena_clear(&f->arena);
     free(f);
-    return 0;
 }
 
-static void add_node(struct fixture *f, const char *name, double cpus, double memory_bytes)
+FIXTURE(set_up, tear_down)
+
+static void add_node(const char *name, double cpus, double memory_bytes)
 {
     struct node_facts *node = facts_node(&f->facts, &f->arena, str_of(name));
 
@@ -58,7 +56,7 @@ static void add_node(struct fixture *f, const char *name, double cpus, double me
     f->facts.row.record.node_count = (uint32_t)f->facts.n_nodes;
 }
 
-static void add_cores(struct fixture *f, const char *node_name, uint32_t n, double seconds)
+static void add_cores(const char *node_name, uint32_t n, double seconds)
 {
     struct node_facts *node = facts_node(&f->facts, &f->arena, str_of(node_name));
 
@@ -69,7 +67,7 @@ static void add_cores(struct fixture *f, const char *node_name, uint32_t n, doub
 }
 
 /* One line of these values, a minute apart. */
-static void plot_values(struct fixture *f, enum facts_plot_kind kind, const double *value, size_t n)
+static void plot_values(enum facts_plot_kind kind, const double *value, size_t n)
 {
     struct plot_line *line = ARENA_NEW(&f->arena, struct plot_line);
 
@@ -79,7 +77,7 @@ static void plot_values(struct fixture *f, enum facts_plot_kind kind, const doub
     f->facts.plot[kind] = (struct facts_plot){ BEGIN, 60, n, line, 1, 1 };
 }
 
-static void draw(struct fixture *f, enum job_chart which)
+static void draw(enum job_chart which)
 {
     assert_true(job_chart(&f->chart, &f->arena, &f->facts, which, 640, 240));
 }
@@ -152,9 +150,8 @@ static void assert_axis(enum axis_unit unit, double highest, size_t n_steps, con
     buf_free(&text);
 }
 
-static void an_axis_has_steps_of_1_2_and_5_in_units_for_people(void **state)
+TEST(an_axis_has_steps_of_1_2_and_5_in_units_for_people)
 {
-    (void)state;
     assert_axis(AXIS_NUMBER, 31.9, 4, "0, 10, 20, 30, 40");
     assert_axis(AXIS_NUMBER, 1, 5, "0, 0.2, 0.4, 0.6, 0.8, 1");
     assert_axis(AXIS_NUMBER, 51200, 3, "0, 20000, 40000, 60000");
@@ -166,9 +163,8 @@ static void an_axis_has_steps_of_1_2_and_5_in_units_for_people(void **state)
     assert_axis(AXIS_SECONDS, 7200, 4, "0, 0.5 h, 1 h, 1.5 h, 2 h");
 }
 
-static void an_axis_of_nothing_or_of_nonsense_can_still_be_drawn(void **state)
+TEST(an_axis_of_nothing_or_of_nonsense_can_still_be_drawn)
 {
-    (void)state;
     assert_axis(AXIS_NUMBER, 0, 2, "0, 0.5, 1");
     assert_axis(AXIS_BYTES, NAN, 2, "0, 0.5 KiB, 1 KiB");
     assert_axis(AXIS_RATIO, INFINITY, 2, "0, 50 %, 100 %");
@@ -189,9 +185,8 @@ static void assert_moments(int64_t begin, int64_t end, size_t most, const char *
     buf_free(&text);
 }
 
-static void times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone(void **state)
+TEST(times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone)
 {
-    (void)state;
     set_zone("Asia/Kolkata"); /* 5:30 ahead: 2026-09-21 19:43:20 */
     assert_moments(BEGIN, BEGIN + 90, 4, "19:43:30, 19:44:00, 19:44:30");
     assert_moments(BEGIN, BEGIN + 7200, 5, "20:00, 20:30, 21:00, 21:30");
@@ -199,23 +194,21 @@ static void times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone
     assert_moments(BEGIN, BEGIN + 4 * 86400, 5, "22 Sep, 23 Sep, 24 Sep, 25 Sep");
 }
 
-static void midnight_is_midnight_also_after_clocks_were_put_back(void **state)
+TEST(midnight_is_midnight_also_after_clocks_were_put_back)
 {
     const int64_t before =
         1792854000; /* 2026-10-24 17:00 in Berlin; they are put back on the 25th */
 
-    (void)state;
     set_zone("Europe/Berlin");
     assert_moments(before, before + 40 * 3600, 8,
                    "18:00, 00:00, 06:00, 12:00, 18:00, 00:00, 06:00");
 }
 
-static void no_time_has_more_marks_than_wanted_or_marks_outside(void **state)
+TEST(no_time_has_more_marks_than_wanted_or_marks_outside)
 {
     static const char *const zones[] = { "UTC", "Europe/Berlin", "America/St_Johns",
                                          "Pacific/Apia" };
 
-    (void)state;
     for (size_t z = 0; z < COUNT(zones); z++) {
         set_zone(zones[z]);
         for (int64_t seconds = 1; seconds < INT64_C(40000000000); seconds = seconds * 3 / 2 + 1) {
@@ -231,15 +224,13 @@ static void no_time_has_more_marks_than_wanted_or_marks_outside(void **state)
     }
 }
 
-static void the_zone_is_named(void **state)
+TEST(the_zone_is_named)
 {
     static const char *const zones[][2] = { { "UTC", "UTC" },
                                             { "Europe/Berlin", "CEST (UTC+02:00)" },
                                             { "America/Sao_Paulo", "UTC-03:00" } };
 
     for (size_t i = 0; i < COUNT(zones); i++) {
-        struct fixture *f = *state;
-
         set_zone(zones[i][0]);
         buf_reset(&f->out);
         axis_put_zone(&f->out, BEGIN);
@@ -247,15 +238,14 @@ static void the_zone_is_named(void **state)
     }
 }
 
-static void the_dashed_line_stands_at_80_percent_of_a_nodes_cpus(void **state)
+TEST(the_dashed_line_stands_at_80_percent_of_a_nodes_cpus)
 {
-    struct fixture *f = *state;
     const struct mark *limit;
 
-    add_node(f, "c1", 32, 64 * gib);
-    add_node(f, "c2", 32, 64 * gib);
-    plot_values(f, PLOT_CPU, (double[]){ 3, 31, 16 }, 3);
-    draw(f, JOB_CHART_CPU);
+    add_node("c1", 32, 64 * gib);
+    add_node("c2", 32, 64 * gib);
+    plot_values(PLOT_CPU, (double[]){ 3, 31, 16 }, 3);
+    draw(JOB_CHART_CPU);
     limit = find_line(&f->chart, INK_LIMIT);
     assert_non_null(limit);
     assert_int_equal(limit->dash, DASH_LIMIT);
@@ -263,51 +253,45 @@ static void the_dashed_line_stands_at_80_percent_of_a_nodes_cpus(void **state)
     assert_non_null(find_text(&f->chart, "80 % of 32 CPUs a node"));
 }
 
-static void the_dashed_line_of_memory_stands_at_what_was_allocated(void **state)
+TEST(the_dashed_line_of_memory_stands_at_what_was_allocated)
 {
-    struct fixture *f = *state;
     const struct mark *limit;
 
-    add_node(f, "c1", 32, 48 * gib);
-    plot_values(f, PLOT_MEMORY, (double[]){ 3 * gib, 4 * gib }, 2);
-    draw(f, JOB_CHART_MEMORY);
+    add_node("c1", 32, 48 * gib);
+    plot_values(PLOT_MEMORY, (double[]){ 3 * gib, 4 * gib }, 2);
+    draw(JOB_CHART_MEMORY);
     limit = find_line(&f->chart, INK_LIMIT);
     assert_non_null(limit);
     assert_float_equal(value_at(&f->chart, limit->point[1].y, "50 GiB", 50), 48, 0.2);
     assert_non_null(find_text(&f->chart, "allocated: 48 GiB"));
 }
 
-static void nodes_with_different_shares_have_a_line_at_their_mean(void **state)
+TEST(nodes_with_different_shares_have_a_line_at_their_mean)
 {
-    struct fixture *f = *state;
-
-    add_node(f, "c1", 8, NAN);
-    add_node(f, "c2", 16, NAN);
-    plot_values(f, PLOT_CPU, (double[]){ 3, 4 }, 2);
-    draw(f, JOB_CHART_CPU);
+    add_node("c1", 8, NAN);
+    add_node("c2", 16, NAN);
+    plot_values(PLOT_CPU, (double[]){ 3, 4 }, 2);
+    draw(JOB_CHART_CPU);
     assert_non_null(find_text(&f->chart, "80 % of 12 CPUs a node on average"));
 }
 
-static void what_is_not_known_has_no_dashed_line(void **state)
+TEST(what_is_not_known_has_no_dashed_line)
 {
-    struct fixture *f = *state;
-
-    plot_values(f, PLOT_CPU, (double[]){ 3, 4 }, 2);
-    plot_values(f, PLOT_MEMORY, (double[]){ gib, 2 * gib }, 2);
-    draw(f, JOB_CHART_CPU);
+    plot_values(PLOT_CPU, (double[]){ 3, 4 }, 2);
+    plot_values(PLOT_MEMORY, (double[]){ gib, 2 * gib }, 2);
+    draw(JOB_CHART_CPU);
     assert_null(find_mark(&f->chart, MARK_LINE, INK_LIMIT, 0));
-    draw(f, JOB_CHART_MEMORY);
+    draw(JOB_CHART_MEMORY);
     assert_null(find_mark(&f->chart, MARK_LINE, INK_LIMIT, 0));
 }
 
-static void a_line_goes_through_its_values(void **state)
+TEST(a_line_goes_through_its_values)
 {
     static const double values[] = { 0, 10, 20, 5 };
-    struct fixture *f = *state;
     const struct mark *line;
 
-    plot_values(f, PLOT_CPU, values, COUNT(values));
-    draw(f, JOB_CHART_CPU);
+    plot_values(PLOT_CPU, values, COUNT(values));
+    draw(JOB_CHART_CPU);
     line = find_line(&f->chart, INK_FIRST);
     assert_int_equal(line->n_points, COUNT(values));
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -319,14 +303,13 @@ static void a_line_goes_through_its_values(void **state)
     assert_str(f->chart.summary, "CPUs in use by node: between 0 and 20, 8.8 on average");
 }
 
-static void a_gap_stays_a_gap_and_a_value_alone_is_a_dot(void **state)
+TEST(a_gap_stays_a_gap_and_a_value_alone_is_a_dot)
 {
     static const double values[] = { 1, 2, NAN, INFINITY, 3, NAN, 4, 5 };
-    struct fixture *f = *state;
     const struct mark *line, *dots;
 
-    plot_values(f, PLOT_CPU, values, COUNT(values));
-    draw(f, JOB_CHART_CPU);
+    plot_values(PLOT_CPU, values, COUNT(values));
+    draw(JOB_CHART_CPU);
     line = find_line(&f->chart, INK_FIRST);
     assert_int_equal(line->n_points, 7);
     for (size_t i = 0; i < line->n_points; i++)
@@ -338,22 +321,20 @@ static void a_gap_stays_a_gap_and_a_value_alone_is_a_dot(void **state)
     assert_int_equal(dots->n_points, 2);
 }
 
-static void one_value_is_a_dot_in_the_middle(void **state)
+TEST(one_value_is_a_dot_in_the_middle)
 {
-    struct fixture *f = *state;
     const struct mark *dot;
 
-    plot_values(f, PLOT_READ, (double[]){ 1e6 }, 1);
-    draw(f, JOB_CHART_READ);
+    plot_values(PLOT_READ, (double[]){ 1e6 }, 1);
+    draw(JOB_CHART_READ);
     dot = find_mark(&f->chart, MARK_LINE, INK_FIRST, 2); /* behind the legend's and the line */
     assert_non_null(dot);
     assert_float_equal(dot->point[0].x, 340, 30);
 }
 
-static void thinning_keeps_the_highest_and_the_lowest(void **state)
+TEST(thinning_keeps_the_highest_and_the_lowest)
 {
     double values[PLOT_POINTS_MAX];
-    struct fixture *f = *state;
     const struct mark *line;
     double top = INFINITY, bottom = 0;
 
@@ -361,8 +342,8 @@ static void thinning_keeps_the_highest_and_the_lowest(void **state)
         values[i] = 10 + (double)(i % 3);
     values[537] = 20;
     values[538] = 1;
-    plot_values(f, PLOT_CPU, values, COUNT(values));
-    draw(f, JOB_CHART_CPU);
+    plot_values(PLOT_CPU, values, COUNT(values));
+    draw(JOB_CHART_CPU);
     line = find_line(&f->chart, INK_FIRST);
     assert_true(line->n_points < 600);
     for (size_t i = 0; i < line->n_points; i++) {
@@ -373,13 +354,12 @@ static void thinning_keeps_the_highest_and_the_lowest(void **state)
     assert_float_equal(value_at(&f->chart, bottom, "20", 20), 1, 0.1);
 }
 
-static void many_members_are_a_median_and_a_band(void **state)
+TEST(many_members_are_a_median_and_a_band)
 {
-    struct fixture *f = *state;
     const struct mark *band;
 
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 3, 100, 4000, BEGIN, 60, 0 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     assert_int_equal(count_marks(&f->chart, MARK_AREA, INK_BAND), 2); /* before and after the gap */
     band = find_mark(&f->chart, MARK_AREA, INK_BAND, 1);
     assert_float_equal(value_at(&f->chart, band->point[50].y, "30", 30), 30, 0.5);
@@ -389,12 +369,10 @@ static void many_members_are_a_median_and_a_band(void **state)
     assert_int_equal(count_marks(&f->chart, MARK_LINE, INK_FIRST + 1), 0);
 }
 
-static void eight_lines_are_named_and_differ_in_colour_and_dash(void **state)
+TEST(eight_lines_are_named_and_differ_in_colour_and_dash)
 {
-    struct fixture *f = *state;
-
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 8, 100, 0, BEGIN, 60, 0 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     assert_non_null(find_text(&f->chart, "node01"));
     assert_non_null(find_text(&f->chart, "node08"));
     for (int i = 1; i < 8; i++) {
@@ -406,24 +384,21 @@ static void eight_lines_are_named_and_differ_in_colour_and_dash(void **state)
     }
 }
 
-static void more_lines_are_told_by_their_number(void **state)
+TEST(more_lines_are_told_by_their_number)
 {
-    struct fixture *f = *state;
-
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 50, 1000, 0, BEGIN, 60, 0.5 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     assert_non_null(find_text(&f->chart, "50 nodes"));
     assert_null(find_text(&f->chart, "node01"));
     assert_str(find_mark(&f->chart, MARK_LINE, INK_FIRST + 49, 0)->text, "node50");
 }
 
-static void days_are_told_where_they_begin(void **state)
+TEST(days_are_told_where_they_begin)
 {
-    struct fixture *f = *state;
     const struct mark *midnight, *date;
 
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 1, 400, 0, BEGIN, 300, 0 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     midnight = find_text(&f->chart, "00:00");
     date = find_text(&f->chart, "22 Sep 2026");
     assert_non_null(midnight);
@@ -433,28 +408,25 @@ static void days_are_told_where_they_begin(void **state)
     assert_non_null(find_text(&f->chart, "UTC"));
 }
 
-static void there_is_no_chart_of_nothing(void **state)
+TEST(there_is_no_chart_of_nothing)
 {
-    struct fixture *f = *state;
-
     for (int i = 0; i < JOB_CHARTS; i++)
         assert_false(job_chart(&f->chart, &f->arena, &f->facts, (enum job_chart)i, 640, 240));
-    plot_values(f, PLOT_CPU, (double[]){ NAN, NAN }, 2);
+    plot_values(PLOT_CPU, (double[]){ NAN, NAN }, 2);
     assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CPU, 640, 240));
     f->facts.total.user_seconds = f->facts.total.system_seconds = 0;
     assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_TIME, 640, 240));
-    add_cores(f, "c1", 4, 0);
+    add_cores("c1", 4, 0);
     assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CORES, 640, 240));
 }
 
-static void a_pie_divides_the_time_between_user_and_system(void **state)
+TEST(a_pie_divides_the_time_between_user_and_system)
 {
-    struct fixture *f = *state;
     const struct mark *user, *kernel;
 
     f->facts.total.user_seconds = 2700;
     f->facts.total.system_seconds = 900;
-    draw(f, JOB_CHART_TIME);
+    draw(JOB_CHART_TIME);
     user = find_mark(&f->chart, MARK_WEDGE, INK_FIRST, 0);
     kernel = find_mark(&f->chart, MARK_WEDGE, INK_FIRST + 1, 0);
     assert_float_equal(user->to - user->from, 0.75, 0.01);
@@ -465,32 +437,30 @@ static void a_pie_divides_the_time_between_user_and_system(void **state)
                "CPU time: user and system: user: 75 %, 00:45:00, system: 25 %, 00:15:00");
 }
 
-static void up_to_twelve_cores_are_a_pie_and_more_are_bars(void **state)
+TEST(up_to_twelve_cores_are_a_pie_and_more_are_bars)
 {
-    struct fixture *f = *state;
     size_t n = 0;
 
-    add_cores(f, "c1", CORE_WEDGES, 100);
-    draw(f, JOB_CHART_CORES);
+    add_cores("c1", CORE_WEDGES, 100);
+    draw(JOB_CHART_CORES);
     for (int i = 0; i < CORE_WEDGES; i++)
         n += count_marks(&f->chart, MARK_WEDGE, INK_FIRST + i);
     assert_int_equal(n, CORE_WEDGES);
-    add_cores(f, "c2", 1, 50);
-    draw(f, JOB_CHART_CORES);
+    add_cores("c2", 1, 50);
+    draw(JOB_CHART_CORES);
     assert_int_equal(count_marks(&f->chart, MARK_RECTANGLE, INK_FIRST), CORE_WEDGES + 1);
     assert_non_null(find_text(&f->chart, "c1"));
     assert_non_null(find_line(&f->chart, INK_LIMIT));
 }
 
-static void very_many_cores_are_grouped_the_busiest_first(void **state)
+TEST(very_many_cores_are_grouped_the_busiest_first)
 {
-    struct fixture *f = *state;
     const struct mark *first, *last;
     size_t n;
 
-    add_cores(f, "c1", 60000, 10);
-    add_cores(f, "c2", 60000, 1000);
-    draw(f, JOB_CHART_CORES);
+    add_cores("c1", 60000, 10);
+    add_cores("c2", 60000, 1000);
+    draw(JOB_CHART_CORES);
     n = count_marks(&f->chart, MARK_RECTANGLE, INK_FIRST);
     assert_in_range(n, 100, 500);
     first = find_mark(&f->chart, MARK_RECTANGLE, INK_FIRST, 0);
@@ -500,11 +470,10 @@ static void very_many_cores_are_grouped_the_busiest_first(void **state)
                                  "00:08:25 on average");
 }
 
-static void charts_are_found_by_our_names_and_petricores(void **state)
+TEST(charts_are_found_by_our_names_and_petricores)
 {
     enum job_chart chart;
 
-    (void)state;
     for (int i = 0; i < JOB_CHARTS; i++) {
         assert_true(job_chart_find(str_of(job_chart_names[i]), &chart));
         assert_int_equal(chart, i);
@@ -557,7 +526,7 @@ static void forget(struct seen *seen)
     buf_free(&seen->elements);
 }
 
-static void a_strangers_text_stays_text_and_the_svg_valid(void **state)
+TEST(a_strangers_text_stays_text_and_the_svg_valid)
 {
     static const struct str texts[] = {
         STR_INIT("</title></text></svg><script>alert(1)</script><h1>"),
@@ -566,14 +535,13 @@ static void a_strangers_text_stays_text_and_the_svg_valid(void **state)
             "\x01\x02\x7f\xff\xfe\xc0\x80\xed\xa0\x80\xef\xbf\xbe\xef\xbf\xbf\xf0\x9f\x92\xa9"),
         STR_INIT("a\0b\r\nBcc: x"),
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct seen seen;
 
-        plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
+        plot_values(PLOT_CPU, (double[]){ 1, 2 }, 2);
         f->facts.plot[PLOT_CPU].line->name = texts[i];
-        draw(f, JOB_CHART_CPU);
+        draw(JOB_CHART_CPU);
         f->chart.title = f->chart.summary = texts[i];
         buf_reset(&f->out);
         chart_svg(&f->out, &f->chart, "a-");
@@ -585,14 +553,13 @@ static void a_strangers_text_stays_text_and_the_svg_valid(void **state)
     }
 }
 
-static void an_svg_has_real_text_titles_and_ids_of_its_own(void **state)
+TEST(an_svg_has_real_text_titles_and_ids_of_its_own)
 {
-    struct fixture *f = *state;
     struct seen seen;
 
-    add_node(f, "c1", 4, NAN);
-    plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
-    draw(f, JOB_CHART_CPU);
+    add_node("c1", 4, NAN);
+    plot_values(PLOT_CPU, (double[]){ 1, 2 }, 2);
+    draw(JOB_CHART_CPU);
     chart_svg(&f->out, &f->chart, "cpu-");
     parse(&f->out, &seen);
     assert_contains(f->out.p, "role=\"img\" aria-labelledby=\"cpu-title cpu-summary\"");
@@ -604,30 +571,27 @@ static void an_svg_has_real_text_titles_and_ids_of_its_own(void **state)
     forget(&seen);
 }
 
-static void eight_lines_of_a_thousand_points_are_less_than_30_kb(void **state)
+TEST(eight_lines_of_a_thousand_points_are_less_than_30_kb)
 {
-    struct fixture *f = *state;
-
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 8, 1000, 0, BEGIN, 60, 0.9 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     chart_svg(&f->out, &f->chart, "cpu-");
     assert_in_range(f->out.n, 10000, 30000);
 }
 
-static void no_number_makes_an_svg_that_cannot_be_read(void **state)
+TEST(no_number_makes_an_svg_that_cannot_be_read)
 {
     static const double values[][3] = {
         { 0, 0, 0 },           { 1e308, 1e308, 1 },   { -5, 3, -1e300 },
         { 5e-324, 0, 1e-300 }, { NAN, 1, -INFINITY },
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(values); i++) {
         for (int kind = 0; kind < FACTS_PLOTS; kind++) {
             struct seen seen;
 
-            plot_values(f, (enum facts_plot_kind)kind, values[i], 3);
-            draw(f, (enum job_chart)kind);
+            plot_values((enum facts_plot_kind)kind, values[i], 3);
+            draw((enum job_chart)kind);
             buf_reset(&f->out);
             chart_svg(&f->out, &f->chart, "");
             parse(&f->out, &seen);
@@ -638,7 +602,7 @@ static void no_number_makes_an_svg_that_cannot_be_read(void **state)
     }
 }
 
-static void a_line_has_the_colour_of_the_state_that_it_is_named_by(void **state)
+TEST(a_line_has_the_colour_of_the_state_that_it_is_named_by)
 {
     static const struct {
         struct str name;
@@ -652,7 +616,6 @@ static void a_line_has_the_colour_of_the_state_that_it_is_named_by(void **state)
     const struct facts_plot plot = { .line = line, .n_lines = COUNT(lines) };
     int ink[COUNT(lines)];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         line[i] = (struct plot_line){ .name = lines[i].name };
     time_chart_inks(&plot, ink);
@@ -680,9 +643,8 @@ static double contrast(uint32_t a, uint32_t b)
     return x > y ? x / y : y / x;
 }
 
-static void colours_can_be_seen_on_white_and_on_dark_pages(void **state)
+TEST(colours_can_be_seen_on_white_and_on_dark_pages)
 {
-    (void)state;
     for (int ink = INK_FIRST; ink < INK_FIRST + INK_SERIES; ink++) {
         assert_true(contrast(ink_look(ink)->rgb, 0xffffff) >= 3);
         assert_true(contrast(ink_look(ink)->dark_rgb, 0x14191d) >= 3);
@@ -733,9 +695,8 @@ static void assert_apart(uint32_t a, uint32_t b)
     }
 }
 
-static void the_colour_blind_tell_colours_apart(void **state)
+TEST(the_colour_blind_tell_colours_apart)
 {
-    (void)state;
     for (int i = INK_FIRST; i < INK_FIRST + INK_SERIES; i++)
         for (int k = INK_FIRST; k < i; k++) {
             assert_apart(ink_look(i)->rgb, ink_look(k)->rgb);
@@ -743,14 +704,13 @@ static void the_colour_blind_tell_colours_apart(void **state)
         }
 }
 
-static void charts_have_the_colours_of_the_pages(void **state)
+TEST(charts_have_the_colours_of_the_pages)
 {
     static const char *const words[INK_SERIES] = { "blue",  "red",  "green", "purple",
                                                    "amber", "teal", "grey",  "olive" };
     char path[4096], *style = calloc(1, OUT_MAX), *dark;
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/../../src/web/static/sonde.css", getenv("TEST_DATA"));
     file = fopen(path, "re");
     assert_non_null(file);
@@ -772,13 +732,12 @@ static void charts_have_the_colours_of_the_pages(void **state)
     free(style);
 }
 
-static void an_image_brings_its_colours_and_a_chart_in_a_page_does_not(void **state)
+TEST(an_image_brings_its_colours_and_a_chart_in_a_page_does_not)
 {
-    struct fixture *f = *state;
     struct seen seen;
 
-    plot_values(f, PLOT_CPU, (double[]){ 1, 2 }, 2);
-    draw(f, JOB_CHART_CPU);
+    plot_values(PLOT_CPU, (double[]){ 1, 2 }, 2);
+    draw(JOB_CHART_CPU);
     chart_svg(&f->out, &f->chart, "cpu-");
     assert_null(strstr(f->out.p, "<style"));
     buf_reset(&f->out);
@@ -789,18 +748,17 @@ static void an_image_brings_its_colours_and_a_chart_in_a_page_does_not(void **st
     forget(&seen);
 }
 
-static void a_chart_is_drawn_as_before(void **state)
+TEST(a_chart_is_drawn_as_before)
 {
     const char *update = getenv("SONDE_UPDATE_GOLDEN");
-    struct fixture *f = *state;
     char path[4096], *expected = calloc(1, OUT_MAX);
     FILE *file;
 
     set_zone("Europe/Berlin");
-    add_node(f, "node01", 32, NAN);
-    add_node(f, "node02", 32, NAN);
+    add_node("node01", 32, NAN);
+    add_node("node02", 32, NAN);
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 2, 40, 0, BEGIN, 300, 0.2 });
-    draw(f, JOB_CHART_CPU);
+    draw(JOB_CHART_CPU);
     chart_svg(&f->out, &f->chart, "cpu-");
     snprintf(path, sizeof(path), "%s/report/cpu.svg", getenv("TEST_DATA"));
     if (update && strcmp(update, "1") == 0) {
@@ -815,46 +773,4 @@ static void a_chart_is_drawn_as_before(void **state)
     fclose(file);
     assert_string_equal(f->out.p, expected);
     free(expected);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_axis_has_steps_of_1_2_and_5_in_units_for_people),
-        TEST(an_axis_of_nothing_or_of_nonsense_can_still_be_drawn),
-        TEST(times_are_marked_at_whole_minutes_hours_and_days_of_the_readers_zone),
-        TEST(midnight_is_midnight_also_after_clocks_were_put_back),
-        TEST(no_time_has_more_marks_than_wanted_or_marks_outside),
-        TEST(the_zone_is_named),
-        TEST(the_dashed_line_stands_at_80_percent_of_a_nodes_cpus),
-        TEST(the_dashed_line_of_memory_stands_at_what_was_allocated),
-        TEST(nodes_with_different_shares_have_a_line_at_their_mean),
-        TEST(what_is_not_known_has_no_dashed_line),
-        TEST(a_line_goes_through_its_values),
-        TEST(a_gap_stays_a_gap_and_a_value_alone_is_a_dot),
-        TEST(one_value_is_a_dot_in_the_middle),
-        TEST(thinning_keeps_the_highest_and_the_lowest),
-        TEST(many_members_are_a_median_and_a_band),
-        TEST(eight_lines_are_named_and_differ_in_colour_and_dash),
-        TEST(more_lines_are_told_by_their_number),
-        TEST(days_are_told_where_they_begin),
-        TEST(there_is_no_chart_of_nothing),
-        TEST(a_pie_divides_the_time_between_user_and_system),
-        TEST(up_to_twelve_cores_are_a_pie_and_more_are_bars),
-        TEST(very_many_cores_are_grouped_the_busiest_first),
-        TEST(charts_are_found_by_our_names_and_petricores),
-        TEST(a_strangers_text_stays_text_and_the_svg_valid),
-        TEST(an_svg_has_real_text_titles_and_ids_of_its_own),
-        TEST(eight_lines_of_a_thousand_points_are_less_than_30_kb),
-        TEST(no_number_makes_an_svg_that_cannot_be_read),
-        TEST(a_line_has_the_colour_of_the_state_that_it_is_named_by),
-        TEST(colours_can_be_seen_on_white_and_on_dark_pages),
-        TEST(the_colour_blind_tell_colours_apart),
-        TEST(charts_have_the_colours_of_the_pages),
-        TEST(an_image_brings_its_colours_and_a_chart_in_a_page_does_not),
-        TEST(a_chart_is_drawn_as_before),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -15,19 +15,17 @@
 static struct arena arena;
 static struct check_settings settings;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     check_settings_default(&arena, &settings);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     arena_clear(&arena);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static size_t place_of(const char *name)
 {
@@ -70,11 +68,10 @@ static void assert_refused(const char *text, unsigned line, const char *why)
     assert_contains(err.text, why);
 }
 
-static void a_site_sets_threshold_severity_and_link(void **state)
+TEST(a_site_sets_threshold_severity_and_link)
 {
     const struct check_setting *low;
 
-    (void)state;
     if (read_text("least_runtime: 1h30m\n"
                   "checks:\n"
                   "  cpu_low:\n"
@@ -97,13 +94,12 @@ static void a_site_sets_threshold_severity_and_link(void **state)
     assert_int_equal(read_text("checks:\n"), 0);
 }
 
-static void what_is_set_is_what_is_judged_by(void **state)
+TEST(what_is_set_is_what_is_judged_by)
 {
     struct finding *finding;
     struct job_facts job;
     size_t n;
 
-    (void)state;
     assert_int_equal(read_text("checks:\n"
                                "  memory_low: {threshold: 90, severity: critical, link: "
                                "'https://x.example/'}\n"),
@@ -117,25 +113,23 @@ static void what_is_set_is_what_is_judged_by(void **state)
     assert_str(finding[0].link, "https://x.example/");
 }
 
-static void the_example_is_read(void **state)
+TEST(the_example_is_read)
 {
     char example[500];
     const char *data = getenv("TEST_DATA");
 
-    (void)state;
     if (!data)
-        skip();
+        skip_because("TEST_DATA is not set");
     snprintf(example, sizeof(example), "%s/../../packaging/examples/checks.yml", data);
     if (check_settings_read(example, &arena, &settings, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(settings.check[place_of("scratch_unused")].severity, SEVERITY_NOTE);
 }
 
-static void mistakes_are_named_with_their_line(void **state)
+TEST(mistakes_are_named_with_their_line)
 {
     char text[3000];
 
-    (void)state;
     assert_refused("checks:\n  cpu_lowe: {severity: off}\n", 2, "did you mean cpu_low?");
     assert_refused("checks:\n  cpu_low: off\n", 2, "is a mapping");
     assert_refused("checks: [cpu_low]\n", 1, "is a mapping");
@@ -163,26 +157,10 @@ static void mistakes_are_named_with_their_line(void **state)
     assert_refused(text, 1, "there is no check x0");
 }
 
-static void a_file_that_is_not_there_is_told(void **state)
+TEST(a_file_that_is_not_there_is_told)
 {
-    (void)state;
     err = (struct err){ 0 };
     assert_int_equal(check_settings_read("/nonexistent/checks.yml", &arena, &settings, &err),
                      -EINVAL);
     assert_contains(err.text, "/nonexistent/checks.yml");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_site_sets_threshold_severity_and_link),
-        TEST(what_is_set_is_what_is_judged_by),
-        TEST(the_example_is_read),
-        TEST(mistakes_are_named_with_their_line),
-        TEST(a_file_that_is_not_there_is_told),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -6,15 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void a_well_behaved_job_is_left_in_peace(void **state)
+TEST(a_well_behaved_job_is_left_in_peace)
 {
-    (void)state;
     assert_found("");
 }
 
-static void a_job_of_which_nothing_is_known_is_not_judged(void **state)
+TEST(a_job_of_which_nothing_is_known_is_not_judged)
 {
-    (void)state;
     job_facts_clear(&job);
     assert_found("");
     made_row(&job, &arena, 1, 32, 64 * made_gib, 4);
@@ -25,9 +23,8 @@ static void a_job_of_which_nothing_is_known_is_not_judged(void **state)
     assert_found("");
 }
 
-static void running_out_of_memory_is_told_however_short_the_job(void **state)
+TEST(running_out_of_memory_is_told_however_short_the_job)
 {
-    (void)state;
     job.row.elapsed_seconds = 2;
     end_in(JOB_OUT_OF_MEMORY);
     node->use.memory_peak_bytes = 8 * made_gib;
@@ -41,15 +38,13 @@ static void running_out_of_memory_is_told_however_short_the_job(void **state)
     assert_says("The kernel killed 2 processes.");
 }
 
-static void swap_is_told(void **state)
+TEST(swap_is_told)
 {
-    (void)state;
     assert_edge(&node->use.swap_peak_bytes, 99 * 0x1p20, 101 * 0x1p20, "swap");
 }
 
-static void full_memory_is_noted_unless_it_was_only_cache(void **state)
+TEST(full_memory_is_noted_unless_it_was_only_cache)
 {
-    (void)state;
     node->use.memory_waiting_seconds = 0.011 * MADE_SECONDS;
     assert_edge(&node->use.memory_peak_bytes, 0.949 * 8 * made_gib, 0.951 * 8 * made_gib,
                 "memory_full");
@@ -60,9 +55,8 @@ static void full_memory_is_noted_unless_it_was_only_cache(void **state)
     assert_found("memory_full");
 }
 
-static void memory_that_was_not_needed_is_told(void **state)
+TEST(memory_that_was_not_needed_is_told)
 {
-    (void)state;
     assert_edge(&node->use.memory_peak_bytes, 0.701 * 8 * made_gib, 0.699 * 8 * made_gib,
                 "memory_low");
     node->use.memory_peak_bytes = 0.5 * made_gib;
@@ -72,17 +66,15 @@ static void memory_that_was_not_needed_is_told(void **state)
     assert_found("");
 }
 
-static void little_memory_is_not_worth_a_word(void **state)
+TEST(little_memory_is_not_worth_a_word)
 {
-    (void)state;
     made_row(&job, &arena, 1, 4, made_gib, 0);
     made_use(made_node(&job, &arena, "c1", 4, made_gib), 3.9, 1e6);
     assert_found("");
 }
 
-static void the_peak_of_one_task_does_not_judge_a_job_of_several(void **state)
+TEST(the_peak_of_one_task_does_not_judge_a_job_of_several)
 {
-    (void)state;
     made_row(&job, &arena, 1, 4, 8 * made_gib, 0);
     job.row.record.cpu_seconds = 3.9 * MADE_SECONDS;
     job.row.record.memory_peak_bytes = 1 << 20;
@@ -93,9 +85,8 @@ static void the_peak_of_one_task_does_not_judge_a_job_of_several(void **state)
     assert_found("memory_low");
 }
 
-static void a_time_limit_far_off_is_told_of_jobs_that_completed(void **state)
+TEST(a_time_limit_far_off_is_told_of_jobs_that_completed)
 {
-    (void)state;
     job.row.record.time_limit_minutes = 100;
     assert_found("");
     job.row.record.time_limit_minutes = 101;
@@ -108,7 +99,7 @@ static void a_time_limit_far_off_is_told_of_jobs_that_completed(void **state)
     job.row.elapsed_seconds = 899;
     node->use.cpu_seconds = 899 * 3.9;
     assert_found("");
-    set_up(NULL);
+    set_up();
     job.row.record.time_limit_minutes = 6000;
     end_in(JOB_FAILED);
     assert_found("");
@@ -121,9 +112,8 @@ static void a_time_limit_far_off_is_told_of_jobs_that_completed(void **state)
     assert_found("");
 }
 
-static void how_a_job_ended_is_told(void **state)
+TEST(how_a_job_ended_is_told)
 {
-    (void)state;
     job.row.elapsed_seconds = 60;
     end_in(JOB_TIMEOUT);
     assert_found("timeout");
@@ -139,9 +129,8 @@ static void how_a_job_ended_is_told(void **state)
     assert_found("");
 }
 
-static void many_small_files_are_told(void **state)
+TEST(many_small_files_are_told)
 {
-    (void)state;
     node->use.files_peak = 1000;
     node->use.written_bytes = 0;
     assert_edge(&node->use.read_bytes, 1000 * 5 * 0x1p20, 999 * 5 * 0x1p20, "files_small");
@@ -159,9 +148,8 @@ static void many_small_files_are_told(void **state)
     assert_says("opened 50,000 files on Lustre");
 }
 
-static void waiting_for_storage_is_told_unless_small_files_explain_it(void **state)
+TEST(waiting_for_storage_is_told_unless_small_files_explain_it)
 {
-    (void)state;
     assert_edge(&node->use.io_waiting_seconds, 0.199 * MADE_SECONDS, 0.201 * MADE_SECONDS,
                 "io_waiting");
     node->use.io_waiting_seconds = 2.0 * MADE_SECONDS;
@@ -172,9 +160,8 @@ static void waiting_for_storage_is_told_unless_small_files_explain_it(void **sta
     assert_found("files_small");
 }
 
-static void scratch_is_judged_only_where_a_site_wants_it(void **state)
+TEST(scratch_is_judged_only_where_a_site_wants_it)
 {
-    (void)state;
     node->use.uses_scratch = 0;
     assert_found("");
     settings.check[place_of("scratch_unused")].severity = SEVERITY_WARNING;
@@ -192,9 +179,8 @@ static void scratch_is_judged_only_where_a_site_wants_it(void **state)
     assert_found("");
 }
 
-static void a_short_job_is_not_judged_by_its_use(void **state)
+TEST(a_short_job_is_not_judged_by_its_use)
 {
-    (void)state;
     node->use.swap_peak_bytes = made_gib;
     node->use.cpu_seconds = 4 * 299;
     job.row.elapsed_seconds = 299;
@@ -203,34 +189,32 @@ static void a_short_job_is_not_judged_by_its_use(void **state)
     assert_found("swap");
 }
 
-static void whole_jobs_get_exactly_theirs(void **state)
+TEST(whole_jobs_get_exactly_theirs)
 {
-    (void)state;
     node->use.cpu_seconds = MADE_SECONDS;
     node->use.busiest_cpus = 1;
     assert_found("serial_code");
-    set_up(NULL);
+    set_up();
     node->use.memory_peak_bytes = 1e8;
     assert_found("memory_low");
-    set_up(NULL);
+    set_up();
     node->use.memory_peak_bytes = 8 * made_gib;
     node->use.oom_kills = 1;
     node->use.memory_waiting_seconds = 500;
     end_in(JOB_OUT_OF_MEMORY);
     assert_found("out_of_memory");
-    set_up(NULL);
+    set_up();
     node->use.files_peak = 2000;
     node->use.read_bytes = node->use.written_bytes = 1e6;
     node->use.io_waiting_seconds = 1000;
     assert_found("files_small");
-    set_up(NULL);
+    set_up();
     job.process[0].threads_peak = 64;
     assert_found("threads_many");
 }
 
-static void the_gravest_stands_first(void **state)
+TEST(the_gravest_stands_first)
 {
-    (void)state;
     node->use.memory_peak_bytes = 1e8;          /* a warning */
     job.row.record.time_limit_minutes = 200;    /* a note */
     node->use.cpu_seconds = 1.0 * MADE_SECONDS; /* critical */
@@ -243,9 +227,8 @@ static void the_gravest_stands_first(void **state)
     assert_int_equal(finding[1].severity, SEVERITY_CRITICAL);
 }
 
-static void names_are_unique_and_every_row_is_whole(void **state)
+TEST(names_are_unique_and_every_row_is_whole)
 {
-    (void)state;
     for (size_t i = 0; i < n_checks; i++) {
         assert_int_equal(place_of(checks[i].name), i);
         assert_true(str_ends(str_of(checks[i].about), STR(".")));
@@ -263,7 +246,7 @@ static char *read_repository_file(const char *name)
     FILE *file;
 
     if (!data)
-        skip();
+        skip_because("TEST_DATA is not set");
     snprintf(path, sizeof(path), "%s/../../%s", data, name);
     file = fopen(path, "re");
     assert_non_null(file);
@@ -284,44 +267,15 @@ static void put_row(struct buf *to, const struct check *check)
     buf_printf(to, "%s| %s |\n", check->unit ? " " : "", check->about);
 }
 
-static void the_documentation_has_this_table(void **state)
+TEST(the_documentation_has_this_table)
 {
     char *documentation = read_repository_file("docs/report.md");
     struct buf table;
 
-    (void)state;
     buf_init(&table, 100000);
     for (size_t i = 0; i < n_checks; i++)
         put_row(&table, &checks[i]);
     if (!strstr(documentation, table.p))
         fail_msg("docs/report.md does not have this table:\n%s", table.p);
     buf_free(&table);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_well_behaved_job_is_left_in_peace),
-        TEST(a_job_of_which_nothing_is_known_is_not_judged),
-        TEST(running_out_of_memory_is_told_however_short_the_job),
-        TEST(swap_is_told),
-        TEST(full_memory_is_noted_unless_it_was_only_cache),
-        TEST(memory_that_was_not_needed_is_told),
-        TEST(little_memory_is_not_worth_a_word),
-        TEST(the_peak_of_one_task_does_not_judge_a_job_of_several),
-        TEST(a_time_limit_far_off_is_told_of_jobs_that_completed),
-        TEST(how_a_job_ended_is_told),
-        TEST(many_small_files_are_told),
-        TEST(waiting_for_storage_is_told_unless_small_files_explain_it),
-        TEST(scratch_is_judged_only_where_a_site_wants_it),
-        TEST(a_short_job_is_not_judged_by_its_use),
-        TEST(whole_jobs_get_exactly_theirs),
-        TEST(the_gravest_stands_first),
-        TEST(names_are_unique_and_every_row_is_whole),
-        TEST(the_documentation_has_this_table),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -32,9 +32,8 @@ static void give_gpus(uint32_t n, double ratio)
     }
 }
 
-static void low_cpu_use_is_told_once_and_by_its_degree(void **state)
+TEST(low_cpu_use_is_told_once_and_by_its_degree)
 {
-    (void)state;
     node->use.busiest_cpus = NAN;
     assert_edge(&node->use.cpu_seconds, 4 * 0.801 * MADE_SECONDS, 4 * 0.799 * MADE_SECONDS,
                 "cpu_low");
@@ -48,9 +47,8 @@ static void low_cpu_use_is_told_once_and_by_its_degree(void **state)
     assert_found("");
 }
 
-static void a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus(void **state)
+TEST(a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus)
 {
-    (void)state;
     node->use.busiest_cpus = NAN;
     node->use.cpu_seconds = 0.001 * MADE_SECONDS;
     assert_found("cpu_very_low");
@@ -64,9 +62,8 @@ static void a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus(void **stat
     assert_says("its CPU was idle");
 }
 
-static void one_busy_cpu_of_several_is_serial_code(void **state)
+TEST(one_busy_cpu_of_several_is_serial_code)
 {
-    (void)state;
     node->use.busiest_cpus = 1;
     node->use.cpu_seconds = MADE_SECONDS;
     assert_found("serial_code");
@@ -82,9 +79,8 @@ static void one_busy_cpu_of_several_is_serial_code(void **state)
 }
 
 /* Slurm gives both threads of a core to who asks for one CPU. */
-static void what_slurm_added_to_make_whole_cores_is_not_held_against_the_job(void **state)
+TEST(what_slurm_added_to_make_whole_cores_is_not_held_against_the_job)
 {
-    (void)state;
     made_row(&job, &arena, 1, 2, 8 * made_gib, 0);
     made_use(made_node(&job, &arena, "c1", 2, 8 * made_gib), 1, 6.5 * made_gib);
     assert_found("serial_code");
@@ -97,9 +93,8 @@ static void what_slurm_added_to_make_whole_cores_is_not_held_against_the_job(voi
     assert_found("serial_code");
 }
 
-static void phases_are_told_apart_from_low_use(void **state)
+TEST(phases_are_told_apart_from_low_use)
 {
-    (void)state;
     node->use.cpu_seconds = 2.9 * MADE_SECONDS;
     node->use.busiest_cpus = 4;
     assert_found("cpu_uneven");
@@ -118,9 +113,8 @@ static void phases_are_told_apart_from_low_use(void **state)
     assert_says("0.5 of 1 CPU busy on average");
 }
 
-static void an_idle_node_is_named(void **state)
+TEST(an_idle_node_is_named)
 {
-    (void)state;
     give_nodes(4, 32);
     assert_found("");
     job.node[2].use.cpu_seconds = 32 * 0.009 * MADE_SECONDS;
@@ -135,9 +129,8 @@ static void an_idle_node_is_named(void **state)
 }
 
 /* Its agent was away for most of the time: accounting knows of more than all nodes told. */
-static void a_node_that_did_not_tell_to_the_end_is_not_idle(void **state)
+TEST(a_node_that_did_not_tell_to_the_end_is_not_idle)
 {
-    (void)state;
     give_nodes(2, 32);
     job.node[1].use.cpu_seconds = 10;
     assert_found("node_idle");
@@ -149,9 +142,8 @@ static void a_node_that_did_not_tell_to_the_end_is_not_idle(void **state)
     assert_found("nodes_uneven");
 }
 
-static void uneven_nodes_are_told_with_the_two_that_differ_most(void **state)
+TEST(uneven_nodes_are_told_with_the_two_that_differ_most)
 {
-    (void)state;
     give_nodes(3, 32);
     job.node[1].use.cpu_seconds = 32 * 0.476 * MADE_SECONDS;
     assert_found("cpu_low");
@@ -165,11 +157,10 @@ static void uneven_nodes_are_told_with_the_two_that_differ_most(void **state)
     assert_found("cpu_very_low");
 }
 
-static void a_core_with_less_than_its_share_is_noted(void **state)
+TEST(a_core_with_less_than_its_share_is_noted)
 {
     static struct core_facts cores[] = { { 0, 1000 }, { 1, 1000 }, { 2, 1000 }, { 3, 874 } };
 
-    (void)state;
     node->core = cores;
     node->n_cores = COUNT(cores);
     cores[3].seconds = 880;
@@ -185,9 +176,8 @@ static void a_core_with_less_than_its_share_is_noted(void **state)
     assert_found("");
 }
 
-static void threads_are_counted_by_name_against_the_cpus(void **state)
+TEST(threads_are_counted_by_name_against_the_cpus)
 {
-    (void)state;
     assert_edge(&job.process[0].threads_peak, 8, 9, "threads_many");
     job.process[0].threads_peak = 128;
     assert_found("threads_many");
@@ -196,9 +186,8 @@ static void threads_are_counted_by_name_against_the_cpus(void **state)
     assert_found("");
 }
 
-static void threads_of_slurm_and_of_helpers_are_not_counted(void **state)
+TEST(threads_of_slurm_and_of_helpers_are_not_counted)
 {
-    (void)state;
     facts_process(&job, &arena, STR("srun"))->threads_peak = 20;
     facts_process(&job, &arena, STR("slurmstepd"))->threads_peak = 20;
     facts_process(&job, &arena, STR("other"))->threads_peak = 20; /* of many names */
@@ -212,12 +201,11 @@ static void threads_of_slurm_and_of_helpers_are_not_counted(void **state)
     assert_found("threads_many");
 }
 
-static void a_process_name_cannot_break_the_sentence(void **state)
+TEST(a_process_name_cannot_break_the_sentence)
 {
     struct process_facts *process;
     char *name = arena_alloc(&arena, 1 << 20);
 
-    (void)state;
     memset(name, 'x', 1 << 20);
     memcpy(name, "a\r\nBcc: x\x1b[2J\xff", 15);
     process = facts_process(&job, &arena, (struct str){ name, 1 << 20 });
@@ -227,17 +215,15 @@ static void a_process_name_cannot_break_the_sentence(void **state)
     assert_true(finding[0].sentence.n < 400);
 }
 
-static void a_quota_that_held_it_back_is_told(void **state)
+TEST(a_quota_that_held_it_back_is_told)
 {
     double held = 4.0 * MADE_SECONDS;
 
-    (void)state;
     assert_edge(&node->use.throttled_seconds, held * 0.049, held * 0.051, "throttled");
 }
 
-static void a_gpu_without_a_process_is_named(void **state)
+TEST(a_gpu_without_a_process_is_named)
 {
-    (void)state;
     give_gpus(4, 0.9);
     assert_found("");
     job.gpu[1].processes_peak = 0;
@@ -251,9 +237,8 @@ static void a_gpu_without_a_process_is_named(void **state)
     assert_found("gpu_idle");
 }
 
-static void idle_and_lazy_gpus_are_told_by_their_degree(void **state)
+TEST(idle_and_lazy_gpus_are_told_by_their_degree)
 {
-    (void)state;
     give_gpus(2, 0.251);
     assert_found("");
     give_gpus(2, 0.249);
@@ -273,9 +258,8 @@ static void idle_and_lazy_gpus_are_told_by_their_degree(void **state)
     assert_found("");
 }
 
-static void an_idle_node_with_gpus_is_told_by_its_gpus(void **state)
+TEST(an_idle_node_with_gpus_is_told_by_its_gpus)
 {
-    (void)state;
     give_gpus(4, 0.9);
     job.row.record.node_count = 2;
     made_use(made_node(&job, &arena, "g2", 8, 32 * made_gib), 0, 2 * made_gib);
@@ -283,9 +267,8 @@ static void an_idle_node_with_gpus_is_told_by_its_gpus(void **state)
     assert_found("gpu_idle");
 }
 
-static void what_is_held_beside_gpus_is_noted(void **state)
+TEST(what_is_held_beside_gpus_is_noted)
 {
-    (void)state;
     give_gpus(1, 0.9);
     job.total.cpus = 12;
     assert_found("");
@@ -307,9 +290,8 @@ static void what_is_held_beside_gpus_is_noted(void **state)
     assert_found("memory_low");
 }
 
-static void a_job_in_small_pieces_over_nodes_is_noted(void **state)
+TEST(a_job_in_small_pieces_over_nodes_is_noted)
 {
-    (void)state;
     give_nodes(2, 8);
     assert_found("");
     give_nodes(2, 7);
@@ -326,39 +308,9 @@ static void a_job_in_small_pieces_over_nodes_is_noted(void **state)
     assert_found("");
 }
 
-static void a_job_without_cpus_is_not_judged_by_them(void **state)
+TEST(a_job_without_cpus_is_not_judged_by_them)
 {
-    (void)state;
     give_nodes(2, 0);
     facts_process(&job, &arena, STR("solver"))->threads_peak = 9;
     assert_found("");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(low_cpu_use_is_told_once_and_by_its_degree),
-        TEST(a_job_that_did_nothing_is_not_told_to_ask_for_fewer_cpus),
-        TEST(one_busy_cpu_of_several_is_serial_code),
-        TEST(what_slurm_added_to_make_whole_cores_is_not_held_against_the_job),
-        TEST(phases_are_told_apart_from_low_use),
-        TEST(an_idle_node_is_named),
-        TEST(a_node_that_did_not_tell_to_the_end_is_not_idle),
-        TEST(uneven_nodes_are_told_with_the_two_that_differ_most),
-        TEST(a_core_with_less_than_its_share_is_noted),
-        TEST(threads_are_counted_by_name_against_the_cpus),
-        TEST(threads_of_slurm_and_of_helpers_are_not_counted),
-        TEST(a_process_name_cannot_break_the_sentence),
-        TEST(a_quota_that_held_it_back_is_told),
-        TEST(a_gpu_without_a_process_is_named),
-        TEST(idle_and_lazy_gpus_are_told_by_their_degree),
-        TEST(an_idle_node_with_gpus_is_told_by_its_gpus),
-        TEST(what_is_held_beside_gpus_is_noted),
-        TEST(a_job_in_small_pieces_over_nodes_is_noted),
-        TEST(a_job_without_cpus_is_not_judged_by_them),
-    };
-
-    return RUN_TESTS(tests);
 }

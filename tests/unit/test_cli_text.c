@@ -155,7 +155,7 @@ static const char sdiag_text[] =
     "Pending RPCs\n"
     "\t 1: REQUEST_NODE_REGISTRATION_STATUS     n[1-25]\n";
 
-static void each_number_of_sdiag_has_its_place(void **state)
+TEST(each_number_of_sdiag_has_its_place)
 {
     static const struct {
         size_t offset;
@@ -211,7 +211,6 @@ static void each_number_of_sdiag_has_its_place(void **state)
     };
     struct section *section = read_text(KIND_DIAG, &answer_sdiag, sdiag_text);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t value = *(uint64_t *)((char *)&section->diag + rows[i].offset);
 
@@ -224,13 +223,12 @@ static void each_number_of_sdiag_has_its_place(void **state)
     section_unref(section);
 }
 
-static void the_lists_of_sdiag_are_read_row_by_row(void **state)
+TEST(the_lists_of_sdiag_are_read_row_by_row)
 {
     struct section *section = read_text(KIND_DIAG, &answer_sdiag, sdiag_text);
     const struct diag *diag = &section->diag;
     const struct rpc *rpc = diag->rpc_by_type;
 
-    (void)state;
     assert_int_equal(diag->main.n_exits, 2);
     assert_str(section_text(section, diag->main.exit[0].reason), "End of job queue");
     assert_int_equal(diag->main.exit[0].count, 103);
@@ -268,7 +266,7 @@ static void the_lists_of_sdiag_are_read_row_by_row(void **state)
 }
 
 /* Right after slurmctld has started, and of a release that nobody has seen yet. */
-static void what_sdiag_does_not_tell_is_unknown(void **state)
+TEST(what_sdiag_does_not_tell_is_unknown)
 {
     struct section *section = read_text(KIND_DIAG, &answer_sdiag,
                                         "sdiag output at Sun Nov 15 23:32:41 2026 (1794785561)\n"
@@ -290,7 +288,6 @@ static void what_sdiag_does_not_tell_is_unknown(void **state)
                                         "\tNo pending RPCs\n");
     const struct diag *diag = &section->diag;
 
-    (void)state;
     assert_true(diag->server_threads == UNKNOWN && diag->agent_count == UNKNOWN);
     assert_true(diag->jobs_submitted == UNKNOWN && diag->clock_usec == UNKNOWN);
     assert_true(diag->main.last_usec == UNKNOWN && diag->main.mean_usec == UNKNOWN);
@@ -307,7 +304,7 @@ static void what_sdiag_does_not_tell_is_unknown(void **state)
     section_unref(section);
 }
 
-static void the_first_of_two_numbers_with_one_label_counts(void **state)
+TEST(the_first_of_two_numbers_with_one_label_counts)
 {
     struct section *section = read_text(KIND_DIAG, &answer_sdiag,
                                         "sdiag output at now (1794785561)\n"
@@ -315,15 +312,13 @@ static void the_first_of_two_numbers_with_one_label_counts(void **state)
                                         "Jobs submitted: 5\n"
                                         "Jobs submitted: 6\n");
 
-    (void)state;
     assert_int_equal(section->diag.time, 1794785561);
     assert_int_equal(section->diag.jobs_submitted, 5);
     section_unref(section);
 }
 
-static void recorded_statistics_are_complete(void **state)
+TEST(recorded_statistics_are_complete)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section = read_recording(KIND_DIAG, &answer_sdiag, versions[i], "sdiag");
         const struct diag *diag = &section->diag;
@@ -347,7 +342,7 @@ static void recorded_statistics_are_complete(void **state)
     }
 }
 
-static void licences_are_read_with_or_without_what_newer_releases_tell(void **state)
+TEST(licences_are_read_with_or_without_what_newer_releases_tell)
 {
     struct section *section =
         read_text(KIND_LICENSES, &answer_licenses,
@@ -356,7 +351,6 @@ static void licences_are_read_with_or_without_what_newer_releases_tell(void **st
                   "Remote=yes LastConsumed=5 LastDeficit=6 LastUpdate=1794787249 Nodes=(null)\n");
     const struct license *license = section->licenses.license;
 
-    (void)state;
     assert_int_equal(section->licenses.n, 2);
     assert_str(section_text(section, license[0].name), "ansys");
     assert_int_equal(license[0].total, 4);
@@ -373,7 +367,7 @@ static void licences_are_read_with_or_without_what_newer_releases_tell(void **st
     section_unref(section);
 }
 
-static void a_forged_licence_changes_no_other(void **state)
+TEST(a_forged_licence_changes_no_other)
 {
     struct section *section =
         read_text(KIND_LICENSES, &answer_licenses,
@@ -384,7 +378,6 @@ static void a_forged_licence_changes_no_other(void **state)
                   "\n"
                   "something else\n");
 
-    (void)state;
     assert_int_equal(section->licenses.n, 2);
     assert_str(section_text(section, section->licenses.license[0].name), "evil LicenseName=ansys");
     assert_true(section->licenses.license[0].used == UNKNOWN);
@@ -396,7 +389,7 @@ static void a_forged_licence_changes_no_other(void **state)
 }
 
 /* As scontrol prints them without --oneliner, in 22.05 and in 26.05. */
-static void a_licence_may_take_several_lines(void **state)
+TEST(a_licence_may_take_several_lines)
 {
     struct section *section = read_text(KIND_LICENSES, &answer_licenses,
                                         "LicenseName=ansys\n"
@@ -409,7 +402,6 @@ static void a_licence_may_take_several_lines(void **state)
                                         "LicenseName=half\n");
     const struct license *license = section->licenses.license;
 
-    (void)state;
     assert_int_equal(section->licenses.n, 2);
     assert_str(section_text(section, license[0].name), "ansys");
     assert_int_equal(license[0].total, 4);
@@ -422,12 +414,11 @@ static void a_licence_may_take_several_lines(void **state)
     section_unref(section);
 }
 
-static void a_licence_has_an_end(void **state)
+TEST(a_licence_has_an_end)
 {
     struct section *section;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 8 << 20);
     buf_text(&text, "LicenseName=ansys Total=4 Used=3 Free=1\nLicenseName=endless\n");
     while (text.n < (LINES_MAX * 3) / 2)
@@ -440,9 +431,8 @@ static void a_licence_has_an_end(void **state)
     buf_free(&text);
 }
 
-static void recorded_licences_add_up(void **state)
+TEST(recorded_licences_add_up)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section =
             read_recording(KIND_LICENSES, &answer_licenses, versions[i], "licenses");
@@ -465,7 +455,7 @@ static void recorded_licences_add_up(void **state)
     "TRES=cpu=2 Users=alice,bob Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE "     \
     "BurstBuffer=(null) MaxStartDelay=(null)"
 
-static void a_reservation_is_read_whatever_its_name(void **state)
+TEST(a_reservation_is_read_whatever_its_name)
 {
     struct section *section =
         read_text(KIND_RESERVATIONS, &answer_reservations,
@@ -474,7 +464,6 @@ static void a_reservation_is_read_whatever_its_name(void **state)
                   "CoreCnt=8" RESERVATION_END "\n");
     const struct reservation *reservation = section->reservations.reservation;
 
-    (void)state;
     assert_int_equal(section->reservations.n, 1);
     assert_str(section_text(section, reservation->name), "my course x=1 State=ACTIVE");
     assert_str(section_text(section, reservation->nodes), "c[1-2]");
@@ -491,7 +480,7 @@ static void a_reservation_is_read_whatever_its_name(void **state)
     section_unref(section);
 }
 
-static void a_reservations_comment_forges_nothing(void **state)
+TEST(a_reservations_comment_forges_nothing)
 {
     struct section *section = read_text(
         KIND_RESERVATIONS, &answer_reservations,
@@ -503,7 +492,6 @@ static void a_reservations_comment_forges_nothing(void **state)
         "CoreCnt=-4" RESERVATION_END "\n");
     const struct reservation *reservation = section->reservations.reservation;
 
-    (void)state;
     assert_int_equal(section->reservations.n, 2);
     assert_false(reservation[0].is_active);
     assert_int_equal(reservation[0].node_count, 1);
@@ -519,7 +507,7 @@ static void a_reservations_comment_forges_nothing(void **state)
 #define RESERVATION_BEGIN                                                                          \
     " StartTime=1 EndTime=2 Duration=00:10:00 Nodes=c1 NodeCnt=1 CoreCnt=4" RESERVATION_END
 
-static void the_lines_of_a_comment_are_no_records_that_cannot_be_read(void **state)
+TEST(the_lines_of_a_comment_are_no_records_that_cannot_be_read)
 {
     struct section *section =
         read_text(KIND_RESERVATIONS, &answer_reservations,
@@ -531,16 +519,14 @@ static void the_lines_of_a_comment_are_no_records_that_cannot_be_read(void **sta
                   "nobody's line\n"
                   "ReservationName=c" RESERVATION_BEGIN "\n");
 
-    (void)state;
     assert_int_equal(section->reservations.n, 3);
     assert_int_equal(section->skipped, 1);
     assert_str(section->skipped_example, "nobody's line");
     section_unref(section);
 }
 
-static void recorded_reservations_are_those_of_the_seed(void **state)
+TEST(recorded_reservations_are_those_of_the_seed)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section =
             read_recording(KIND_RESERVATIONS, &answer_reservations, versions[i], "reservations");
@@ -561,12 +547,11 @@ static void recorded_reservations_are_those_of_the_seed(void **state)
     }
 }
 
-static void a_cluster_without_any_says_so(void **state)
+TEST(a_cluster_without_any_says_so)
 {
     struct section *section =
         read_text(KIND_LICENSES, &answer_licenses, "No licenses configured in Slurm.\n");
 
-    (void)state;
     assert_int_equal(section->licenses.n + section->skipped, 0);
     section_unref(section);
     section = read_text(KIND_RESERVATIONS, &answer_reservations, "No reservations in the system\n");
@@ -583,9 +568,8 @@ static void a_cluster_without_any_says_so(void **state)
     section_unref(section);
 }
 
-static void an_answer_that_is_cut_off_or_none_is_refused(void **state)
+TEST(an_answer_that_is_cut_off_or_none_is_refused)
 {
-    (void)state;
     assert_refused(KIND_LICENSES, &answer_licenses, "LicenseName=ansys Total=4 Used=3 Free=1",
                    "in the middle of a line");
     assert_refused(KIND_RESERVATIONS, &answer_reservations, "ReservationName=a StartTime=1",
@@ -605,7 +589,7 @@ static void an_answer_that_is_cut_off_or_none_is_refused(void **state)
     assert_refused(KIND_CONFIG, &answer_config, "SLURM_VERSION = 22.0", "middle of a line");
 }
 
-static void a_share_is_a_row_of_fields(void **state)
+TEST(a_share_is_a_row_of_fields)
 {
     struct section *section =
         read_text(KIND_SHARES, &answer_sshare,
@@ -614,7 +598,6 @@ static void a_share_is_a_row_of_fields(void **state)
                   "  ops|dave|debug|2|0.166667|18446744073709551615|0.5|0.25|0.888889|inf\n");
     const struct share *share = section->shares.share;
 
-    (void)state;
     assert_int_equal(section->shares.n, 3);
     assert_str(section_text(section, share[0].account), "root");
     assert_true(share[0].raw_shares == UNKNOWN && !share[0].is_parent);
@@ -631,7 +614,7 @@ static void a_share_is_a_row_of_fields(void **state)
     section_unref(section);
 }
 
-static void the_tree_of_shares_is_told_by_blanks(void **state)
+TEST(the_tree_of_shares_is_told_by_blanks)
 {
     static const char *const parents[] = { "", "root", "root", "a", "a", "b", "b", "root", "c" };
     struct section *section = read_text(KIND_SHARES, &answer_sshare,
@@ -645,7 +628,6 @@ static void the_tree_of_shares_is_told_by_blanks(void **state)
                                         " c|||1|0|0|0|0|0|0\n"
                                         "  d|||1|0|0|0|0|0|0\n");
 
-    (void)state;
     assert_int_equal(section->shares.n, COUNT(parents));
     for (size_t i = 0; i < COUNT(parents); i++)
         assert_str(section_text(section, section->shares.share[i].parent), parents[i]);
@@ -656,37 +638,34 @@ static void the_tree_of_shares_is_told_by_blanks(void **state)
 }
 
 /* With PrivateData=usage sshare tells nobody but ourselves, and no tree. */
-static void users_without_their_accounts_still_have_a_parent(void **state)
+TEST(users_without_their_accounts_still_have_a_parent)
 {
     struct section *section =
         read_text(KIND_SHARES, &answer_sshare, "bio|alice||1|0.008170|0||0.000000|1.000000|0.5\n");
 
-    (void)state;
     assert_str(section_text(section, section->shares.share[0].parent), "bio");
     section_unref(section);
 }
 
 /* With PriorityFlags=NO_FAIR_TREE, and before the first calculation, it is 0 for everybody. */
-static void a_level_that_was_not_computed_is_unknown(void **state)
+TEST(a_level_that_was_not_computed_is_unknown)
 {
     struct section *section = read_text(KIND_SHARES, &answer_sshare,
                                         "root||||1.000000|7||1.000000|0.500000|0.000000\n"
                                         " a|||0|0.000000|2||0.000000||0.000000\n"
                                         " b|||1|0.009804|2||0.000000||0.000000\n");
 
-    (void)state;
     assert_true(isnan(section->shares.share[0].level));
     assert_true(section->shares.share[1].level == 0); /* has no shares */
     assert_true(isnan(section->shares.share[2].level));
     section_unref(section);
 }
 
-static void odd_rows_of_shares_are_left_out(void **state)
+TEST(odd_rows_of_shares_are_left_out)
 {
     struct buf text;
     struct section *section;
 
-    (void)state;
     buf_init(&text, 1 << 16);
     buf_text(&text, "root||||0|0|0|0|0|0\n"
                     "too|few|fields\n"
@@ -705,9 +684,8 @@ static void odd_rows_of_shares_are_left_out(void **state)
     buf_free(&text);
 }
 
-static void recorded_shares_are_a_tree_that_adds_up(void **state)
+TEST(recorded_shares_are_a_tree_that_adds_up)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section =
             read_recording(KIND_SHARES, &answer_sshare, versions[i], "sshare");
@@ -799,7 +777,7 @@ static void assert_limits(const struct section *section, uint32_t first, uint32_
     }
 }
 
-static void limits_come_in_base_units_with_what_is_used(void **state)
+TEST(limits_come_in_base_units_with_what_is_used)
 {
     static const struct expected_limit of_account[] = {
         { LIMIT_JOBS, "", 30, 1 },
@@ -821,7 +799,6 @@ static void limits_come_in_base_units_with_what_is_used(void **state)
     struct section *section = read_text(KIND_ASSOCIATIONS, &answer_associations, associations_text);
     const struct association *association = section->associations.association;
 
-    (void)state;
     assert_int_equal(section->associations.n, 2);
     assert_str(section_text(section, association[0].account), "guests");
     assert_int_equal(association[0].user, 0);
@@ -836,7 +813,7 @@ static void limits_come_in_base_units_with_what_is_used(void **state)
     section_unref(section);
 }
 
-static void of_a_qos_the_user_who_uses_most_is_told(void **state)
+TEST(of_a_qos_the_user_who_uses_most_is_told)
 {
     static const struct expected_limit of_gpu[] = {
         { LIMIT_JOBS, "", 7, 3 },
@@ -848,7 +825,6 @@ static void of_a_qos_the_user_who_uses_most_is_told(void **state)
     struct section *section = read_text(KIND_ASSOCIATIONS, &answer_associations, associations_text);
     const struct qos *qos = section->associations.qos;
 
-    (void)state;
     assert_int_equal(section->associations.n_qos, 2);
     assert_str(section_text(section, qos[0].name), "normal");
     assert_int_equal(qos[0].n_limits, 0);
@@ -857,7 +833,7 @@ static void of_a_qos_the_user_who_uses_most_is_told(void **state)
     section_unref(section);
 }
 
-static void limits_that_cannot_be_read_are_none(void **state)
+TEST(limits_that_cannot_be_read_are_none)
 {
     static const struct expected_limit expected[] = {
         { LIMIT_SUBMITTED, "", 18446744073709551614ull, UNKNOWN },
@@ -879,7 +855,6 @@ static void limits_that_cannot_be_read_are_none(void **state)
                   "    MaxJobsPU=4(1)\n");
     const struct associations *all = &section->associations;
 
-    (void)state;
     assert_int_equal(all->n, 1);
     assert_limits(section, all->association[0].first_limit, all->association[0].n_limits, expected,
                   COUNT(expected));
@@ -889,12 +864,11 @@ static void limits_that_cannot_be_read_are_none(void **state)
 }
 
 /* There are not so many resources; and each is compared with those before it. */
-static void an_endless_list_of_limits_is_cut(void **state)
+TEST(an_endless_list_of_limits_is_cut)
 {
     struct section *section;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 1 << 20);
     buf_text(&text, "Current Association Manager state\nQOS=q(1)\n        MaxTRESPU=");
     for (unsigned i = 0; i < 1500; i++)
@@ -921,9 +895,8 @@ static const struct limit *find_limit(const struct section *section, uint32_t fi
     return NULL;
 }
 
-static void recorded_limits_are_those_of_the_seed(void **state)
+TEST(recorded_limits_are_those_of_the_seed)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section =
             read_recording(KIND_ASSOCIATIONS, &answer_associations, versions[i], "associations");
@@ -983,14 +956,13 @@ static struct section *read_config(const char *text, uint32_t user_id)
     return section;
 }
 
-static void private_data_hides_from_all_but_root_and_slurm(void **state)
+TEST(private_data_hides_from_all_but_root_and_slurm)
 {
     static const struct {
         uint32_t user_id;
         unsigned hidden;
     } rows[] = { { 0, 0 }, { 64030, 0 }, { 2001, BOTH } };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section = read_config(config_text, rows[i].user_id);
 
@@ -1002,11 +974,10 @@ static void private_data_hides_from_all_but_root_and_slurm(void **state)
     }
 }
 
-static void recorded_configurations_hide_nothing(void **state)
+TEST(recorded_configurations_hide_nothing)
 {
     static const char *const full[] = { "20.11.4", "22.05.8", "24.11.5", "26.05.5" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section =
             read_recording(KIND_CONFIG, &answer_config, versions[i], "config");
@@ -1028,7 +999,7 @@ static void tell_users(struct section *section, const char *text)
     answer_free(answer);
 }
 
-static void operators_and_administrators_see_all(void **state)
+TEST(operators_and_administrators_see_all)
 {
     static const char users[] =
         "Current Association Manager state\n\nUser Records\n\n"
@@ -1046,7 +1017,6 @@ static void operators_and_administrators_see_all(void **state)
         { 12001, BOTH, "Operator" }, { 2010, BOTH, "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section = read_config(config_text, rows[i].user_id);
 
@@ -1058,13 +1028,12 @@ static void operators_and_administrators_see_all(void **state)
     }
 }
 
-static void what_is_hidden_is_said_with_what_to_do(void **state)
+TEST(what_is_hidden_is_said_with_what_to_do)
 {
     struct section *section = read_config(config_text, 2001);
     char warning[SOURCE_WARNING] = "as it was";
     struct err err = { .text = "scontrol: Invalid user id" };
 
-    (void)state;
     config_warn(section, &err, warning);
     assert_contains(warning, "PrivateData hides jobs, usage of others from user id 2001");
     assert_contains(warning, "sacctmgr add user");
@@ -1135,7 +1104,7 @@ static void fake_close(struct fake *fake)
 static int fake_read(struct fake *fake, enum kind kind, struct section **ret,
                      char warning[SOURCE_WARNING], struct err *err)
 {
-    int64_t deadline = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    int64_t deadline = clock_mono(&clock_real) + TEST_DEADLINE;
     uid_t user = geteuid();
     int code;
 
@@ -1146,14 +1115,13 @@ static int fake_read(struct fake *fake, enum kind kind, struct section **ret,
     return code;
 }
 
-static void a_failing_second_question_loses_no_configuration(void **state)
+TEST(a_failing_second_question_loses_no_configuration)
 {
     char warning[SOURCE_WARNING] = "";
     struct section *section;
     struct fake fake;
     struct err err;
 
-    (void)state;
     fake_open(&fake,
               "case \"$*\" in\n"
               "'show config') printf 'ClusterName = c\\nPrivateData = jobs\\n' ;;\n"
@@ -1169,7 +1137,7 @@ static void a_failing_second_question_loses_no_configuration(void **state)
     fake_close(&fake);
 }
 
-static void an_operator_is_found_by_the_second_question(void **state)
+TEST(an_operator_is_found_by_the_second_question)
 {
     char warning[SOURCE_WARNING] = "", script[512];
     uid_t user = geteuid() == 0 ? NOBODY : geteuid();
@@ -1177,7 +1145,6 @@ static void an_operator_is_found_by_the_second_question(void **state)
     struct fake fake;
     struct err err;
 
-    (void)state;
     snprintf(script, sizeof(script),
              "case \"$*\" in\n"
              "'show config') printf 'ClusterName = c\\nPrivateData = jobs\\n' ;;\n"
@@ -1194,14 +1161,13 @@ static void an_operator_is_found_by_the_second_question(void **state)
     fake_close(&fake);
 }
 
-static void a_cluster_without_slurmdbd_is_told_how_to_do_without(void **state)
+TEST(a_cluster_without_slurmdbd_is_told_how_to_do_without)
 {
     char warning[SOURCE_WARNING] = "";
     struct section *section;
     struct fake fake;
     struct err err;
 
-    (void)state;
     fake_open(&fake, "echo 'Invalid user id' >&2; exit 1",
               "echo 'You are not running a supported accounting_storage plugin' >&2; exit 1");
     assert_int_equal(fake_read(&fake, KIND_SHARES, &section, warning, &err), -EOPNOTSUPP);
@@ -1257,9 +1223,8 @@ static struct node read_node(const char *state, const char *cpus)
 }
 
 /* Slurm 22.05 says allocated where scontrol says MIXED+DRAIN. */
-static void a_draining_node_that_is_half_used_is_mixed(void **state)
+TEST(a_draining_node_that_is_half_used_is_mixed)
 {
-    (void)state;
     assert_int_equal(read_node("allocated+drain", "7/0/1/8").state.base, NODE_MIXED);
     assert_int_equal(read_node("allocated+drain", "8/0/0/8").state.base, NODE_ALLOCATED);
     assert_int_equal(read_node("allocated", "7/1/0/8").state.base, NODE_ALLOCATED);
@@ -1268,11 +1233,10 @@ static void a_draining_node_that_is_half_used_is_mixed(void **state)
 }
 
 /* 20.11 leaves it empty and is asked for StateLong instead. */
-static void a_release_without_complete_states_is_passed_over(void **state)
+TEST(a_release_without_complete_states_is_passed_over)
 {
     struct node node;
 
-    (void)state;
     assert_int_equal(read_sinfo(&answer_sinfo, "", "0/8/0/8", &node), -EOPNOTSUPP);
     assert_int_equal(read_sinfo(&answer_sinfo_older, "", "0/8/0/8", &node), 0);
     assert_int_equal(node.state.base, NODE_UNKNOWN);
@@ -1281,13 +1245,12 @@ static void a_release_without_complete_states_is_passed_over(void **state)
     assert_int_equal(node.state.flags, NODE_DRAIN | NODE_NOT_RESPONDING);
 }
 
-static void a_release_is_asked_for_the_words_that_it_knows(void **state)
+TEST(a_release_is_asked_for_the_words_that_it_knows)
 {
     struct buf format;
     struct section *section = section_new(KIND_NODES);
     struct answer *answer = answer_new(&answer_sinfo_older, section);
 
-    (void)state;
     buf_init(&format, 4096);
     answer_sinfo_older.put_format(answer, &format);
     assert_contains(format.p, ",StateLong:@");
@@ -1323,13 +1286,12 @@ static struct section *read_squeue(const char *user, const char *user_id, const 
     return section;
 }
 
-static void squeue_tells_where_a_job_was_submitted(void **state)
+TEST(squeue_tells_where_a_job_was_submitted)
 {
     static const struct {
         const char *field, *told;
     } hosts[] = { { "login1", "login1" }, { "a\n|\"b", "a\n|\"b" }, { "", "" }, { "N/A", "" } };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(hosts); i++) {
         struct section *section = read_squeue("alice", "2001", hosts[i].field);
 
@@ -1338,7 +1300,7 @@ static void squeue_tells_where_a_job_was_submitted(void **state)
     }
 }
 
-static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
+TEST(a_user_whom_no_directory_knows_is_told_by_his_number)
 {
     static const struct {
         const char *name, *id, *told;
@@ -1354,7 +1316,6 @@ static void a_user_whom_no_directory_knows_is_told_by_his_number(void **state)
         { "", "N/A", "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(users); i++) {
         struct section *section = read_squeue(users[i].name, users[i].id, "");
 
@@ -1419,7 +1380,7 @@ static void assert_owners(const char *text, uint64_t skipped, const struct owned
     }
 }
 
-static void owners_come_in_fields_that_end_with_the_token(void **state)
+TEST(owners_come_in_fields_that_end_with_the_token)
 {
     static const struct owned_expected expected[] = {
         { 7, "physics", "alice", 1000 },
@@ -1427,19 +1388,17 @@ static void owners_come_in_fields_that_end_with_the_token(void **state)
         { 8, "a b", "dom\\jo doe", 3 },
     };
 
-    (void)state;
     assert_owners("7~physics~alice~1000~\n4294967294~(null)~nobody~2001~\n"
                   "8~a b~dom\\jo doe~3~\n",
                   0, expected, COUNT(expected));
 }
 
-static void of_a_job_whose_owner_is_wanted_nothing_else_is_known(void **state)
+TEST(of_a_job_whose_owner_is_wanted_nothing_else_is_known)
 {
     struct err err = { 0 };
     struct section *section = read_owners("7~physics~alice~1000~\n", 100, &err);
     const struct job *job = &section->jobs.job[0];
 
-    (void)state;
     assert_int_equal(job->tasks, 1);
     assert_int_equal(job->array_job_id, 0);
     assert_int_equal(job->array_task_id, MODEL_UNKNOWN_U32);
@@ -1456,18 +1415,17 @@ static void of_a_job_whose_owner_is_wanted_nothing_else_is_known(void **state)
     section_unref(section);
 }
 
-static void records_of_owners_that_are_none_are_left_out(void **state)
+TEST(records_of_owners_that_are_none_are_left_out)
 {
     static const struct owned_expected expected[] = { { 7, "physics", "alice", 1000 } };
 
-    (void)state;
     assert_owners("Welcome to the cluster\n1 2 3\n\n7~physics~alice~1000~\n8 physics bob\n"
                   "9~physics~bob~\n10~physics~bob~1~more\n11~physics~bob~1~more~\n"
                   "0~physics~bob~1~\nx~physics~bob~1~\n12~phy\nsics~bob~1~\n",
                   10, expected, COUNT(expected));
 }
 
-static void without_any_token_owners_come_in_words(void **state)
+TEST(without_any_token_owners_come_in_words)
 {
     static const struct owned_expected expected[] = {
         { 7, "physics", "alice", MODEL_UNKNOWN_U32 },
@@ -1476,20 +1434,18 @@ static void without_any_token_owners_come_in_words(void **state)
         { 10, "maths", "dave", MODEL_UNKNOWN_U32 },
     };
 
-    (void)state;
     assert_owners("JOBID ACCOUNT USER\n7 physics alice\n8 bob\n  9\t(null)  carol \r\n\n11\n"
                   "12_[1-3] physics alice\n13 physics alice more\n10 maths dave",
                   4, expected, COUNT(expected));
 }
 
-static void no_jobs_are_no_error(void **state)
+TEST(no_jobs_are_no_error)
 {
-    (void)state;
     assert_owners("", 0, NULL, 0);
     assert_owners("\n", 0, NULL, 0);
 }
 
-static void owners_that_cannot_be_read_or_are_cut_off_are_refused(void **state)
+TEST(owners_that_cannot_be_read_or_are_cut_off_are_refused)
 {
     static const struct {
         const char *text, *because;
@@ -1501,7 +1457,6 @@ static void owners_that_cannot_be_read_or_are_cut_off_are_refused(void **state)
         { "7~physics~\n", "none of its lines can be read" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err err = { 0 };
 
@@ -1519,14 +1474,13 @@ static const char owners_squeue[] =
     "[ \"$SQUEUE_FORMAT2\" = \"JobID:$t,Account:$t,UserName:$t,UserID:$t\" ] || exit 2\n"
     "echo \"7${t}physics${t}alice${t}1000$t\"";
 
-static void where_only_owners_are_wanted_squeue_is_asked_for_no_more(void **state)
+TEST(where_only_owners_are_wanted_squeue_is_asked_for_no_more)
 {
     char warning[SOURCE_WARNING] = "";
     struct section *section;
     struct fake fake;
     struct err err;
 
-    (void)state;
     fake_open(&fake, ":", ":");
     put_script(&fake, "squeue", owners_squeue);
     assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), -EREMOTEIO);
@@ -1547,7 +1501,7 @@ static void where_only_owners_are_wanted_squeue_is_asked_for_no_more(void **stat
     fake_close(&fake);
 }
 
-static void where_only_owners_are_wanted_no_json_is_asked_for(void **state)
+TEST(where_only_owners_are_wanted_no_json_is_asked_for)
 {
     struct source_settings settings = { .spec = STR("json"), .max_output = 1 << 20 };
     char warning[SOURCE_WARNING] = "";
@@ -1555,7 +1509,6 @@ static void where_only_owners_are_wanted_no_json_is_asked_for(void **state)
     struct fake fake;
     struct err err;
 
-    (void)state;
     fake_open(&fake, ":", ":");
     put_script(&fake, "squeue", owners_squeue);
     source_close(fake.source);
@@ -1569,7 +1522,7 @@ static void where_only_owners_are_wanted_no_json_is_asked_for(void **state)
     fake_close(&fake);
 }
 
-static void words_of_a_command_of_the_sites_own_tell_owners_only(void **state)
+TEST(words_of_a_command_of_the_sites_own_tell_owners_only)
 {
     struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
     char warning[SOURCE_WARNING] = "";
@@ -1577,18 +1530,15 @@ static void words_of_a_command_of_the_sites_own_tell_owners_only(void **state)
     struct source *source;
     struct err err;
 
-    (void)state;
     settings.commands[KIND_JOBS] = STR("echo 7 physics alice");
     assert_int_equal(source_open(&settings, &clock_real, &source, &err), 0);
     /* In words it tells whose a job is, and that is not enough to be one elsewhere. */
-    assert_int_equal(source->class->read(source, KIND_JOBS,
-                                         clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
-                                         warning, &err),
+    assert_int_equal(source->class->read(source, KIND_JOBS, clock_mono(&clock_real) + TEST_DEADLINE,
+                                         &section, warning, &err),
                      -EBADMSG);
     source->depth = SOURCE_OWNERS;
-    assert_int_equal(source->class->read(source, KIND_JOBS,
-                                         clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
-                                         warning, &err),
+    assert_int_equal(source->class->read(source, KIND_JOBS, clock_mono(&clock_real) + TEST_DEADLINE,
+                                         &section, warning, &err),
                      0);
     assert_int_equal(section->jobs.n, 1);
     assert_str(section_text(section, section->jobs.job[0].account), "physics");
@@ -1596,12 +1546,11 @@ static void words_of_a_command_of_the_sites_own_tell_owners_only(void **state)
     source_close(source);
 }
 
-static void where_only_owners_are_wanted_squeue_is_enough(void **state)
+TEST(where_only_owners_are_wanted_squeue_is_enough)
 {
     struct fake fake;
     struct err err;
 
-    (void)state;
     fake_open(&fake, ":", ":");
     put_script(&fake, "squeue", ":");
     assert_int_equal(fake.source->class->probe(fake.source, &err), -ENOENT);
@@ -1611,7 +1560,7 @@ static void where_only_owners_are_wanted_squeue_is_enough(void **state)
     fake_close(&fake);
 }
 
-static void rpcs_of_users_whom_no_directory_knows_are_kept_apart(void **state)
+TEST(rpcs_of_users_whom_no_directory_knows_are_kept_apart)
 {
     struct section *section =
         read_text(KIND_DIAG, &answer_sdiag,
@@ -1622,69 +1571,10 @@ static void rpcs_of_users_whom_no_directory_knows_are_kept_apart(void **state)
                   "\tnobody          (   65534) count:8      ave_time:325    total_time:1952\n");
     const struct diag *diag = &section->diag;
 
-    (void)state;
     assert_int_equal(diag->n_rpc_by_user, 3);
     assert_str(section_text(section, diag->rpc_by_user[0].name), "2001");
     assert_str(section_text(section, diag->rpc_by_user[1].name), "2002");
     assert_str(section_text(section, diag->rpc_by_user[2].name), "nobody");
     assert_int_equal(diag->rpc_by_user[1].count, 7);
     section_unref(section);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_draining_node_that_is_half_used_is_mixed),
-        cmocka_unit_test(a_release_without_complete_states_is_passed_over),
-        cmocka_unit_test(a_release_is_asked_for_the_words_that_it_knows),
-        cmocka_unit_test(squeue_tells_where_a_job_was_submitted),
-        cmocka_unit_test(a_user_whom_no_directory_knows_is_told_by_his_number),
-        cmocka_unit_test(owners_come_in_fields_that_end_with_the_token),
-        cmocka_unit_test(of_a_job_whose_owner_is_wanted_nothing_else_is_known),
-        cmocka_unit_test(records_of_owners_that_are_none_are_left_out),
-        cmocka_unit_test(without_any_token_owners_come_in_words),
-        cmocka_unit_test(no_jobs_are_no_error),
-        cmocka_unit_test(owners_that_cannot_be_read_or_are_cut_off_are_refused),
-        cmocka_unit_test(where_only_owners_are_wanted_squeue_is_asked_for_no_more),
-        cmocka_unit_test(where_only_owners_are_wanted_no_json_is_asked_for),
-        cmocka_unit_test(words_of_a_command_of_the_sites_own_tell_owners_only),
-        cmocka_unit_test(where_only_owners_are_wanted_squeue_is_enough),
-        cmocka_unit_test(rpcs_of_users_whom_no_directory_knows_are_kept_apart),
-        cmocka_unit_test(each_number_of_sdiag_has_its_place),
-        cmocka_unit_test(the_lists_of_sdiag_are_read_row_by_row),
-        cmocka_unit_test(what_sdiag_does_not_tell_is_unknown),
-        cmocka_unit_test(the_first_of_two_numbers_with_one_label_counts),
-        cmocka_unit_test(recorded_statistics_are_complete),
-        cmocka_unit_test(licences_are_read_with_or_without_what_newer_releases_tell),
-        cmocka_unit_test(a_forged_licence_changes_no_other),
-        cmocka_unit_test(a_licence_may_take_several_lines),
-        cmocka_unit_test(a_licence_has_an_end),
-        cmocka_unit_test(recorded_licences_add_up),
-        cmocka_unit_test(a_reservation_is_read_whatever_its_name),
-        cmocka_unit_test(a_reservations_comment_forges_nothing),
-        cmocka_unit_test(the_lines_of_a_comment_are_no_records_that_cannot_be_read),
-        cmocka_unit_test(recorded_reservations_are_those_of_the_seed),
-        cmocka_unit_test(a_cluster_without_any_says_so),
-        cmocka_unit_test(an_answer_that_is_cut_off_or_none_is_refused),
-        cmocka_unit_test(a_share_is_a_row_of_fields),
-        cmocka_unit_test(the_tree_of_shares_is_told_by_blanks),
-        cmocka_unit_test(users_without_their_accounts_still_have_a_parent),
-        cmocka_unit_test(a_level_that_was_not_computed_is_unknown),
-        cmocka_unit_test(odd_rows_of_shares_are_left_out),
-        cmocka_unit_test(recorded_shares_are_a_tree_that_adds_up),
-        cmocka_unit_test(limits_come_in_base_units_with_what_is_used),
-        cmocka_unit_test(of_a_qos_the_user_who_uses_most_is_told),
-        cmocka_unit_test(limits_that_cannot_be_read_are_none),
-        cmocka_unit_test(an_endless_list_of_limits_is_cut),
-        cmocka_unit_test(recorded_limits_are_those_of_the_seed),
-        cmocka_unit_test(private_data_hides_from_all_but_root_and_slurm),
-        cmocka_unit_test(recorded_configurations_hide_nothing),
-        cmocka_unit_test(operators_and_administrators_see_all),
-        cmocka_unit_test(what_is_hidden_is_said_with_what_to_do),
-        cmocka_unit_test(a_failing_second_question_loses_no_configuration),
-        cmocka_unit_test(an_operator_is_found_by_the_second_question),
-        cmocka_unit_test(a_cluster_without_slurmdbd_is_told_how_to_do_without),
-    };
-
-    return RUN_TESTS(tests);
 }

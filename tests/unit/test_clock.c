@@ -49,12 +49,11 @@ static void give_signal(struct waiting *waiting)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-static void real_time_goes_on_and_a_passed_deadline_ends_the_wait(void **state)
+TEST(real_time_goes_on_and_a_passed_deadline_ends_the_wait)
 {
     struct waiting waiting;
     int64_t begin = clock_mono(&clock_real);
 
-    (void)state;
     waiting_init(&waiting, &clock_real, begin + 5 * NS_PER_MS);
     wait_for_signal_or_deadline(&waiting);
     assert_false(waiting.saw_signal);
@@ -63,11 +62,10 @@ static void real_time_goes_on_and_a_passed_deadline_ends_the_wait(void **state)
     waiting_destroy(&waiting);
 }
 
-static void manual_time_stands_still_until_it_is_moved(void **state)
+TEST(manual_time_stands_still_until_it_is_moved)
 {
     struct manual_clock manual;
 
-    (void)state;
     manual_clock_init(&manual, 1000, 5);
     assert_int_equal(clock_wall(&manual.clock), 1000);
     assert_int_equal(clock_mono(&manual.clock), 5);
@@ -80,12 +78,11 @@ static void manual_time_stands_still_until_it_is_moved(void **state)
     manual_clock_destroy(&manual);
 }
 
-static void a_wait_for_a_manual_moment_that_has_passed_returns_at_once(void **state)
+TEST(a_wait_for_a_manual_moment_that_has_passed_returns_at_once)
 {
     struct manual_clock manual;
     struct waiting waiting;
 
-    (void)state;
     manual_clock_init(&manual, 0, 100);
     waiting_init(&waiting, &manual.clock, 100);
     wait_for_signal_or_deadline(&waiting);
@@ -94,14 +91,13 @@ static void a_wait_for_a_manual_moment_that_has_passed_returns_at_once(void **st
     manual_clock_destroy(&manual);
 }
 
-static void advancing_wakes_those_whose_moment_has_come_and_no_other(void **state)
+TEST(advancing_wakes_those_whose_moment_has_come_and_no_other)
 {
     enum { EARLY = 3, LATE = 2 };
     struct manual_clock manual;
     struct waiting waiting[EARLY + LATE];
     pthread_t threads[EARLY + LATE];
 
-    (void)state;
     manual_clock_init(&manual, 0, 0);
     for (size_t i = 0; i < EARLY + LATE; i++) {
         waiting_init(&waiting[i], &manual.clock, i < EARLY ? 10 : 20);
@@ -125,13 +121,12 @@ static void advancing_wakes_those_whose_moment_has_come_and_no_other(void **stat
     manual_clock_destroy(&manual);
 }
 
-static void a_signal_ends_a_manual_wait_before_its_moment(void **state)
+TEST(a_signal_ends_a_manual_wait_before_its_moment)
 {
     struct manual_clock manual;
     struct waiting waiting;
     pthread_t thread;
 
-    (void)state;
     manual_clock_init(&manual, 0, 0);
     waiting_init(&waiting, &manual.clock, NS_PER_SEC);
     pthread_create(&thread, NULL, wait_for_signal_or_deadline, &waiting);
@@ -143,11 +138,10 @@ static void a_signal_ends_a_manual_wait_before_its_moment(void **state)
     manual_clock_destroy(&manual);
 }
 
-static void signals_and_advances_that_race_lose_nobody(void **state)
+TEST(signals_and_advances_that_race_lose_nobody)
 {
     struct manual_clock manual;
 
-    (void)state;
     manual_clock_init(&manual, 0, 0);
     for (int i = 0; i < 500; i++) {
         struct waiting waiting;
@@ -164,11 +158,10 @@ static void signals_and_advances_that_race_lose_nobody(void **state)
     manual_clock_destroy(&manual);
 }
 
-static void the_environment_may_stop_wall_time(void **state)
+TEST(the_environment_may_stop_wall_time)
 {
     static const char *const wrong[] = { "", "now", "9223372036854775807" };
 
-    (void)state;
     assert_int_equal(setenv("SONDE_CLOCK", "1800000000", 1), 0);
     assert_int_equal(clock_wall(clock_of_environment()), 1800000000 * NS_PER_SEC);
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -187,7 +180,7 @@ static void set_number(const char *path, int64_t number)
     close(fd);
 }
 
-static void the_environment_may_let_time_pass(void **state)
+TEST(the_environment_may_let_time_pass)
 {
     char path[] = "/tmp/sonde-test-clock.XXXXXX";
     const struct clock *clock;
@@ -195,7 +188,6 @@ static void the_environment_may_let_time_pass(void **state)
     pthread_t thread;
     int64_t before;
 
-    (void)state;
     close(mkstemp(path));
     assert_int_equal(setenv("SONDE_CLOCK_AHEAD", path, 1), 0);
     assert_ptr_equal(clock_of_environment(), &clock_real); /* the file is empty */
@@ -216,30 +208,12 @@ static void the_environment_may_let_time_pass(void **state)
     unsetenv("SONDE_CLOCK_AHEAD");
 }
 
-static void a_clock_that_may_jump_lets_nobody_sleep_for_long(void **state)
+TEST(a_clock_that_may_jump_lets_nobody_sleep_for_long)
 {
     const struct clock jumping = { .longest_nap_ns = 7 };
 
-    (void)state;
     assert_int_equal(clock_nap(&jumping, 8), 7);
     assert_int_equal(clock_nap(&jumping, 6), 6);
     assert_int_equal(clock_nap(&jumping, -1), -1);
     assert_int_equal(clock_nap(&clock_real, INT64_MAX), INT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(real_time_goes_on_and_a_passed_deadline_ends_the_wait),
-        cmocka_unit_test(manual_time_stands_still_until_it_is_moved),
-        cmocka_unit_test(a_wait_for_a_manual_moment_that_has_passed_returns_at_once),
-        cmocka_unit_test(advancing_wakes_those_whose_moment_has_come_and_no_other),
-        cmocka_unit_test(a_signal_ends_a_manual_wait_before_its_moment),
-        cmocka_unit_test(signals_and_advances_that_race_lose_nobody),
-        cmocka_unit_test(the_environment_may_stop_wall_time),
-        cmocka_unit_test(the_environment_may_let_time_pass),
-        cmocka_unit_test(a_clock_that_may_jump_lets_nobody_sleep_for_long),
-    };
-
-    return RUN_TESTS(tests);
 }

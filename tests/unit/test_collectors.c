@@ -38,9 +38,8 @@ static struct buf render(const struct collector *collector, enum metric_format f
     return out;
 }
 
-static void no_collector_gives_a_series_twice(void **state)
+TEST(no_collector_gives_a_series_twice)
 {
-    (void)state;
     for (size_t i = 0; collectors[i]; i++) {
         struct arena arena = { 0 };
         struct map seen;
@@ -72,9 +71,8 @@ static void no_collector_gives_a_series_twice(void **state)
     }
 }
 
-static void every_collector_can_be_converted_to_the_other_format(void **state)
+TEST(every_collector_can_be_converted_to_the_other_format)
 {
-    (void)state;
     for (size_t i = 0; collectors[i]; i++) {
         struct buf text, open, out;
         size_t samples;
@@ -97,9 +95,8 @@ static void every_collector_can_be_converted_to_the_other_format(void **state)
     }
 }
 
-static void an_empty_cluster_is_rendered(void **state)
+TEST(an_empty_cluster_is_rendered)
 {
-    (void)state;
     for (size_t i = 0; collectors[i]; i++) {
         struct section *section = section_new(collectors[i]->kind);
         struct metric_writer writer;
@@ -148,9 +145,8 @@ static void check_profile(struct str profile)
     arena_clear(&arena);
 }
 
-static void no_two_collectors_of_a_profile_share_a_name(void **state)
+TEST(no_two_collectors_of_a_profile_share_a_name)
 {
-    (void)state;
     check_profile(STR(""));
     check_profile(STR("mila"));
     assert_int_equal(collector_profile(STR("")) & collector_profile(STR("mila")), 0);
@@ -162,7 +158,7 @@ static const char *text_of(const struct edition *edition, const char *name,
     return edition->collectors[collector_find(str_of(name))].segments[format]->text.p;
 }
 
-static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
+TEST(a_prefix_is_that_of_its_collectors_in_every_format)
 {
     struct publish_config config = {
         .collectors = (collector_set)-1,
@@ -173,7 +169,6 @@ static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
     struct section *section = sim_section(&sim, KIND_JOBS, noon);
     struct edition *edition = edition_new(&config, section, FORMAT_BIT(METRIC_TEXT)), *both;
 
-    (void)state;
     config.prefix[0] = '?'; /* who made it may give it up */
     both = edition_convert(edition, FORMAT_BIT(METRIC_OPENMETRICS));
     for (unsigned format = 0; format < METRIC_FORMATS; format++) {
@@ -186,17 +181,4 @@ static void a_prefix_is_that_of_its_collectors_in_every_format(void **state)
     edition_unref(both);
     edition_unref(edition);
     section_unref(section);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_collector_gives_a_series_twice),
-        cmocka_unit_test(every_collector_can_be_converted_to_the_other_format),
-        cmocka_unit_test(an_empty_cluster_is_rendered),
-        cmocka_unit_test(no_two_collectors_of_a_profile_share_a_name),
-        cmocka_unit_test(a_prefix_is_that_of_its_collectors_in_every_format),
-    };
-
-    return RUN_TESTS(tests);
 }

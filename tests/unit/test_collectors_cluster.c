@@ -27,7 +27,7 @@ static struct section *new_licenses(struct license *license, size_t n)
     return section;
 }
 
-static void licences_say_zero_and_leave_out_what_is_unknown(void **state)
+TEST(licences_say_zero_and_leave_out_what_is_unknown)
 {
     struct license license[] = {
         { .total = 10,
@@ -40,7 +40,6 @@ static void licences_say_zero_and_leave_out_what_is_unknown(void **state)
     };
     struct section *section = new_licenses(license, COUNT(license));
 
-    (void)state;
     license[0].name = put(section, "matlab");
     license[1].name = put(section, "ansys@\"flex\"");
     check_family("licenses", section, "slurm_lic_total",
@@ -71,7 +70,7 @@ static struct section *new_reservations(struct reservation *reservation, size_t 
     return section;
 }
 
-static void a_reservation_tells_who_when_and_where(void **state)
+TEST(a_reservation_tells_who_when_and_where)
 {
     struct reservation reservation[] = {
         { .node_count = 3,
@@ -83,7 +82,6 @@ static void a_reservation_tells_who_when_and_where(void **state)
     };
     struct section *section = new_reservations(reservation, COUNT(reservation));
 
-    (void)state;
     reservation[0].name = put(section, "course");
     reservation[0].nodes = put(section, "n[1-2],g1,n1");
     reservation[0].accounts = put(section, "bio,phys");
@@ -114,13 +112,12 @@ static void a_reservation_tells_who_when_and_where(void **state)
     section_unref(section);
 }
 
-static void reservations_name_no_more_nodes_than_there_is_room_for(void **state)
+TEST(reservations_name_no_more_nodes_than_there_is_room_for)
 {
     struct reservation reservation[4] = { 0 };
     struct section *section = new_reservations(reservation, COUNT(reservation));
     struct collected collected;
 
-    (void)state;
     reservation[0].name = put(section, "most");
     reservation[0].nodes = put(section, "n[1-19999]");
     reservation[1].name = put(section, "too_many");
@@ -139,12 +136,11 @@ static void reservations_name_no_more_nodes_than_there_is_room_for(void **state)
     section_unref(section);
 }
 
-static void a_reservation_told_twice_is_shown_once(void **state)
+TEST(a_reservation_told_twice_is_shown_once)
 {
     struct reservation reservation[2] = { { .node_count = 1 }, { .node_count = 2 } };
     struct section *section = new_reservations(reservation, COUNT(reservation));
 
-    (void)state;
     reservation[0].name = reservation[1].name = put(section, "twin");
     check_family("reservations", section, "slurm_reservation_nodes",
                  "slurm_reservation_nodes{reservation=\"twin\"} 1\n");
@@ -161,7 +157,7 @@ static struct section *new_shares(struct share *share, size_t n)
     return section;
 }
 
-static void shares_tell_parent_and_infinity(void **state)
+TEST(shares_tell_parent_and_infinity)
 {
     struct share share[] = {
         { .raw_shares = 30,
@@ -189,7 +185,6 @@ static void shares_tell_parent_and_infinity(void **state)
     };
     struct section *section = new_shares(share, COUNT(share));
 
-    (void)state;
     for (size_t i = 0; i < COUNT(share); i++)
         share[i].account = put(section, "bio");
     share[1].user = put(section, "alice");
@@ -229,14 +224,13 @@ static void shares_tell_parent_and_infinity(void **state)
     section_unref(section);
 }
 
-static void an_account_with_several_rows_has_the_first(void **state)
+TEST(an_account_with_several_rows_has_the_first)
 {
     struct share share[4] = {
         { .raw_shares = 1 }, { .raw_shares = 2 }, { .raw_shares = 3 }, { .raw_shares = 4 }
     };
     struct section *section = new_shares(share, COUNT(share));
 
-    (void)state;
     for (size_t i = 0; i < COUNT(share); i++)
         share[i].account = put(section, "bio");
     share[1].partition = put(section, "gpu");
@@ -250,7 +244,7 @@ static void an_account_with_several_rows_has_the_first(void **state)
     section_unref(section);
 }
 
-static void users_beyond_the_ceiling_are_counted_as_folded(void **state)
+TEST(users_beyond_the_ceiling_are_counted_as_folded)
 {
     enum { USERS = 20003 };
     struct share *share = heap_alloc(USERS * sizeof(*share));
@@ -258,7 +252,6 @@ static void users_beyond_the_ceiling_are_counted_as_folded(void **state)
     struct collected collected;
     char name[16];
 
-    (void)state;
     for (unsigned i = 0; i < USERS; i++) {
         snprintf(name, sizeof(name), "u%u", i);
         share[i] = (struct share){ .user = put(section, name), .raw_shares = 1 };
@@ -322,12 +315,11 @@ static void add_limit(struct limits *limits, uint32_t *n_limits, enum limit_kind
     (*n_limits)++;
 }
 
-static void the_limits_of_an_account_are_those_of_its_own_row(void **state)
+TEST(the_limits_of_an_account_are_those_of_its_own_row)
 {
     struct limits limits;
     uint32_t *n;
 
-    (void)state;
     limits_init(&limits);
     add_association(&limits, "bio", "", "gpu");
     n = &limits.association[0].n_limits;
@@ -379,7 +371,7 @@ static void the_limits_of_an_account_are_those_of_its_own_row(void **state)
     section_unref(limits.section);
 }
 
-static void where_room_is_short_users_lose_their_limits_and_accounts_do_not(void **state)
+TEST(where_room_is_short_users_lose_their_limits_and_accounts_do_not)
 {
     enum { USERS = 50003 };
     struct section *section = section_new(KIND_ASSOCIATIONS);
@@ -388,7 +380,6 @@ static void where_room_is_short_users_lose_their_limits_and_accounts_do_not(void
     struct collected collected;
     char name[16];
 
-    (void)state;
     for (uint32_t i = 0; i <= USERS; i++) {
         snprintf(name, sizeof(name), "u%u", i);
         row[i] = (struct association){
@@ -452,9 +443,8 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
     section_unref(limits.section);
 }
 
-static void each_kind_of_limit_has_its_families(void **state)
+TEST(each_kind_of_limit_has_its_families)
 {
-    (void)state;
     check_kind(LIMIT_JOBS, false, "jobs_limit", "jobs_used");
     check_kind(LIMIT_SUBMITTED, false, "submitted_jobs_limit", "submitted_jobs_used");
     check_kind(LIMIT_WALL_SECONDS, false, "wall_limit_seconds", "wall_used_seconds");
@@ -468,11 +458,10 @@ static void each_kind_of_limit_has_its_families(void **state)
     check_kind(LIMIT_USER_TRES, true, "user_tres_limit", "user_tres_used");
 }
 
-static void hidden_data_is_told_by_word(void **state)
+TEST(hidden_data_is_told_by_word)
 {
     struct section *section = section_new(KIND_CONFIG);
 
-    (void)state;
     section->config.cluster = put(section, "hal\"9000");
     section->config.version = put(section, "24.11.5");
     section->config.hidden = 1 << PRIVATE_JOBS | 1 << PRIVATE_EVENTS;
@@ -490,7 +479,7 @@ static void hidden_data_is_told_by_word(void **state)
     section_unref(section);
 }
 
-static void traced_jobs_tell_of_themselves(void **state)
+TEST(traced_jobs_tell_of_themselves)
 {
     struct section *section = section_new(KIND_TRACES);
     struct traced_job job[] = {
@@ -517,7 +506,6 @@ static void traced_jobs_tell_of_themselves(void **state)
     };
     struct traced_host host[] = { { .pid = 4711 }, { .pid = 12 }, { .pid = 0 } };
 
-    (void)state;
     section->traces =
         (struct traces){ .job = job, .n = COUNT(job), .host = host, .n_hosts = COUNT(host) };
     job[0].user = job[2].user = put(section, "al\\ice");
@@ -541,7 +529,7 @@ static void traced_jobs_tell_of_themselves(void **state)
     section_unref(section);
 }
 
-static void the_whole_text_of_a_traced_job_is_what_dashboards_know(void **state)
+TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
 {
     struct section *section = section_new(KIND_TRACES);
     struct traced_job job = { .id = 7,
@@ -557,7 +545,6 @@ static void the_whole_text_of_a_traced_job_is_what_dashboards_know(void **state)
     struct traced_host host = { .name = put(section, "n1"), .pid = 4711 };
     struct collected collected;
 
-    (void)state;
     section->traces = (struct traces){ .job = &job, .n = 1, .host = &host, .n_hosts = 1 };
     collected = collect_from("trace", section);
     assert_string_equal(
@@ -622,7 +609,7 @@ static struct rpc rpc(symbol name, uint64_t count, uint64_t total_usec)
                          .max_cycle = MODEL_UNKNOWN_U64 };
 }
 
-static void statistics_have_the_names_and_units_that_dashboards_know(void **state)
+TEST(statistics_have_the_names_and_units_that_dashboards_know)
 {
     struct section *section = new_diag();
     struct diag *diag = &section->diag;
@@ -631,7 +618,6 @@ static void statistics_have_the_names_and_units_that_dashboards_know(void **stat
     struct rpc users[] = { rpc(put(section, "root"), 10, 500), rpc(put(section, "nobody"), 1, 2),
                            rpc(put(section, "nobody"), 3, 4) };
 
-    (void)state;
     diag->rpc_by_type = types;
     diag->n_rpc_by_type = COUNT(types);
     diag->rpc_by_user = users;
@@ -669,7 +655,7 @@ static void statistics_have_the_names_and_units_that_dashboards_know(void **stat
     section_unref(section);
 }
 
-static void what_slurm_counts_goes_on_and_the_rest_is_of_now(void **state)
+TEST(what_slurm_counts_goes_on_and_the_rest_is_of_now)
 {
     struct section *section = new_diag();
     struct diag *diag = &section->diag, running;
@@ -679,7 +665,6 @@ static void what_slurm_counts_goes_on_and_the_rest_is_of_now(void **state)
     struct cycle_exit exit = { put(section, "End of job queue"), 77 };
     struct pending_rpc waiting = { put(section, "REQUEST_LAUNCH_PROLOG"), 6017, 5 };
 
-    (void)state;
     type_now.queued = 4;
     type_now.dropped = 0;
     type_now.last_cycle = 2;
@@ -773,11 +758,10 @@ static void what_slurm_counts_goes_on_and_the_rest_is_of_now(void **state)
     section_unref(section);
 }
 
-static void statistics_that_nobody_keeps_are_those_of_slurm(void **state)
+TEST(statistics_that_nobody_keeps_are_those_of_slurm)
 {
     struct section *section = new_diag();
 
-    (void)state;
     section->diag.jobs_failed = 4;
     section->diag.backfilled_het_components = 2;
     check_family("scheduler", section, "slurm_scheduler_jobs_failed_total",
@@ -787,28 +771,4 @@ static void statistics_that_nobody_keeps_are_those_of_slurm(void **state)
     check_samples("scheduler", section, 3); /* and whether backfill is active */
     check_samples("diag", section, 0);
     section_unref(section);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(licences_say_zero_and_leave_out_what_is_unknown),
-        cmocka_unit_test(a_reservation_tells_who_when_and_where),
-        cmocka_unit_test(reservations_name_no_more_nodes_than_there_is_room_for),
-        cmocka_unit_test(a_reservation_told_twice_is_shown_once),
-        cmocka_unit_test(shares_tell_parent_and_infinity),
-        cmocka_unit_test(an_account_with_several_rows_has_the_first),
-        cmocka_unit_test(users_beyond_the_ceiling_are_counted_as_folded),
-        cmocka_unit_test(the_limits_of_an_account_are_those_of_its_own_row),
-        cmocka_unit_test(where_room_is_short_users_lose_their_limits_and_accounts_do_not),
-        cmocka_unit_test(each_kind_of_limit_has_its_families),
-        cmocka_unit_test(hidden_data_is_told_by_word),
-        cmocka_unit_test(traced_jobs_tell_of_themselves),
-        cmocka_unit_test(the_whole_text_of_a_traced_job_is_what_dashboards_know),
-        cmocka_unit_test(statistics_have_the_names_and_units_that_dashboards_know),
-        cmocka_unit_test(what_slurm_counts_goes_on_and_the_rest_is_of_now),
-        cmocka_unit_test(statistics_that_nobody_keeps_are_those_of_slurm),
-    };
-
-    return RUN_TESTS(tests);
 }

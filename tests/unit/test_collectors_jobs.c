@@ -17,25 +17,23 @@ static struct job jobs[400];
 static struct buf out, samples;
 static size_t folded, duplicates;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     section = section_new(KIND_JOBS);
     section->wall_ns = NOW * NS_PER_SEC;
     section->jobs.job = jobs;
     buf_init(&out, 16 << 20);
     buf_init(&samples, 16 << 20);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     section = section_unref(section);
     buf_free(&out);
     buf_free(&samples);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static symbol put(const char *text)
 {
@@ -106,12 +104,11 @@ static const char *collect(const char *name, const char *family)
     return buf_str(&samples).p;
 }
 
-static void a_queue_without_jobs_has_no_series_but_those_of_the_cluster(void **state)
+TEST(a_queue_without_jobs_has_no_series_but_those_of_the_cluster)
 {
     static const char *const silent[] = { "users",    "accounts", "partition_jobs", "qos",
                                           "features", "waits",    "job_gpus" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(silent); i++)
         assert_string_equal(collect(silent[i], ""), "");
     assert_string_equal(collect("pending", ""), "slurm_pending_oldest_age_seconds 0\n");
@@ -119,11 +116,10 @@ static void a_queue_without_jobs_has_no_series_but_those_of_the_cluster(void **s
     assert_contains(collect("jobs", ""), "slurm_job_count_per_state{state=\"RUNNING\"} 0\n");
 }
 
-static void a_user_has_jobs_cpus_and_memory_by_state(void **state)
+TEST(a_user_has_jobs_cpus_and_memory_by_state)
 {
     struct job *array;
 
-    (void)state;
     add_job(JOB_RUNNING)->cpus = 8;
     add_job(JOB_RUNNING)->cpus = 4;
     array = add_job(JOB_PENDING);
@@ -142,9 +138,8 @@ static void a_user_has_jobs_cpus_and_memory_by_state(void **state)
                         "slurm_user_mem_alloc{username=\"bob\",state=\"COMPLETED\"} 1073741824\n");
 }
 
-static void gpus_are_read_in_every_notation(void **state)
+TEST(gpus_are_read_in_every_notation)
 {
-    (void)state;
     add_tres("both", "cpu=8,mem=64G,node=1,billing=8,gres/gpu=4,gres/gpu:a100=4");
     add_tres("both", "cpu=8,mem=64G,node=1,billing=8,gres/gpu=2,gres/gpu:a100=2");
     add_tres("total-only", "cpu=1,gres/gpu=3");
@@ -176,7 +171,7 @@ static void gpus_are_read_in_every_notation(void **state)
                         "slurm_user_gpu_shards_allocated{user=\"shards\",type=\"a100\"} 3\n");
 }
 
-static void gpus_are_held_by_running_suspended_and_completing_jobs_only(void **state)
+TEST(gpus_are_held_by_running_suspended_and_completing_jobs_only)
 {
     static const struct {
         enum job_base base;
@@ -186,7 +181,6 @@ static void gpus_are_held_by_running_suspended_and_completing_jobs_only(void **s
         { JOB_COMPLETED, 0, 1 }, { JOB_FAILED, 0, 1 },    { JOB_BASE_UNKNOWN, JOB_COMPLETING, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct job *job = add_job(rows[i].base);
 
@@ -198,11 +192,10 @@ static void gpus_are_held_by_running_suspended_and_completing_jobs_only(void **s
                         "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 6\n");
 }
 
-static void a_suspended_job_holds_memory_and_gpus_but_no_cpus(void **state)
+TEST(a_suspended_job_holds_memory_and_gpus_but_no_cpus)
 {
     struct job *job;
 
-    (void)state;
     job = add_job(JOB_SUSPENDED);
     job->cpus = 4;
     job->tres = put("cpu=4,gres/gpu=2");
@@ -223,11 +216,10 @@ static void a_suspended_job_holds_memory_and_gpus_but_no_cpus(void **state)
                         "slurm_feature_mem_alloc{feature=\"\"} 2147483648\n");
 }
 
-static void more_gpu_types_than_anybody_has_are_one(void **state)
+TEST(more_gpu_types_than_anybody_has_are_one)
 {
     char tres[32];
 
-    (void)state;
     for (int i = 0; i < 120; i++) {
         snprintf(tres, sizeof(tres), "gres/gpu:t%d=1", i);
         add_tres("ann", tres);
@@ -237,11 +229,10 @@ static void more_gpu_types_than_anybody_has_are_one(void **state)
                     "slurm_user_gpus_allocated{user=\"ann\",type=\"other\"} 20\n");
 }
 
-static void an_account_has_what_it_asks_for_by_state_and_what_it_holds_without(void **state)
+TEST(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without)
 {
     struct job *job;
 
-    (void)state;
     job = add_job(JOB_RUNNING);
     job->cpus = 16;
     job->tres = put("cpu=16,gres/gpu=2,gres/gpu:a100=2,gres/shard=1");
@@ -269,11 +260,10 @@ static void an_account_has_what_it_asks_for_by_state_and_what_it_holds_without(v
         "slurm_account_gpu_shards_allocated{account=\"physics\",type=\"none\"} 1\n");
 }
 
-static void a_job_for_several_partitions_counts_once_in_each(void **state)
+TEST(a_job_for_several_partitions_counts_once_in_each)
 {
     struct job *job;
 
-    (void)state;
     job = add_job(JOB_PENDING);
     job->partition = put("cpu,gpu,cpu,,");
     job->tasks = 10;
@@ -315,12 +305,11 @@ static void a_job_for_several_partitions_counts_once_in_each(void **state)
         "slurm_partition_job_gpus{partition=\"gpu\",type=\"a100\",state=\"RUNNING\"} 2\n");
 }
 
-static void a_list_of_partitions_without_end_is_cut(void **state)
+TEST(a_list_of_partitions_without_end_is_cut)
 {
     struct buf list;
     size_t partitions = 0;
 
-    (void)state;
     buf_init(&list, 1 << 20);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "p%d,", i);
@@ -332,11 +321,10 @@ static void a_list_of_partitions_without_end_is_cut(void **state)
     buf_free(&list);
 }
 
-static void a_qos_has_jobs_cpus_memory_and_gpus_by_state(void **state)
+TEST(a_qos_has_jobs_cpus_memory_and_gpus_by_state)
 {
     struct job *job;
 
-    (void)state;
     job = add_job(JOB_RUNNING);
     job->tres = put("gres/gpu:v100=1");
     job = add_job(JOB_PENDING);
@@ -359,11 +347,10 @@ static void a_qos_has_jobs_cpus_memory_and_gpus_by_state(void **state)
                         "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"RUNNING\"} 1\n");
 }
 
-static void partitions_and_qos_without_jobs_say_zero(void **state)
+TEST(partitions_and_qos_without_jobs_say_zero)
 {
     symbol partitions[] = { put("gpu"), put("cpu"), 0 }, qos[] = { put("high"), put("normal") };
 
-    (void)state;
     section->jobs.known_partition = partitions;
     section->jobs.n_known_partitions = COUNT(partitions);
     section->jobs.known_qos = qos;
@@ -409,11 +396,10 @@ static void partitions_and_qos_without_jobs_say_zero(void **state)
                         "slurm_partition_pending_oldest_age_seconds{partition=\"gpu\"} 0\n");
 }
 
-static void qos_that_the_source_does_not_tell_are_absent(void **state)
+TEST(qos_that_the_source_does_not_tell_are_absent)
 {
     symbol known = put("normal");
 
-    (void)state;
     section->jobs.lacks_qos = true;
     section->jobs.known_qos = &known;
     section->jobs.n_known_qos = 1;
@@ -431,9 +417,8 @@ static void add_with_features(const char *features, uint32_t cpus)
     job->cpus = cpus;
 }
 
-static void features_count_for_jobs_that_hold_resources(void **state)
+TEST(features_count_for_jobs_that_hold_resources)
 {
-    (void)state;
     add_with_features("", 1);
     add_with_features("skylake", 2);
     add_with_features("skylake&ib", 4);
@@ -459,19 +444,17 @@ static void features_count_for_jobs_that_hold_resources(void **state)
                         "slurm_feature_mem_alloc{feature=\"(a&b)|c\"} 1073741824\n");
 }
 
-static void features_that_the_source_does_not_tell_are_absent(void **state)
+TEST(features_that_the_source_does_not_tell_are_absent)
 {
-    (void)state;
     add_job(JOB_RUNNING);
     section->jobs.lacks_features = true;
     assert_string_equal(collect("features", ""), "");
 }
 
-static void features_past_the_hundred_most_frequent_are_other(void **state)
+TEST(features_past_the_hundred_most_frequent_are_other)
 {
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 150; i++) {
         snprintf(name, sizeof(name), "f%03d", i);
         add_with_features(name, 2);
@@ -490,11 +473,10 @@ static void features_past_the_hundred_most_frequent_are_other(void **state)
     assert_int_equal(duplicates, 0);
 }
 
-static void a_name_that_is_other_already_is_not_counted_as_folded(void **state)
+TEST(a_name_that_is_other_already_is_not_counted_as_folded)
 {
     char name[24];
 
-    (void)state;
     for (int i = 0; i < 101; i++) {
         snprintf(name, sizeof(name), "reason %d", i);
         add_pending(name)->tasks = 2;
@@ -507,12 +489,11 @@ static void a_name_that_is_other_already_is_not_counted_as_folded(void **state)
     assert_int_equal(folded, 1);
 }
 
-static void a_sum_that_does_not_fit_is_absent_from_other_too(void **state)
+TEST(a_sum_that_does_not_fit_is_absent_from_other_too)
 {
     struct job *job;
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 100; i++) {
         job = add_job(JOB_RUNNING);
         snprintf(name, sizeof(name), "f%03d", i);
@@ -530,9 +511,8 @@ static void a_sum_that_does_not_fit_is_absent_from_other_too(void **state)
     assert_contains(samples.p, "slurm_feature_mem_alloc{feature=\"f099\"} 107374182400\n");
 }
 
-static void reasons_are_spelled_as_dashboards_know_them(void **state)
+TEST(reasons_are_spelled_as_dashboards_know_them)
 {
-    (void)state;
     add_pending("Priority")->tasks = 7;
     add_pending("ReqNodeNotAvail, UnavailableNodes:n[1-3]");
     add_pending("ReqNodeNotAvail, UnavailableNodes:n4");
@@ -556,11 +536,10 @@ static void reasons_are_spelled_as_dashboards_know_them(void **state)
         "slurm_pending_reason_total{reason=\"None\"} 1\n");
 }
 
-static void three_hundred_maintenances_are_one_reason(void **state)
+TEST(three_hundred_maintenances_are_one_reason)
 {
     char reason[64];
 
-    (void)state;
     for (int i = 0; i < 300; i++) {
         snprintf(reason, sizeof(reason), "ReqNodeNotAvail, Reserved for maintenance cn%d", i);
         add_pending(reason);
@@ -583,9 +562,8 @@ static void add_many_reasons(void)
     add_pending("other")->tasks = 5;
 }
 
-static void reasons_past_the_hundred_most_frequent_are_other(void **state)
+TEST(reasons_past_the_hundred_most_frequent_are_other)
 {
-    (void)state;
     add_many_reasons();
     collect("jobs", "slurm_pending_reason_total");
     assert_contains(samples.p, "slurm_pending_reason_total{reason=\"Priority\"} 9\n");
@@ -603,11 +581,10 @@ static void reasons_past_the_hundred_most_frequent_are_other(void **state)
     assert_int_equal(duplicates, 0);
 }
 
-static void what_waits_is_told_by_reason_for_partition_account_and_qos(void **state)
+TEST(what_waits_is_told_by_reason_for_partition_account_and_qos)
 {
     struct job *job;
 
-    (void)state;
     job = add_pending("Resources");
     job->partition = put("cpu,gpu");
     job->tasks = 3;
@@ -645,11 +622,10 @@ static void what_waits_is_told_by_reason_for_partition_account_and_qos(void **st
         "slurm_pending_oldest_age_seconds 60\n");
 }
 
-static void the_oldest_is_as_old_as_it_could_have_run(void **state)
+TEST(the_oldest_is_as_old_as_it_could_have_run)
 {
     struct job *job;
 
-    (void)state;
     job = add_pending("Priority");
     job->submit_time = NOW - 3 * DAY;
     job->eligible_time = NOW - 2 * DAY;
@@ -668,7 +644,7 @@ static void the_oldest_is_as_old_as_it_could_have_run(void **state)
                         "slurm_pending_oldest_age_seconds 172800\n");
 }
 
-static void jobs_that_something_else_than_the_cluster_keeps_back_have_no_age(void **state)
+TEST(jobs_that_something_else_than_the_cluster_keeps_back_have_no_age)
 {
     static const char *const own[] = {
         "JobHeldUser",        "JobHeldAdmin",
@@ -693,7 +669,6 @@ static void jobs_that_something_else_than_the_cluster_keeps_back_have_no_age(voi
         "MaxPoweredUpNodes",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(own); i++)
         add_pending(own[i])->submit_time = NOW - DAY;
     add_pending("some plugin's message")->priority = 0;
@@ -709,9 +684,8 @@ static void jobs_that_something_else_than_the_cluster_keeps_back_have_no_age(voi
     }
 }
 
-static void an_age_that_nobody_tells_is_absent(void **state)
+TEST(an_age_that_nobody_tells_is_absent)
 {
-    (void)state;
     add_pending("Priority")->submit_time = 0;
     assert_string_equal(collect("pending", "slurm_pending_oldest"), "");
     assert_string_equal(collect("pending", "slurm_partition_pending_oldest"), "");
@@ -720,14 +694,13 @@ static void an_age_that_nobody_tells_is_absent(void **state)
                         "slurm_pending_oldest_age_seconds 60\n");
 }
 
-static void waits_are_a_histogram_of_each_partition(void **state)
+TEST(waits_are_a_histogram_of_each_partition)
 {
     struct wait waits[] = {
         { .partition = put("cpu"), .buckets = { 3, 0, 1, [WAIT_BOUNDS] = 2 }, .sum = 1.5e6 },
         { .partition = put("gpu"), .buckets = { [5] = 1 }, .sum = 250 },
     };
 
-    (void)state;
     section->jobs.wait = waits;
     section->jobs.n_waits = COUNT(waits);
     assert_string_equal(collect("waits", "slurm_job_wait_seconds_bucket{partition=\"cpu\""),
@@ -774,11 +747,10 @@ static void waits_are_a_histogram_of_each_partition(void **state)
                                "slurm_job_wait_seconds_count{partition=\"gpu\"} 1\n");
 }
 
-static void what_no_job_tells_is_absent_and_what_some_tell_is_added_up(void **state)
+TEST(what_no_job_tells_is_absent_and_what_some_tell_is_added_up)
 {
     struct job *job;
 
-    (void)state;
     job = add_job(JOB_RUNNING);
     job->cpus = MODEL_UNKNOWN_U32;
     job->memory_bytes = MODEL_UNKNOWN_U64;
@@ -792,12 +764,11 @@ static void what_no_job_tells_is_absent_and_what_some_tell_is_added_up(void **st
                         "slurm_account_cpu_alloc{account=\"physics\"} 5\n");
 }
 
-static void a_sum_that_does_not_fit_is_absent(void **state)
+TEST(a_sum_that_does_not_fit_is_absent)
 {
     static const char *const collector[] = { "users", "accounts", "partition_jobs", "qos" };
     struct job *job;
 
-    (void)state;
     add_job(JOB_RUNNING)->memory_bytes = MODEL_UNKNOWN_U64 - 1;
     job = add_job(JOB_RUNNING);
     job->memory_bytes = MODEL_UNKNOWN_U64 - 1;
@@ -827,12 +798,11 @@ static void a_sum_that_does_not_fit_is_absent(void **state)
                     "slurm_user_cpu_alloc{username=\"ann\",state=\"RUNNING\"} 3\n");
 }
 
-static void names_are_not_structure(void **state)
+TEST(names_are_not_structure)
 {
     static const char hostile[] = "a\"} 1\nb{c=\"\\";
     struct job *job;
 
-    (void)state;
     job = add_pending(hostile);
     job->user = job->account = job->qos = job->partition = put(hostile);
     job->tres = put("gres/gpu:\"\n\\=1");
@@ -877,13 +847,12 @@ static uint64_t sum(const char *collector, const char *family, const char *label
     return total;
 }
 
-static void the_collectors_agree_with_each_other(void **state)
+TEST(the_collectors_agree_with_each_other)
 {
     static const struct sim sim = { .nodes = 500, .jobs = 10000, .seed = 3, .users = 200 };
     const char *pending = "state=\"PENDING\"";
     uint64_t jobs_pending, cpus_held;
 
-    (void)state;
     section = section_unref(section);
     section = sim_section(&sim, KIND_JOBS, NOW);
     jobs_pending = sum("jobs", "slurm_job_count", pending);
@@ -918,9 +887,8 @@ static void add_gpus(uint32_t job_id, const char *node, const char *indexes)
         (struct job_gpus){ .job_id = job_id, .node = put(node), .gpus = put(indexes) };
 }
 
-static void each_gpu_that_a_job_holds_is_a_series(void **state)
+TEST(each_gpu_that_a_job_holds_is_a_series)
 {
-    (void)state;
     add_gpus(7, "g1", "0-1,3");
     add_gpus(7, "g2", "12");
     add_gpus(4294967294, "g1", "2");
@@ -933,9 +901,8 @@ static void each_gpu_that_a_job_holds_is_a_series(void **state)
     assert_int_equal(folded, 0);
 }
 
-static void gpus_that_are_told_twice_or_cannot_be_read_are_left_out(void **state)
+TEST(gpus_that_are_told_twice_or_cannot_be_read_are_left_out)
 {
-    (void)state;
     add_gpus(7, "g1", "0");
     add_gpus(7, "g1", "0-7");
     add_gpus(8, "g1", "0,x");
@@ -946,11 +913,10 @@ static void gpus_that_are_told_twice_or_cannot_be_read_are_left_out(void **state
     assert_int_equal(duplicates, 0);
 }
 
-static void gpus_past_the_ceiling_are_counted_and_not_shown(void **state)
+TEST(gpus_past_the_ceiling_are_counted_and_not_shown)
 {
     size_t n = 0;
 
-    (void)state;
     for (uint32_t job = 1; job <= 51; job++)
         add_gpus(job, "g1", "0-999");
     for (struct str rest = str_of(collect("job_gpus", "slurm_job_gpu_allocated{")); rest.n; n++)
@@ -959,11 +925,8 @@ static void gpus_past_the_ceiling_are_counted_and_not_shown(void **state)
     assert_int_equal(folded, 1000);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-static void mila_has_jobs_by_state_in_small_letters(void **state)
+TEST(mila_has_jobs_by_state_in_small_letters)
 {
-    (void)state;
     add_job(JOB_RUNNING);
     add_job(JOB_OUT_OF_MEMORY);
     add_job(JOB_PENDING)->tasks = 50;
@@ -974,11 +937,10 @@ static void mila_has_jobs_by_state_in_small_letters(void **state)
     assert_contains(samples.p, "slurm_job_states{name=\"suspended\"} 0\n");
 }
 
-static void mila_has_jobs_by_partition_also_zero(void **state)
+TEST(mila_has_jobs_by_partition_also_zero)
 {
     symbol known[] = { put("cpu"), put("idle"), put("gpu") };
 
-    (void)state;
     section->jobs.known_partition = known;
     section->jobs.n_known_partitions = COUNT(known);
     add_job(JOB_RUNNING);
@@ -992,11 +954,10 @@ static void mila_has_jobs_by_partition_also_zero(void **state)
                         "slurm_partitions{name=\"gone\"} 1\n");
 }
 
-static void mila_has_jobs_by_the_host_that_they_were_submitted_from(void **state)
+TEST(mila_has_jobs_by_the_host_that_they_were_submitted_from)
 {
     struct job *array;
 
-    (void)state;
     add_job(JOB_RUNNING)->alloc_node = put("login-1");
     array = add_job(JOB_PENDING);
     array->alloc_node = put("login-2");
@@ -1008,11 +969,10 @@ static void mila_has_jobs_by_the_host_that_they_were_submitted_from(void **state
                         "slurm_login_nodes{name=\"login-2\"} 9\n");
 }
 
-static void hosts_that_users_make_up_are_called_other(void **state)
+TEST(hosts_that_users_make_up_are_called_other)
 {
     char name[16];
 
-    (void)state;
     for (unsigned i = 0; i < 300; i++) {
         snprintf(name, sizeof(name), "h%03u", i);
         add_job(JOB_RUNNING)->alloc_node = put(name);
@@ -1024,48 +984,4 @@ static void hosts_that_users_make_up_are_called_other(void **state)
     assert_contains(samples.p, "slurm_login_nodes{name=\"other\"} 100\n");
     assert_null(strstr(samples.p, "h199"));
     assert_int_equal(folded, 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_queue_without_jobs_has_no_series_but_those_of_the_cluster),
-        CASE(a_user_has_jobs_cpus_and_memory_by_state),
-        CASE(gpus_are_read_in_every_notation),
-        CASE(gpus_are_held_by_running_suspended_and_completing_jobs_only),
-        CASE(a_suspended_job_holds_memory_and_gpus_but_no_cpus),
-        CASE(more_gpu_types_than_anybody_has_are_one),
-        CASE(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without),
-        CASE(a_job_for_several_partitions_counts_once_in_each),
-        CASE(a_list_of_partitions_without_end_is_cut),
-        CASE(a_qos_has_jobs_cpus_memory_and_gpus_by_state),
-        CASE(partitions_and_qos_without_jobs_say_zero),
-        CASE(qos_that_the_source_does_not_tell_are_absent),
-        CASE(features_count_for_jobs_that_hold_resources),
-        CASE(features_that_the_source_does_not_tell_are_absent),
-        CASE(features_past_the_hundred_most_frequent_are_other),
-        CASE(a_name_that_is_other_already_is_not_counted_as_folded),
-        CASE(a_sum_that_does_not_fit_is_absent_from_other_too),
-        CASE(reasons_are_spelled_as_dashboards_know_them),
-        CASE(three_hundred_maintenances_are_one_reason),
-        CASE(reasons_past_the_hundred_most_frequent_are_other),
-        CASE(what_waits_is_told_by_reason_for_partition_account_and_qos),
-        CASE(the_oldest_is_as_old_as_it_could_have_run),
-        CASE(jobs_that_something_else_than_the_cluster_keeps_back_have_no_age),
-        CASE(an_age_that_nobody_tells_is_absent),
-        CASE(waits_are_a_histogram_of_each_partition),
-        CASE(what_no_job_tells_is_absent_and_what_some_tell_is_added_up),
-        CASE(a_sum_that_does_not_fit_is_absent),
-        CASE(each_gpu_that_a_job_holds_is_a_series),
-        CASE(gpus_that_are_told_twice_or_cannot_be_read_are_left_out),
-        CASE(gpus_past_the_ceiling_are_counted_and_not_shown),
-        CASE(names_are_not_structure),
-        CASE(the_collectors_agree_with_each_other),
-        CASE(mila_has_jobs_by_state_in_small_letters),
-        CASE(mila_has_jobs_by_partition_also_zero),
-        CASE(mila_has_jobs_by_the_host_that_they_were_submitted_from),
-        CASE(hosts_that_users_make_up_are_called_other),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -76,11 +76,10 @@ static void join(struct section *section, uint32_t partition)
     nodes->node[nodes->n - 1].n_partitions++;
 }
 
-static void base_states_and_flags_are_counted_apart(void **state)
+TEST(base_states_and_flags_are_counted_apart)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "idle");
     add_node(section, "n2", "idle+drain");
     add_node(section, "n3", "down+drain+not_responding");
@@ -121,11 +120,10 @@ static void base_states_and_flags_are_counted_apart(void **state)
     section_unref(section);
 }
 
-static void a_node_counts_once_in_each_of_its_features(void **state)
+TEST(a_node_counts_once_in_each_of_its_features)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_node(section, "n1", "idle")->features = put(section, "avx2,ib");
     add_node(section, "n2", "idle")->features = put(section, "ib,ib,,icelake");
     add_node(section, "n3", "idle");
@@ -136,13 +134,12 @@ static void a_node_counts_once_in_each_of_its_features(void **state)
     section_unref(section);
 }
 
-static void a_feature_for_each_node_does_not_make_a_series_for_each_node(void **state)
+TEST(a_feature_for_each_node_does_not_make_a_series_for_each_node)
 {
     struct section *section = new_cluster();
     struct collected collected;
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < 300; i++) {
         snprintf(name, sizeof(name), "n%03u,common", i);
         add_node(section, name, "idle")->features = put(section, name);
@@ -157,12 +154,11 @@ static void a_feature_for_each_node_does_not_make_a_series_for_each_node(void **
     section_unref(section);
 }
 
-static void a_partition_tells_its_weights_state_and_limit(void **state)
+TEST(a_partition_tells_its_weights_state_and_limit)
 {
     struct section *section = new_cluster();
     struct partition *partition;
 
-    (void)state;
     add_partition(section, "cpu");
     partition = add_partition(section, "a\"b");
     partition->is_up = false;
@@ -188,13 +184,12 @@ static void a_partition_tells_its_weights_state_and_limit(void **state)
     section_unref(section);
 }
 
-static void a_node_tells_what_it_has_and_what_is_allocated(void **state)
+TEST(a_node_tells_what_it_has_and_what_is_allocated)
 {
     struct section *section = new_cluster();
     struct node *node = add_gpu_node(section, "gpu1", "mixed", "gpu:rtx8000:8(S:0-1),tpu:0",
                                      "gpu:rtx8000:8(IDX:0-7),tpu:0");
 
-    (void)state;
     node->cpus = 80;
     node->cpus_alloc = 32;
     node->cpu_load = 31.87;
@@ -225,12 +220,11 @@ static void a_node_tells_what_it_has_and_what_is_allocated(void **state)
     section_unref(section);
 }
 
-static void a_drained_node_tells_why_who_and_when(void **state)
+TEST(a_drained_node_tells_why_who_and_when)
 {
     struct section *section = new_cluster();
     struct node *node = add_node(section, "n1", "idle+drain+not_responding");
 
-    (void)state;
     node->reason = put(section, "disk \"sda\" | bad\\\nslurm_forged 1\xff");
     node->reason_user = put(section, "root");
     node->reason_time = 1794744000;
@@ -251,12 +245,11 @@ static void a_drained_node_tells_why_who_and_when(void **state)
     section_unref(section);
 }
 
-static void what_a_node_does_not_tell_is_absent(void **state)
+TEST(what_a_node_does_not_tell_is_absent)
 {
     struct section *section = new_cluster();
     struct collected collected;
 
-    (void)state;
     add_gpu_node(section, "n1", "down", "gpu:a100:4", "");
     collected = collect_from("node", section);
     assert_int_equal(collected.samples, 3); /* info, state, GPUs */
@@ -267,12 +260,11 @@ static void what_a_node_does_not_tell_is_absent(void **state)
     section_unref(section);
 }
 
-static void a_load_that_no_node_can_have_is_absent(void **state)
+TEST(a_load_that_no_node_can_have_is_absent)
 {
     static const double loads[] = { -0.01, -INFINITY, INFINITY, NAN, 1e9 };
     struct section *section = new_cluster();
 
-    (void)state;
     for (size_t i = 0; i < COUNT(loads); i++) {
         const char name[] = { 'n', (char)('1' + i), 0 };
 
@@ -283,12 +275,11 @@ static void a_load_that_no_node_can_have_is_absent(void **state)
     section_unref(section);
 }
 
-static void a_node_told_twice_is_shown_once(void **state)
+TEST(a_node_told_twice_is_shown_once)
 {
     struct section *section = new_cluster();
     struct collected collected;
 
-    (void)state;
     add_node(section, "n1", "idle")->cpus = 4;
     add_node(section, "n1", "idle")->cpus = 8;
     collected = collect_from("node", section);
@@ -298,11 +289,10 @@ static void a_node_told_twice_is_shown_once(void **state)
     section_unref(section);
 }
 
-static void gpus_are_allocated_idle_or_unusable(void **state)
+TEST(gpus_are_allocated_idle_or_unusable)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpu_node(section, "g1", "mixed", "gpu:a100:4(S:0-1)", "gpu:a100:3(IDX:0-2)");
     add_gpu_node(section, "g2", "idle", "gpu:v100:2,gpu:a100:2",
                  "gpu:v100:1(IDX:0),gpu:a100:0(IDX:N/A)");
@@ -347,7 +337,7 @@ static void gpus_are_allocated_idle_or_unusable(void **state)
     section_unref(section);
 }
 
-static void free_gpus_of_nodes_that_take_no_jobs_are_unusable(void **state)
+TEST(free_gpus_of_nodes_that_take_no_jobs_are_unusable)
 {
     static const char *const unusable[] = {
         "down",
@@ -387,7 +377,6 @@ static void free_gpus_of_nodes_that_take_no_jobs_are_unusable(void **state)
         "idle+dynamic_future",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(unusable) + COUNT(usable); i++) {
         bool is_usable = i >= COUNT(unusable);
         struct section *section = new_cluster();
@@ -406,11 +395,10 @@ static void free_gpus_of_nodes_that_take_no_jobs_are_unusable(void **state)
     }
 }
 
-static void a_gpu_node_counts_in_each_of_its_partitions_and_once_in_all(void **state)
+TEST(a_gpu_node_counts_in_each_of_its_partitions_and_once_in_all)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_partition(section, "gpu");
     add_partition(section, "debug");
     add_partition(section, "cpu");
@@ -437,11 +425,10 @@ static void a_gpu_node_counts_in_each_of_its_partitions_and_once_in_all(void **s
     section_unref(section);
 }
 
-static void shards_have_families_of_their_own(void **state)
+TEST(shards_have_families_of_their_own)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_partition(section, "gpu");
     add_gpu_node(section, "g1", "mixed", "gpu:a100:2(S:0),shard:a100:16(S:0),mps:200",
                  "gpu:a100:1(IDX:0),shard:a100:3(3/8,0/8)");
@@ -461,11 +448,10 @@ static void shards_have_families_of_their_own(void **state)
     section_unref(section);
 }
 
-static void allocated_gpus_that_nobody_tells_are_absent(void **state)
+TEST(allocated_gpus_that_nobody_tells_are_absent)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpu_node(section, "g1", "idle", "gpu:a100:4", "");
     check_family("gpus", section, "slurm_gpus", "slurm_gpus{type=\"a100\"} 4\n");
     check_family("gpus", section, "slurm_gpus_allocated", "");
@@ -474,11 +460,10 @@ static void allocated_gpus_that_nobody_tells_are_absent(void **state)
     section_unref(section);
 }
 
-static void gpus_in_use_find_their_type_where_only_one_side_names_it(void **state)
+TEST(gpus_in_use_find_their_type_where_only_one_side_names_it)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpu_node(section, "g1", "mixed", "gpu:8", "gpu:a100:3(IDX:0-2)");
     add_gpu_node(section, "g2", "mixed", "gpu:h100:4", "gpu:(null):1(IDX:0)");
     add_gpu_node(section, "g3", "mixed", "", "gpu:l40:2(IDX:0-1)");
@@ -495,34 +480,31 @@ static void gpus_in_use_find_their_type_where_only_one_side_names_it(void **stat
     section_unref(section);
 }
 
-static void more_gpus_in_use_than_there_are_leave_none_free(void **state)
+TEST(more_gpus_in_use_than_there_are_leave_none_free)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     add_gpu_node(section, "g1", "allocated", "gpu:a100:1", "gpu:a100:2");
     check_family("gpus", section, "slurm_gpus_idle", "slurm_gpus_idle{type=\"a100\"} 0\n");
     section_unref(section);
 }
 
-static void gpus_beyond_64_bits_are_absent(void **state)
+TEST(gpus_beyond_64_bits_are_absent)
 {
     struct section *section = new_cluster();
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         add_gpu_node(section, "g", "idle", "gpu:a:9223372036854775808,gpu:b:1", "gpu:a:0");
     check_family("gpus", section, "slurm_gpus", "slurm_gpus{type=\"b\"} 2\n");
     section_unref(section);
 }
 
-static void more_types_of_gpu_than_anybody_has_are_called_other(void **state)
+TEST(more_types_of_gpu_than_anybody_has_are_called_other)
 {
     struct section *section = new_cluster();
     struct collected collected;
     char gres[32];
 
-    (void)state;
     for (unsigned i = 0; i < 150; i++) {
         snprintf(gres, sizeof(gres), "gpu:t%03u:2", i);
         add_gpu_node(section, gres, "idle", gres, "gpu:0");
@@ -535,12 +517,11 @@ static void more_types_of_gpu_than_anybody_has_are_called_other(void **state)
     section_unref(section);
 }
 
-static void a_cluster_without_gpus_has_no_gpu_series(void **state)
+TEST(a_cluster_without_gpus_has_no_gpu_series)
 {
     struct section *section = new_cluster();
     struct collected collected;
 
-    (void)state;
     add_gpu_node(section, "c1", "idle", "tpu:2,mps:100", "gpu:0,tpu:1");
     collected = collect_from("gpus", section);
     assert_int_equal(collected.samples, 0);
@@ -548,12 +529,11 @@ static void a_cluster_without_gpus_has_no_gpu_series(void **state)
     section_unref(section);
 }
 
-static void no_nodes_give_zeros_for_the_cluster_and_nothing_else(void **state)
+TEST(no_nodes_give_zeros_for_the_cluster_and_nothing_else)
 {
     struct section *section = section_new(KIND_NODES);
     struct collected collected = collect_from("node", section);
 
-    (void)state;
     assert_int_equal(collected.samples, 0);
     buf_free(&collected.text);
     check_family("nodes", section, "slurm_cpus_total", "slurm_cpus_total 0\n");
@@ -584,9 +564,8 @@ static void check_gpus(const char *text, const char *name, const char *expected)
     section_unref(section);
 }
 
-static void gpus_are_read_from_gres_and_tres(void **state)
+TEST(gpus_are_read_from_gres_and_tres)
 {
-    (void)state;
     check_gpus("", "gpu", "");
     check_gpus("(null)", "gpu", "");
     check_gpus("gpu:8", "gpu", "none=8 ");
@@ -599,33 +578,4 @@ static void gpus_are_read_from_gres_and_tres(void **state)
     check_gpus("cpu=1,gres/gpu:a100=3", "gpu", "a100=3 ");
     check_gpus("gres/gpu=1,gres/gpu:a=18446744073709551615", "gpu", "none=1 ");
     check_gpus("gres/shard=3,gres/gpu=1", "shard", "none=3 ");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base_states_and_flags_are_counted_apart),
-        cmocka_unit_test(a_node_counts_once_in_each_of_its_features),
-        cmocka_unit_test(a_feature_for_each_node_does_not_make_a_series_for_each_node),
-        cmocka_unit_test(a_partition_tells_its_weights_state_and_limit),
-        cmocka_unit_test(a_node_tells_what_it_has_and_what_is_allocated),
-        cmocka_unit_test(a_drained_node_tells_why_who_and_when),
-        cmocka_unit_test(what_a_node_does_not_tell_is_absent),
-        cmocka_unit_test(a_load_that_no_node_can_have_is_absent),
-        cmocka_unit_test(a_node_told_twice_is_shown_once),
-        cmocka_unit_test(gpus_are_allocated_idle_or_unusable),
-        cmocka_unit_test(free_gpus_of_nodes_that_take_no_jobs_are_unusable),
-        cmocka_unit_test(a_gpu_node_counts_in_each_of_its_partitions_and_once_in_all),
-        cmocka_unit_test(shards_have_families_of_their_own),
-        cmocka_unit_test(allocated_gpus_that_nobody_tells_are_absent),
-        cmocka_unit_test(gpus_in_use_find_their_type_where_only_one_side_names_it),
-        cmocka_unit_test(more_gpus_in_use_than_there_are_leave_none_free),
-        cmocka_unit_test(gpus_beyond_64_bits_are_absent),
-        cmocka_unit_test(more_types_of_gpu_than_anybody_has_are_called_other),
-        cmocka_unit_test(a_cluster_without_gpus_has_no_gpu_series),
-        cmocka_unit_test(no_nodes_give_zeros_for_the_cluster_and_nothing_else),
-        cmocka_unit_test(gpus_are_read_from_gres_and_tres),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -47,7 +47,7 @@ static struct buf render(enum metric_format format, struct str const_labels, str
     return out;
 }
 
-static void what_is_converted_is_what_would_have_been_written(void **state)
+TEST(what_is_converted_is_what_would_have_been_written)
 {
     static const struct {
         struct str const_labels, prefix;
@@ -58,7 +58,6 @@ static void what_is_converted_is_what_would_have_been_written(void **state)
         { STR_INIT(""), STR_INIT("plain") }, /* as a name begins */
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct buf text = render(METRIC_TEXT, cases[i].const_labels, cases[i].prefix);
         struct buf open = render(METRIC_OPENMETRICS, cases[i].const_labels, cases[i].prefix);
@@ -79,11 +78,10 @@ static void what_is_converted_is_what_would_have_been_written(void **state)
     }
 }
 
-static void nothing_is_converted_to_nothing(void **state)
+TEST(nothing_is_converted_to_nothing)
 {
     struct buf out;
 
-    (void)state;
     buf_init(&out, 100);
     metric_convert(families, COUNT(families), STR("mila_"), STR(""), METRIC_TEXT,
                    METRIC_OPENMETRICS, &out);
@@ -91,12 +89,11 @@ static void nothing_is_converted_to_nothing(void **state)
     buf_free(&out);
 }
 
-static void a_prefix_stands_before_every_name(void **state)
+TEST(a_prefix_stands_before_every_name)
 {
     struct buf text = render(METRIC_TEXT, STR(""), STR("mila_"));
     struct buf open = render(METRIC_OPENMETRICS, STR(""), STR("mila_"));
 
-    (void)state;
     assert_contains(text.p, "\n# TYPE mila_plain gauge\nmila_plain{name=\"\"} 0\n");
     assert_contains(text.p, "# HELP mila_seen_total A counter.\n# TYPE mila_seen_total counter\n"
                             "mila_seen_total 0\n");
@@ -104,15 +101,4 @@ static void a_prefix_stands_before_every_name(void **state)
     assert_contains(text.p, "\nmila_wait_seconds_bucket{name=\"\",le=\"0.5\"} 1\n");
     buf_free(&text);
     buf_free(&open);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_converted_is_what_would_have_been_written),
-        cmocka_unit_test(nothing_is_converted_to_nothing),
-        cmocka_unit_test(a_prefix_stands_before_every_name),
-    };
-
-    return RUN_TESTS(tests);
 }

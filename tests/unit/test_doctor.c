@@ -15,9 +15,8 @@ static struct page page;
 static char *printed;
 static size_t n_printed;
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     memcpy(directory + strlen(directory) - 6, "XXXXXX", 6);
     doctor = (struct doctor){ 0 };
     options = (struct source_options){ .timeout_ns = NS_PER_SEC };
@@ -25,7 +24,8 @@ static int begin(void **state)
     doctor.options = &options;
     doctor.root = directory;
     doctor.page = &page;
-    return page.to && mkdtemp(directory) ? 0 : -1;
+    assert_non_null(page.to);
+    assert_non_null(mkdtemp(directory));
 }
 
 static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
@@ -36,13 +36,14 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     fclose(page.to);
     free(printed);
-    return nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
+
+FIXTURE(begin, end)
 
 /* Everything so far, with its lines joined. */
 static const char *text(void)
@@ -89,11 +90,10 @@ static void put_file(const char *name, const char *content, mode_t mode)
     chmod(path, mode);
 }
 
-static void a_line_is_never_wider_than_the_page(void **state)
+TEST(a_line_is_never_wider_than_the_page)
 {
     size_t column = 0;
 
-    (void)state;
     page.width = 60;
     page_finding(&page, MARK_WARN, "something", "%s",
                  "a long tale of many words that goes on and on until there is no more room on the "
@@ -110,9 +110,8 @@ static void a_line_is_never_wider_than_the_page(void **state)
     assert_contains(text(), "to do: much to do");
 }
 
-static void what_would_move_the_cursor_is_not_printed(void **state)
+TEST(what_would_move_the_cursor_is_not_printed)
 {
-    (void)state;
     page_finding(&page, MARK_NOTE, "cli", "%s",
                  "squeue: \033[31mred\007 \302\233 \377 \177 end\r\n");
     fflush(page.to);
@@ -121,9 +120,8 @@ static void what_would_move_the_cursor_is_not_printed(void **state)
     assert_contains(text(), "end");
 }
 
-static void lines_of_a_text_stay_lines(void **state)
+TEST(lines_of_a_text_stay_lines)
 {
-    (void)state;
     page_finding(&page, MARK_WARN, "cli", "%s", "squeue: error: one\nsqueue: error: two\n");
     fflush(page.to);
     assert_contains(printed, "squeue: error: one\n                     squeue: error: two\n");
@@ -133,9 +131,8 @@ static void lines_of_a_text_stay_lines(void **state)
     assert_contains(printed, "\njobs: one two\n");
 }
 
-static void a_title_without_findings_is_not_printed(void **state)
+TEST(a_title_without_findings_is_not_printed)
 {
-    (void)state;
     page_title(&page, "Nothing below");
     page_title(&page, "Something below");
     page_finding(&page, MARK_OK, "x", "y");
@@ -143,11 +140,10 @@ static void a_title_without_findings_is_not_printed(void **state)
     assert_contains(text(), "Something below");
 }
 
-static void colours_are_for_terminals_only(void **state)
+TEST(colours_are_for_terminals_only)
 {
     struct page plain = page_for(page.to);
 
-    (void)state;
     assert_false(plain.has_colours);
     page_finding(&page, MARK_FAIL, "x", "y");
     assert_null(strchr(text(), '\033'));
@@ -156,9 +152,8 @@ static void colours_are_for_terminals_only(void **state)
     assert_non_null(strchr(text(), '\033'));
 }
 
-static void durations_are_told_in_a_unit_that_fits(void **state)
+TEST(durations_are_told_in_a_unit_that_fits)
 {
-    (void)state;
     assert_string_equal(doctor_duration(400000).text, "0.4" GLUE "ms");
     assert_string_equal(doctor_duration(12 * NS_PER_MS).text, "12" GLUE "ms");
     assert_string_equal(doctor_duration(83 * NS_PER_SEC).text, "83.0" GLUE "s");
@@ -175,9 +170,8 @@ static void be_told_config(const char *user, uint32_t user_id, unsigned hidden)
     doctor.hidden = hidden;
 }
 
-static void what_private_data_hides_is_warned_of_with_the_command_to_run(void **state)
+TEST(what_private_data_hides_is_warned_of_with_the_command_to_run)
 {
-    (void)state;
     be_told_config("monitor", 2001, 1u << PRIVATE_JOBS | 1u << PRIVATE_USERS);
     doctor_check_private_data(&doctor);
     assert_counts(0, 0, 1, 0);
@@ -185,27 +179,24 @@ static void what_private_data_hides_is_warned_of_with_the_command_to_run(void **
     assert_contains(text(), "to do: sacctmgr modify user monitor set adminlevel=operator");
 }
 
-static void a_user_whom_slurm_does_not_know_is_to_be_added(void **state)
+TEST(a_user_whom_slurm_does_not_know_is_to_be_added)
 {
-    (void)state;
     be_told_config("", 0, 1u << PRIVATE_JOBS);
     doctor_check_private_data(&doctor);
     assert_counts(0, 0, 1, 0);
     assert_contains(text(), "to do: sacctmgr add user root account=ACCOUNT adminlevel=operator");
 }
 
-static void nothing_hidden_is_ok(void **state)
+TEST(nothing_hidden_is_ok)
 {
-    (void)state;
     be_told_config("", 0, 0);
     doctor_check_private_data(&doctor);
     assert_counts(1, 0, 0, 0);
     assert_contains(text(), "root (uid 0)");
 }
 
-static void a_door_that_does_not_tell_of_private_data_is_noted(void **state)
+TEST(a_door_that_does_not_tell_of_private_data_is_noted)
 {
-    (void)state;
     be_told_config("", MODEL_UNKNOWN_U32, 0);
     doctor.has_user = false;
     doctor_check_private_data(&doctor);
@@ -218,9 +209,8 @@ static void a_door_that_does_not_tell_of_private_data_is_noted(void **state)
     assert_contains(text(), "is not told through rest");
 }
 
-static void commands_newer_than_the_controller_are_warned_of(void **state)
+TEST(commands_newer_than_the_controller_are_warned_of)
 {
-    (void)state;
     be_told_config("", 0, 0);
     doctor.command_version = quote(STR("23.02.7"));
     doctor_check_cluster(&doctor);
@@ -231,9 +221,8 @@ static void commands_newer_than_the_controller_are_warned_of(void **state)
     assert_contains(text(), "(24.05.1 and 23.11.4)");
 }
 
-static void a_clock_that_is_wrong_is_told_by_how_much(void **state)
+TEST(a_clock_that_is_wrong_is_told_by_how_much)
 {
-    (void)state;
     doctor.has_time = true;
     doctor_check_clock(&doctor);
     assert_counts(1, 0, 0, 0);
@@ -258,11 +247,10 @@ static void use_token(const char *name, int64_t expires)
     doctor.doors[0].about.token_expires = expires;
 }
 
-static void a_token_that_everybody_can_read_is_warned_of(void **state)
+TEST(a_token_that_everybody_can_read_is_warned_of)
 {
     int64_t now = clock_wall(&clock_real) / NS_PER_SEC;
 
-    (void)state;
     put_file("token", "eyJ", 0644);
     use_token("token", now + 40 * 86400 + 60);
     doctor_check_token(&doctor);
@@ -273,11 +261,10 @@ static void a_token_that_everybody_can_read_is_warned_of(void **state)
     assert_null(strstr(text(), "eyJ"));
 }
 
-static void the_end_of_a_token_is_told_in_time(void **state)
+TEST(the_end_of_a_token_is_told_in_time)
 {
     int64_t now = clock_wall(&clock_real) / NS_PER_SEC;
 
-    (void)state;
     put_file("token", "eyJ", 0600);
     use_token("token", now + 3630);
     doctor_check_token(&doctor);
@@ -298,11 +285,10 @@ static void the_end_of_a_token_is_told_in_time(void **state)
     assert_counts(0, 3, 1, 2);
 }
 
-static void slurm_conf_names_the_socket_of_munge(void **state)
+TEST(slurm_conf_names_the_socket_of_munge)
 {
     char path[300];
 
-    (void)state;
     put_file("slurm.conf",
              "ClusterName=alpha\n# AuthType=auth/none\nauthtype = auth/munge # ours\n"
              "AuthInfo=cred_expire=120,socket=/run/other/munge.socket\n",
@@ -316,9 +302,8 @@ static void slurm_conf_names_the_socket_of_munge(void **state)
     assert_string_equal(doctor.conf.munge_socket, "/run/other/munge.socket");
 }
 
-static void a_slurm_conf_that_cannot_be_read_is_warned_of(void **state)
+TEST(a_slurm_conf_that_cannot_be_read_is_warned_of)
 {
-    (void)state;
     doctor.settings.conf = STR("/nonexistent/slurm.conf");
     doctor_check_conf(&doctor);
     assert_counts(0, 0, 1, 0);
@@ -334,9 +319,8 @@ static void put_v2_host(void)
     put_file("proc/13/comm", "slurmstepd\n", 0644);
 }
 
-static void jobs_in_cgroups_are_counted(void **state)
+TEST(jobs_in_cgroups_are_counted)
 {
-    (void)state;
     put_v2_host();
     put_file(SCOPE "job_7/cgroup.procs", "", 0644);
     put_file(SCOPE "job_8/cgroup.procs", "", 0644);
@@ -346,9 +330,8 @@ static void jobs_in_cgroups_are_counted(void **state)
     assert_contains(text(), "2 in /sys/fs/cgroup/system.slice/slurmstepd.scope, named job_N");
 }
 
-static void jobs_that_are_named_by_sluid_are_noted(void **state)
+TEST(jobs_that_are_named_by_sluid_are_noted)
 {
-    (void)state;
     put_v2_host();
     put_file(SCOPE "sF0NM7G8GT4500/cgroup.procs", "", 0644);
     doctor_check_cgroups(&doctor);
@@ -356,9 +339,8 @@ static void jobs_that_are_named_by_sluid_are_noted(void **state)
     assert_contains(text(), "CgroupJobIdPaths=yes");
 }
 
-static void jobs_whose_cgroups_cannot_be_read_are_warned_of(void **state)
+TEST(jobs_whose_cgroups_cannot_be_read_are_warned_of)
 {
-    (void)state;
     put_v2_host();
     put_file(SCOPE "job_7/cpu.stat", "", 0644); /* no cgroup.procs: root can read what is there */
     doctor_check_cgroups(&doctor);
@@ -366,18 +348,16 @@ static void jobs_whose_cgroups_cannot_be_read_are_warned_of(void **state)
     assert_contains(text(), "cannot be read by this user");
 }
 
-static void a_slurmd_without_cgroups_is_noted(void **state)
+TEST(a_slurmd_without_cgroups_is_noted)
 {
-    (void)state;
     put_v2_host();
     doctor_check_cgroups(&doctor);
     assert_counts(1, 1, 0, 0);
     assert_contains(text(), "ProctrackType=proctrack/cgroup");
 }
 
-static void a_host_without_slurmd_is_fine(void **state)
+TEST(a_host_without_slurmd_is_fine)
 {
-    (void)state;
     put_file("proc/self/mountinfo", "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", 0644);
     put_file("proc/12/comm", "slurmd-watcher\n", 0644);
     doctor_check_cgroups(&doctor);
@@ -385,9 +365,8 @@ static void a_host_without_slurmd_is_fine(void **state)
     assert_contains(text(), "slurmd does not run on this host");
 }
 
-static void without_munge_a_cluster_of_auth_slurm_lacks_nothing(void **state)
+TEST(without_munge_a_cluster_of_auth_slurm_lacks_nothing)
 {
-    (void)state;
     doctor.munge_socket = "/nonexistent/socket";
     doctor.has_commands = true;
     snprintf(doctor.conf.auth, sizeof(doctor.conf.auth), "auth/slurm");
@@ -401,36 +380,4 @@ static void without_munge_a_cluster_of_auth_slurm_lacks_nothing(void **state)
     doctor.doors[0].works = true;
     doctor_check_munge(&doctor);
     assert_counts(0, 2, 0, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_line_is_never_wider_than_the_page),
-        TEST(what_would_move_the_cursor_is_not_printed),
-        TEST(lines_of_a_text_stay_lines),
-        TEST(a_title_without_findings_is_not_printed),
-        TEST(colours_are_for_terminals_only),
-        TEST(durations_are_told_in_a_unit_that_fits),
-        TEST(what_private_data_hides_is_warned_of_with_the_command_to_run),
-        TEST(a_user_whom_slurm_does_not_know_is_to_be_added),
-        TEST(nothing_hidden_is_ok),
-        TEST(a_door_that_does_not_tell_of_private_data_is_noted),
-        TEST(commands_newer_than_the_controller_are_warned_of),
-        TEST(a_clock_that_is_wrong_is_told_by_how_much),
-        TEST(a_token_that_everybody_can_read_is_warned_of),
-        TEST(the_end_of_a_token_is_told_in_time),
-        TEST(slurm_conf_names_the_socket_of_munge),
-        TEST(a_slurm_conf_that_cannot_be_read_is_warned_of),
-        TEST(jobs_in_cgroups_are_counted),
-        TEST(jobs_that_are_named_by_sluid_are_noted),
-        TEST(jobs_whose_cgroups_cannot_be_read_are_warned_of),
-        TEST(a_slurmd_without_cgroups_is_noted),
-        TEST(a_host_without_slurmd_is_fine),
-        TEST(without_munge_a_cluster_of_auth_slurm_lacks_nothing),
-    };
-
-    return RUN_TESTS(tests);
 }

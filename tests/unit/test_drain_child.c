@@ -17,10 +17,10 @@ struct fixture {
     char text[4096];
 };
 
-static int set_up(void **state)
-{
-    static struct fixture f;
+static struct fixture f;
 
+static void set_up(void)
+{
     f = (struct fixture){ .directory = "/tmp/sonde-drain-XXXXXX" };
     assert_non_null(mkdtemp(f.directory));
     snprintf(f.script, sizeof(f.script), "%s/report", f.directory);
@@ -29,121 +29,104 @@ static int set_up(void **state)
     manual_clock_init(&f.clock, NS_PER_SEC, 50 * NS_PER_SEC);
     assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
     f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
-    *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
-    drain_child_stop(f->child);
-    unlink(f->script);
-    unlink(f->told);
-    unlink(f->fifo);
-    rmdir(f->directory);
-    log_free(f->log);
-    close(f->log_fds[0]);
-    close(f->log_fds[1]);
-    manual_clock_destroy(&f->clock);
-    return 0;
+    drain_child_stop(f.child);
+    unlink(f.script);
+    unlink(f.told);
+    unlink(f.fifo);
+    rmdir(f.directory);
+    log_free(f.log);
+    close(f.log_fds[0]);
+    close(f.log_fds[1]);
+    manual_clock_destroy(&f.clock);
 }
+
+FIXTURE(set_up, tear_down)
 
 /* $told is a file. */
-static void start(struct fixture *f, const char *script)
+static void start(const char *script)
 {
     const struct drain_child_config config = {
-        .program = f->script,
+        .program = f.script,
         .config_file = "/etc/x y.yml",
-        .clock = &f->clock.clock,
-        .log = f->log,
+        .clock = &f.clock.clock,
+        .log = f.log,
     };
-    FILE *file = fopen(f->script, "w");
+    FILE *file = fopen(f.script, "w");
     struct err err;
 
     assert_non_null(file);
-    fprintf(file, "#!/bin/sh\ntold=%s\n%s\n", f->told, script);
+    fprintf(file, "#!/bin/sh\ntold=%s\n%s\n", f.told, script);
     fclose(file);
-    assert_int_equal(chmod(f->script, 0700), 0);
-    if (drain_child_start(&config, &f->child, &err) < 0)
+    assert_int_equal(chmod(f.script, 0700), 0);
+    if (drain_child_start(&config, &f.child, &err) < 0)
         fail_msg("%s", err.text);
 }
 
-static const char *read_file(struct fixture *f)
+static const char *read_file(void)
 {
-    FILE *file = fopen(f->told, "r");
+    FILE *file = fopen(f.told, "r");
     size_t n = 0;
 
     if (file) {
-        n = fread(f->text, 1, sizeof(f->text) - 1, file);
+        n = fread(f.text, 1, sizeof(f.text) - 1, file);
         fclose(file);
     }
-    f->text[n] = '\0';
-    return f->text;
+    f.text[n] = '\0';
+    return f.text;
 }
 
-static size_t lines_told(struct fixture *f)
+static size_t lines_told(void)
 {
     size_t n = 0;
 
-    for (const char *p = read_file(f); *p; p++)
+    for (const char *p = read_file(); *p; p++)
         n += *p == '\n';
     return n;
 }
 
-static bool has_told(struct fixture *f, size_t lines)
+static bool has_told(size_t lines)
 {
-    manual_clock_advance(&f->clock, 100 * NS_PER_MS);
-    return lines_told(f) >= lines;
+    manual_clock_advance(&f.clock, 100 * NS_PER_MS);
+    return lines_told() >= lines;
 }
 
-static bool has_ended(struct fixture *f)
+static bool has_ended(void)
 {
-    manual_clock_advance(&f->clock, 100 * NS_PER_MS);
-    return !drain_child_is_up(f->child);
+    manual_clock_advance(&f.clock, 100 * NS_PER_MS);
+    return !drain_child_is_up(f.child);
 }
 
-static void it_runs_until_it_is_told_to_end(void **state)
+TEST(it_runs_until_it_is_told_to_end)
 {
-    struct fixture *f = *state;
-
-    start(f, "trap 'echo ended >>\"$told\"; exit' TERM\n"
-             "echo \"$*\" >>\"$told\"\n"
-             "mkfifo \"$told.wait\"; while :; do read line <>\"$told.wait\"; done");
-    wait_until_true(has_told(f, 1));
-    assert_string_equal(f->text, "--config.file=/etc/x y.yml --drain --follow\n");
-    assert_true(drain_child_is_up(f->child));
-    f->child = drain_child_stop(f->child);
-    assert_string_equal(read_file(f), "--config.file=/etc/x y.yml --drain --follow\nended\n");
+    start("trap 'echo ended >>\"$told\"; exit' TERM\n"
+          "echo \"$*\" >>\"$told\"\n"
+          "mkfifo \"$told.wait\"; while :; do read line <>\"$told.wait\"; done");
+    wait_until_true(has_told(1));
+    assert_string_equal(f.text, "--config.file=/etc/x y.yml --drain --follow\n");
+    assert_true(drain_child_is_up(f.child));
+    f.child = drain_child_stop(f.child);
+    assert_string_equal(read_file(), "--config.file=/etc/x y.yml --drain --follow\nended\n");
 }
 
-static void one_that_ends_is_started_again_ever_more_rarely(void **state)
+TEST(one_that_ends_is_started_again_ever_more_rarely)
 {
-    struct fixture *f = *state;
     char logged[4096];
     ssize_t n;
 
-    start(f, "echo x >>\"$told\"; exit 2");
-    wait_until_true(has_told(f, 1));
-    wait_until_true(has_told(f, 4));
-    wait_until_true(has_ended(f));
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    n = read(f->log_fds[0], logged, sizeof(logged) - 1);
+    start("echo x >>\"$told\"; exit 2");
+    wait_until_true(has_told(1));
+    wait_until_true(has_told(4));
+    wait_until_true(has_ended());
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    n = read(f.log_fds[0], logged, sizeof(logged) - 1);
     assert_true(n > 0);
     logged[n] = '\0';
     assert_contains(logged, "sonde report --drain has ended; it is started again");
     assert_contains(logged, "status=2 in_seconds=1 hint=\"look at the file of --report.config\"");
     assert_contains(logged, "in_seconds=2");
     assert_contains(logged, "in_seconds=4");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(it_runs_until_it_is_told_to_end),
-        TEST(one_that_ends_is_started_again_ever_more_rarely),
-    };
-
-    return RUN_TESTS(tests);
 }

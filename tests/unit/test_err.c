@@ -5,34 +5,31 @@
 
 #include <locale.h>
 
-static void setting_gives_the_sentence_and_the_negative_code(void **state)
+TEST(setting_gives_the_sentence_and_the_negative_code)
 {
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(err_set(&err, ENOENT, "no file %s", "x"), -ENOENT);
     assert_int_equal(err.code, ENOENT);
     assert_string_equal(err.text, "no file x");
     assert_int_equal(err_set(NULL, EBADMSG, "nobody reads this"), -EBADMSG);
 }
 
-static void a_prefix_is_context_before_the_sentence(void **state)
+TEST(a_prefix_is_context_before_the_sentence)
 {
     struct err err = { 0 };
 
-    (void)state;
     err_set(&err, ETIMEDOUT, "squeue took too long");
     assert_int_equal(err_prefix(&err, "cluster %s", "alpha"), -ETIMEDOUT);
     assert_int_equal(err_prefix(&err, "refresh"), -ETIMEDOUT);
     assert_string_equal(err.text, "refresh: cluster alpha: squeue took too long");
 }
 
-static void long_sentences_are_cut_and_say_so(void **state)
+TEST(long_sentences_are_cut_and_say_so)
 {
     struct err err = { 0 };
     char longer[2000];
 
-    (void)state;
     memset(longer, 'x', sizeof(longer));
     longer[sizeof(longer) - 1] = '\0';
     err_set(&err, EFBIG, "%s", longer);
@@ -54,16 +51,15 @@ static void long_sentences_are_cut_and_say_so(void **state)
     }
 }
 
-static void words_are_english_in_any_locale(void **state)
+TEST(words_are_english_in_any_locale)
 {
-    (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8");
     assert_string_equal(err_words(ENOENT), "No such file or directory");
     assert_string_equal(err_words(123456), "unknown error");
     setlocale(LC_ALL, "C");
 }
 
-static void each_code_has_a_reason_fit_for_a_label(void **state)
+TEST(each_code_has_a_reason_fit_for_a_label)
 {
     static const struct {
         int code;
@@ -77,20 +73,6 @@ static void each_code_has_a_reason_fit_for_a_label(void **state)
         { EIO, "io" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(err_reason(rows[i].code), rows[i].reason);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(setting_gives_the_sentence_and_the_negative_code),
-        cmocka_unit_test(a_prefix_is_context_before_the_sentence),
-        cmocka_unit_test(long_sentences_are_cut_and_say_so),
-        cmocka_unit_test(words_are_english_in_any_locale),
-        cmocka_unit_test(each_code_has_a_reason_fit_for_a_label),
-    };
-
-    return RUN_TESTS(tests);
 }

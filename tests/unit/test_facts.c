@@ -90,14 +90,13 @@ static const struct node_facts *node_of(struct world *w, const char *name)
             fail_msg("%s is %g", #actual, (double)(actual));                                       \
     } while (0)
 
-static void a_row_is_copied_with_all_its_texts(void **state)
+TEST(a_row_is_copied_with_all_its_texts)
 {
     struct job_row row = run_on(1);
     char user[] = "alice", value[] = "sbatch x";
     struct record_extra extra = { STR("SubmitLine"), str_of(value) };
     struct world *w;
 
-    (void)state;
     row.record.user = str_of(user);
     row.record.extra = &extra;
     row.record.n_extra = 1;
@@ -117,12 +116,11 @@ static void a_row_is_copied_with_all_its_texts(void **state)
     world_free(w);
 }
 
-static void a_running_job_has_no_end_and_no_final_record(void **state)
+TEST(a_running_job_has_no_end_and_no_final_record)
 {
     struct job_row row = run_on(1);
     struct world *w;
 
-    (void)state;
     row.record.state.base = JOB_RUNNING;
     row.record.origin = RECORD_SEEN;
     row.record.end_time = NOW + 3600; /* at the latest, as Slurm tells */
@@ -150,13 +148,12 @@ static const char whole_document[] =
     "\"energy_joules\":12.5}],\"steps\":[{\"id\":\"batch\",\"cpu_seconds\":9999}],"
     "\"steps_left_out\":3}";
 
-static void all_that_an_agent_counted_is_taken(void **state)
+TEST(all_that_an_agent_counted_is_taken)
 {
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
     const struct use_facts *use;
 
-    (void)state;
     take(w, "n1", whole_document);
     use = &node_of(w, "n1")->use;
     assert_true(w->facts.origin.has_agents);
@@ -195,12 +192,11 @@ static void all_that_an_agent_counted_is_taken(void **state)
     world_free(w);
 }
 
-static void an_agent_that_was_restarted_is_not_counted_twice(void **state)
+TEST(an_agent_that_was_restarted_is_not_counted_twice)
 {
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
 
-    (void)state;
     take(w, "n1",
          "{\"cpu_seconds\":100,\"memory_peak_bytes\":50,"
          "\"names\":[{\"name\":\"a\",\"cpu_seconds\":90}]}");
@@ -217,12 +213,11 @@ static void an_agent_that_was_restarted_is_not_counted_twice(void **state)
     world_free(w);
 }
 
-static void totals_are_sums_over_nodes_and_waits_the_longest(void **state)
+TEST(totals_are_sums_over_nodes_and_waits_the_longest)
 {
     struct job_row row = run_on(2);
     struct world *w = world_new(&row);
 
-    (void)state;
     take(w, "n2",
          "{\"cpu_seconds\":100,\"memory_peak_bytes\":1000,\"files_peak\":3,"
          "\"pressure_seconds\":{\"io_some\":9},\"uses_scratch\":false,"
@@ -249,12 +244,11 @@ static void totals_are_sums_over_nodes_and_waits_the_longest(void **state)
     world_free(w);
 }
 
-static void half_of_the_nodes_are_not_taken_for_an_idle_job(void **state)
+TEST(half_of_the_nodes_are_not_taken_for_an_idle_job)
 {
     struct job_row row = run_on(4);
     struct world *w = world_new(&row);
 
-    (void)state;
     take(w, "n1", "{\"cpu_seconds\":100,\"memory_peak_bytes\":1000,\"oom_kills\":2}");
     facts_finish(&w->facts);
     assert_unknown(w->facts.total.cpu_seconds);
@@ -265,12 +259,11 @@ static void half_of_the_nodes_are_not_taken_for_an_idle_job(void **state)
     world_free(w);
 }
 
-static void accounting_tells_cpu_time_if_not_all_agents_did(void **state)
+TEST(accounting_tells_cpu_time_if_not_all_agents_did)
 {
     struct job_row row = run_on(4);
     struct world *w;
 
-    (void)state;
     row.record.cpu_seconds = 28800;
     row.record.user_seconds = 50;
     w = world_new(&row);
@@ -283,12 +276,11 @@ static void accounting_tells_cpu_time_if_not_all_agents_did(void **state)
 }
 
 /* An agent that was away at the end, or samples with a gap there, tell less than it was. */
-static void cpu_time_is_what_accounting_has_if_that_is_more(void **state)
+TEST(cpu_time_is_what_accounting_has_if_that_is_more)
 {
     struct job_row row = run_on(1);
     struct world *w;
 
-    (void)state;
     row.record.cpu_seconds = 7200;
     row.record.user_seconds = 10;
     w = world_new(&row);
@@ -300,12 +292,11 @@ static void cpu_time_is_what_accounting_has_if_that_is_more(void **state)
     world_free(w);
 }
 
-static void agents_are_believed_if_all_of_them_told(void **state)
+TEST(agents_are_believed_if_all_of_them_told)
 {
     struct job_row row = run_on(1);
     struct world *w;
 
-    (void)state;
     row.record.cpu_seconds = 99;
     row.record.memory_peak_bytes = 9999;
     row.record.read_bytes = 9999;
@@ -319,12 +310,11 @@ static void agents_are_believed_if_all_of_them_told(void **state)
     world_free(w);
 }
 
-static void accounting_alone_makes_a_report(void **state)
+TEST(accounting_alone_makes_a_report)
 {
     struct job_row row = run_on(1);
     struct world *w;
 
-    (void)state;
     row.record.cpus = 1;
     row.record.cpu_seconds = 1800;
     row.record.memory_peak_bytes = GIB / 4;
@@ -342,12 +332,11 @@ static void accounting_alone_makes_a_report(void **state)
 }
 
 /* Slurm's MaxRSS is one task's: four of a hundred megabytes hold four times that. */
-static void a_peak_of_one_task_of_several_is_shown_but_not_judged(void **state)
+TEST(a_peak_of_one_task_of_several_is_shown_but_not_judged)
 {
     struct job_row row = run_on(1);
     struct world *w;
 
-    (void)state;
     row.record.memory_peak_bytes = 1000;
     w = world_new(&row);
     facts_finish(&w->facts);
@@ -362,12 +351,11 @@ static void a_peak_of_one_task_of_several_is_shown_but_not_judged(void **state)
     world_free(w);
 }
 
-static void nothing_is_divided_by_zero(void **state)
+TEST(nothing_is_divided_by_zero)
 {
     struct job_row row = run_on(0);
     struct world *w;
 
-    (void)state;
     row.elapsed_seconds = 0;
     row.record.cpu_seconds = 0;
     row.record.time_limit_minutes = 0;
@@ -386,14 +374,13 @@ static void nothing_is_divided_by_zero(void **state)
     world_free(w);
 }
 
-static void a_core_is_used_that_has_most_of_its_share(void **state)
+TEST(a_core_is_used_that_has_most_of_its_share)
 {
     struct core_facts cores[] = { { 0, 100 }, { 1, 81 }, { 2, 79 }, { 3, 140 }, { 4, 0 } };
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
     struct node_facts *node = facts_node(&w->facts, &w->arena, STR("n1"));
 
-    (void)state;
     node->core = cores;
     node->n_cores = COUNT(cores);
     facts_finish(&w->facts);
@@ -405,13 +392,12 @@ static void a_core_is_used_that_has_most_of_its_share(void **state)
     world_free(w);
 }
 
-static void gpus_are_judged_together_only_if_all_are_known(void **state)
+TEST(gpus_are_judged_together_only_if_all_are_known)
 {
     struct job_row row = run_on(1);
     struct world *w;
     struct gpu_facts *gpu;
 
-    (void)state;
     row.gpus = 2;
     w = world_new(&row);
     gpu = facts_gpu(&w->facts, &w->arena, STR("n1"), STR("10"));
@@ -432,7 +418,7 @@ static void gpus_are_judged_together_only_if_all_are_known(void **state)
     world_free(w);
 }
 
-static void a_document_that_no_agent_writes_changes_nothing(void **state)
+TEST(a_document_that_no_agent_writes_changes_nothing)
 {
     static const char *const wrong[] = {
         "",
@@ -457,7 +443,6 @@ static void a_document_that_no_agent_writes_changes_nothing(void **state)
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         if (take_document(w, "n1", str_of(wrong[i])) != -EBADMSG)
             fail_msg("%s was taken", wrong[i]);
@@ -470,13 +455,12 @@ static void a_document_that_no_agent_writes_changes_nothing(void **state)
     world_free(w);
 }
 
-static void a_document_past_its_ceiling_is_refused(void **state)
+TEST(a_document_past_its_ceiling_is_refused)
 {
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
     struct buf text;
 
-    (void)state;
     buf_init(&text, 200 * 1024);
     buf_text(&text, "{\"cpu_seconds\":1,\"x\":\"");
     while (text.n < 100 * 1024)
@@ -495,14 +479,13 @@ static void a_document_past_its_ceiling_is_refused(void **state)
     world_free(w);
 }
 
-static void nodes_that_are_known_by_name_are_found_again(void **state)
+TEST(nodes_that_are_known_by_name_are_found_again)
 {
     enum { NODES = 4096 };
     struct job_row row = run_on(NODES);
     struct world *w = world_new(&row);
     char name[16];
 
-    (void)state;
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < NODES; i++) {
             snprintf(name, sizeof(name), "n%u", NODES - i);
@@ -541,14 +524,13 @@ static struct world *world_of_summary(struct world *from)
     return w;
 }
 
-static void what_was_kept_is_what_was_known(void **state)
+TEST(what_was_kept_is_what_was_known)
 {
     static struct core_facts cores[] = { { 0, 1.5 }, { 7, 2.5 } };
     struct job_row row = run_on(2);
     struct world *w, *kept;
     struct gpu_facts *gpu;
 
-    (void)state;
     row.gpus = 1;
     w = world_new(&row);
     take(w, "n1", whole_document);
@@ -607,12 +589,11 @@ static void what_was_kept_is_what_was_known(void **state)
     world_free(w);
 }
 
-static void a_summary_makes_no_known_number_smaller(void **state)
+TEST(a_summary_makes_no_known_number_smaller)
 {
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
 
-    (void)state;
     take(w, "n1", "{\"cpu_seconds\":100}");
     facts_finish(&w->facts);
     if (facts_take_summary(&w->facts, &w->arena,
@@ -629,7 +610,7 @@ static void a_summary_makes_no_known_number_smaller(void **state)
     world_free(w);
 }
 
-static void a_summary_that_is_none_changes_nothing(void **state)
+TEST(a_summary_that_is_none_changes_nothing)
 {
     static const char *const wrong[] = {
         "",
@@ -643,7 +624,6 @@ static void a_summary_that_is_none_changes_nothing(void **state)
     struct job_row row = run_on(1);
     struct world *w = world_new(&row);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         if (facts_take_summary(&w->facts, &w->arena, str_of(wrong[i]), &w->err) != -EBADMSG)
             fail_msg("%s was taken", wrong[i]);
@@ -699,13 +679,12 @@ static bool has_node(const struct world *w, double cpu_seconds)
     return false;
 }
 
-static void of_many_nodes_and_gpus_those_are_kept_that_stand_out(void **state)
+TEST(of_many_nodes_and_gpus_those_are_kept_that_stand_out)
 {
     struct world *w = world_of_many(), *kept;
     struct buf text;
     bool has_least = false, has_most = false;
 
-    (void)state;
     summary_of(w, &text);
     assert_true(text.n <= SUMMARY_MAX);
     assert_contains(text.p, "\"nodes_left_out\":");
@@ -735,14 +714,13 @@ static void of_many_nodes_and_gpus_those_are_kept_that_stand_out(void **state)
     world_free(w);
 }
 
-static void hostile_names_are_kept_within_the_ceiling(void **state)
+TEST(hostile_names_are_kept_within_the_ceiling)
 {
     static const char hostile[] = "</script><h1>\"\\\r\nBcc: x\x1b[31m\xff\xfe\t{}[],:";
     struct job_row row = run_on(3);
     struct world *w = world_new(&row), *kept;
     char *huge = heap_array(1 << 20, 1);
 
-    (void)state;
     memset(huge, 1, 1 << 20); /* six bytes each in JSON */
     take(w, hostile, "{\"cpu_seconds\":5}");
     take(w, "n1", "{\"cpu_seconds\":6}");
@@ -765,12 +743,11 @@ static void hostile_names_are_kept_within_the_ceiling(void **state)
     free(huge);
 }
 
-static void a_summary_of_nothing_is_one(void **state)
+TEST(a_summary_of_nothing_is_one)
 {
     struct job_row row = run_on(1);
     struct world *w, *kept;
 
-    (void)state;
     row.record.memory_peak_bytes = 1000;
     w = world_new(&row);
     facts_finish(&w->facts);
@@ -782,35 +759,4 @@ static void a_summary_of_nothing_is_one(void **state)
     assert_unknown(kept->facts.memory_ratio);
     world_free(kept);
     world_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_is_copied_with_all_its_texts),
-        cmocka_unit_test(a_running_job_has_no_end_and_no_final_record),
-        cmocka_unit_test(all_that_an_agent_counted_is_taken),
-        cmocka_unit_test(an_agent_that_was_restarted_is_not_counted_twice),
-        cmocka_unit_test(totals_are_sums_over_nodes_and_waits_the_longest),
-        cmocka_unit_test(half_of_the_nodes_are_not_taken_for_an_idle_job),
-        cmocka_unit_test(accounting_tells_cpu_time_if_not_all_agents_did),
-        cmocka_unit_test(cpu_time_is_what_accounting_has_if_that_is_more),
-        cmocka_unit_test(agents_are_believed_if_all_of_them_told),
-        cmocka_unit_test(accounting_alone_makes_a_report),
-        cmocka_unit_test(a_peak_of_one_task_of_several_is_shown_but_not_judged),
-        cmocka_unit_test(nothing_is_divided_by_zero),
-        cmocka_unit_test(a_core_is_used_that_has_most_of_its_share),
-        cmocka_unit_test(gpus_are_judged_together_only_if_all_are_known),
-        cmocka_unit_test(a_document_that_no_agent_writes_changes_nothing),
-        cmocka_unit_test(a_document_past_its_ceiling_is_refused),
-        cmocka_unit_test(nodes_that_are_known_by_name_are_found_again),
-        cmocka_unit_test(what_was_kept_is_what_was_known),
-        cmocka_unit_test(a_summary_makes_no_known_number_smaller),
-        cmocka_unit_test(a_summary_that_is_none_changes_nothing),
-        cmocka_unit_test(of_many_nodes_and_gpus_those_are_kept_that_stand_out),
-        cmocka_unit_test(hostile_names_are_kept_within_the_ceiling),
-        cmocka_unit_test(a_summary_of_nothing_is_one),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -90,11 +90,10 @@ static void take(struct fixture *f)
     facts_finish(&f->facts);
 }
 
-static void amounts_of_each_node_are_taken(void **state)
+TEST(amounts_of_each_node_are_taken)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 2);
     put_all(&f, BEGIN + 15,
             (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), 20 },
@@ -127,11 +126,10 @@ static void amounts_of_each_node_are_taken(void **state)
     end(&f);
 }
 
-static void a_known_number_does_not_become_smaller(void **state)
+TEST(a_known_number_does_not_become_smaller)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     put(&f, BEGIN + 15, "job/beluga/7/c1/cpu_seconds", 20);
     facts_node(&f.facts, &f.arena, STR("c1"))->use.cpu_seconds = 30;
@@ -140,11 +138,10 @@ static void a_known_number_does_not_become_smaller(void **state)
     end(&f);
 }
 
-static void samples_of_other_times_are_not_taken(void **state)
+TEST(samples_of_other_times_are_not_taken)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     put(&f, BEGIN - 15, "job/beluga/7/c1/memory_bytes", 900);
     put(&f, BEGIN + 300, "job/beluga/7/c1/memory_bytes", 100);
@@ -156,11 +153,10 @@ static void samples_of_other_times_are_not_taken(void **state)
     end(&f);
 }
 
-static void what_the_run_before_left_is_not_taken(void **state)
+TEST(what_the_run_before_left_is_not_taken)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     f.row.record.restarts = 1;
     put(&f, BEGIN + 15, "job/beluga/7/c1/cpu_seconds", 5000);
@@ -171,11 +167,10 @@ static void what_the_run_before_left_is_not_taken(void **state)
 }
 
 /* Ids overlap between clusters. */
-static void a_job_of_another_cluster_that_has_the_same_id_is_another(void **state)
+TEST(a_job_of_another_cluster_that_has_the_same_id_is_another)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     put_all(&f, BEGIN + 15,
             (const struct tick_sample[]){ { STR("job/beluga/7/c1/cpu_seconds"), 20 },
@@ -189,11 +184,10 @@ static void a_job_of_another_cluster_that_has_the_same_id_is_another(void **stat
     end(&f);
 }
 
-static void a_job_whose_cluster_is_unknown_is_not_looked_for(void **state)
+TEST(a_job_whose_cluster_is_unknown_is_not_looked_for)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     f.row.key.cluster = STR("");
     put(&f, BEGIN + 15, "job//7/c1/cpu_seconds", 20);
@@ -203,11 +197,10 @@ static void a_job_whose_cluster_is_unknown_is_not_looked_for(void **state)
     end(&f);
 }
 
-static void the_kernels_peak_counts_before_what_was_seen(void **state)
+TEST(the_kernels_peak_counts_before_what_was_seen)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 2);
     put_all(&f, BEGIN + 15,
             (const struct tick_sample[]){ { STR("job/beluga/7/c1/memory_peak_bytes"), 50 },
@@ -224,11 +217,10 @@ static void the_kernels_peak_counts_before_what_was_seen(void **state)
     end(&f);
 }
 
-static void gpus_have_their_spread(void **state)
+TEST(gpus_have_their_spread)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     for (int i = 0; i < 4; i++)
         put_all(&f, BEGIN + 15 + 15 * i,
@@ -256,11 +248,10 @@ static void gpus_have_their_spread(void **state)
     end(&f);
 }
 
-static void a_mean_is_of_the_time_and_not_of_the_samples(void **state)
+TEST(a_mean_is_of_the_time_and_not_of_the_samples)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 3000, 1);
     for (int64_t time = 0; time <= 600; time += 300)
         put(&f, BEGIN + time, "job/beluga/7/g1/gpu/0/power_watts", 100);
@@ -272,12 +263,11 @@ static void a_mean_is_of_the_time_and_not_of_the_samples(void **state)
     end(&f);
 }
 
-static void rates_are_drawn_with_gaps_and_resets(void **state)
+TEST(rates_are_drawn_with_gaps_and_resets)
 {
     const struct facts_plot *plot;
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     for (int64_t tick = 1; tick <= 40; tick++) {
         double seconds = (double)(tick < 30 ? tick : tick - 30) * 30;
@@ -305,12 +295,11 @@ static void rates_are_drawn_with_gaps_and_resets(void **state)
     end(&f);
 }
 
-static void gauges_are_drawn_with_gaps(void **state)
+TEST(gauges_are_drawn_with_gaps)
 {
     const struct facts_plot *plot;
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     for (int64_t tick = 1; tick <= 40; tick++)
         if (tick < 10 || tick >= 20)
@@ -326,12 +315,11 @@ static void gauges_are_drawn_with_gaps(void **state)
 }
 
 /* As what was computed of the past, before live samples follow. */
-static void a_change_of_the_interval_is_no_gap(void **state)
+TEST(a_change_of_the_interval_is_no_gap)
 {
     struct fixture f;
     int64_t time;
 
-    (void)state;
     begin(&f, 86400, 1);
     for (time = 0; time < 80000; time += 300)
         put_all(
@@ -355,14 +343,13 @@ static void a_change_of_the_interval_is_no_gap(void **state)
     end(&f);
 }
 
-static void many_nodes_become_their_median_and_range(void **state)
+TEST(many_nodes_become_their_median_and_range)
 {
     enum { NODES = PLOT_LINES_MAX + 1 };
     struct tick_sample sample[NODES];
     char name[NODES][40];
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, NODES);
     for (int64_t tick = 1; tick < 40; tick++) {
         for (size_t i = 0; i < NODES; i++) {
@@ -384,11 +371,10 @@ static void many_nodes_become_their_median_and_range(void **state)
     end(&f);
 }
 
-static void without_samples_it_says_why(void **state)
+TEST(without_samples_it_says_why)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     put(&f, BEGIN + 15, "job/beluga/8/c1/cpu_seconds", 1);
     take(&f);
@@ -398,11 +384,10 @@ static void without_samples_it_says_why(void **state)
     end(&f);
 }
 
-static void a_job_that_has_not_begun_is_not_asked_for(void **state)
+TEST(a_job_that_has_not_begun_is_not_asked_for)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, 600, 1);
     f.row.record.start_time = f.row.record.end_time = 0;
     f.row.record.state.base = JOB_PENDING;
@@ -429,9 +414,8 @@ static const char *word_of(struct str line)
     return word ? word->word : "";
 }
 
-static void samples_of_the_agent_have_their_word(void **state)
+TEST(samples_of_the_agent_have_their_word)
 {
-    (void)state;
     assert_string_equal(word_of(STR("sonde_job_cpu_seconds_total{job_id=\"7\",node=\"c\"} 1\n")),
                         "cpu_seconds");
     assert_string_equal(
@@ -442,9 +426,8 @@ static void samples_of_the_agent_have_their_word(void **state)
 }
 
 /* Otherwise nothing would ever be kept under that word. */
-static void every_family_of_the_table_is_one_of_the_agent(void **state)
+TEST(every_family_of_the_table_is_one_of_the_agent)
 {
-    (void)state;
     for (size_t i = 0; i < n_kept_words; i++) {
         bool is_known = false;
 
@@ -457,29 +440,4 @@ static void every_family_of_the_table_is_one_of_the_agent(void **state)
         assert_ptr_equal(kept_word_of(str_of(kept_words[i].word), kept_words[i].is_of_gpu),
                          &kept_words[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amounts_of_each_node_are_taken),
-        cmocka_unit_test(a_known_number_does_not_become_smaller),
-        cmocka_unit_test(samples_of_other_times_are_not_taken),
-        cmocka_unit_test(what_the_run_before_left_is_not_taken),
-        cmocka_unit_test(a_job_of_another_cluster_that_has_the_same_id_is_another),
-        cmocka_unit_test(a_job_whose_cluster_is_unknown_is_not_looked_for),
-        cmocka_unit_test(the_kernels_peak_counts_before_what_was_seen),
-        cmocka_unit_test(gpus_have_their_spread),
-        cmocka_unit_test(a_mean_is_of_the_time_and_not_of_the_samples),
-        cmocka_unit_test(rates_are_drawn_with_gaps_and_resets),
-        cmocka_unit_test(gauges_are_drawn_with_gaps),
-        cmocka_unit_test(a_change_of_the_interval_is_no_gap),
-        cmocka_unit_test(many_nodes_become_their_median_and_range),
-        cmocka_unit_test(without_samples_it_says_why),
-        cmocka_unit_test(a_job_that_has_not_begun_is_not_asked_for),
-        cmocka_unit_test(samples_of_the_agent_have_their_word),
-        cmocka_unit_test(every_family_of_the_table_is_one_of_the_agent),
-    };
-
-    return RUN_TESTS(tests);
 }

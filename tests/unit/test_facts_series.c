@@ -46,7 +46,9 @@ struct fixture {
     struct err err;
 };
 
-static void note(struct fixture *fixture, struct MHD_Connection *connection, const char *path)
+static struct fixture *fixture;
+
+static void note(struct MHD_Connection *connection, const char *path)
 {
     struct request *request = &fixture->request[fixture->n_requests++ % QUERIES_MAX];
     const struct {
@@ -72,7 +74,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    struct fixture *fixture = ctx;
     const char *body =
         "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[]}}";
     struct MHD_Response *response;
@@ -80,6 +81,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     enum MHD_Result result;
     const char *query;
 
+    (void)ctx;
     (void)method;
     (void)version;
     (void)upload;
@@ -89,7 +91,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         return MHD_YES;
     }
     pthread_mutex_lock(&fixture->lock);
-    note(fixture, connection, path);
+    note(connection, path);
     query = fixture->request[(fixture->n_requests - 1) % QUERIES_MAX].query;
     while (fixture->hangs_at && strstr(query, fixture->hangs_at) && !fixture->is_ending)
         pthread_cond_wait(&fixture->changed, &fixture->lock);
@@ -109,7 +111,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     return result;
 }
 
-static void serve(struct fixture *fixture)
+static void serve(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -128,7 +130,7 @@ static void serve(struct fixture *fixture)
 }
 
 /* Job 4711, which ended after so many seconds on so many nodes. */
-static void set_run(struct fixture *fixture, int64_t seconds, uint32_t nodes)
+static void set_run(int64_t seconds, uint32_t nodes)
 {
     struct job_row row = { .gpus = MODEL_UNKNOWN_U64, .elapsed_seconds = seconds };
 
@@ -142,27 +144,23 @@ static void set_run(struct fixture *fixture, int64_t seconds, uint32_t nodes)
     facts_take_row(&fixture->facts, &fixture->arena, &row, BEGIN + 10 * 86400);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
     struct prometheus_settings settings = { .max_answer = ANSWER_ROOM };
 
+    fixture = heap_alloc(sizeof(*fixture));
     pthread_mutex_init(&fixture->lock, NULL);
     pthread_cond_init(&fixture->changed, NULL);
-    serve(fixture);
+    serve();
     settings.url = str_of(fixture->url);
     assert_int_equal(prometheus_open(&settings, &fixture->question.prometheus, &fixture->err), 0);
     fixture->question.matcher = STR("cluster=\"a\"");
     fixture->question.cancelled = &fixture->cancelled;
-    set_run(fixture, 3600, 1);
-    *state = fixture;
-    return 0;
+    set_run(3600, 1);
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     pthread_mutex_lock(&fixture->lock);
     fixture->is_ending = true;
     pthread_cond_broadcast(&fixture->changed);
@@ -177,18 +175,18 @@ static int teardown(void **state)
     pthread_cond_destroy(&fixture->changed);
     pthread_mutex_destroy(&fixture->lock);
     free(fixture);
-    return 0;
 }
 
-static void put_up(struct fixture *fixture, const char *word, unsigned status, struct str body)
+FIXTURE(setup, teardown)
+
+static void put_up(const char *word, unsigned status, struct str body)
 {
     assert_true(fixture->n_answers < ANSWERS_MAX);
     fixture->answer[fixture->n_answers++] = (struct answer){ word, status, heap_str(body) };
 }
 
 /* Elements as "labels|value", apart by line breaks; in labels ' stands for quotes. */
-static void put_up_result(struct fixture *fixture, const char *word, const char *type,
-                          const char *elements)
+static void put_up_result(const char *word, const char *type, const char *elements)
 {
     struct buf body;
     bool is_matrix = strcmp(type, "matrix") == 0;
@@ -211,29 +209,29 @@ static void put_up_result(struct fixture *fixture, const char *word, const char 
     }
     buf_text(&body, "]}}");
     assert_false(body.over);
-    put_up(fixture, word, 200, buf_str(&body));
+    put_up(word, 200, buf_str(&body));
     buf_free(&body);
 }
 
-static void put_up_vector(struct fixture *fixture, const char *word, const char *elements)
+static void put_up_vector(const char *word, const char *elements)
 {
-    put_up_result(fixture, word, "vector", elements);
+    put_up_result(word, "vector", elements);
 }
 
 /* What the first query of all finds. */
 static const char look_word[] = "recent_samples";
 static const char one_node[] = "'fact':'nodes'|1\n'fact':'samples'|240\n'fact':'recent_samples'|40";
 
-static int take(struct fixture *fixture)
+static int take(void)
 {
     fixture->err = (struct err){ 0 };
-    fixture->question.deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    fixture->question.deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE;
     return facts_take_series(&fixture->facts, &fixture->arena, &fixture->question, &fixture->err);
 }
 
-static void assert_taken(struct fixture *fixture)
+static void assert_taken(void)
 {
-    if (take(fixture) != 0)
+    if (take() != 0)
         fail_msg("%s", fixture->err.text);
     assert_true(fixture->n_requests <= SERIES_QUERIES);
 }
@@ -248,7 +246,7 @@ static size_t count(const char *text, const char *part)
 }
 
 /* Each is one run's of one cluster: all selectors have the matcher, and no time is open. */
-static void assert_bounded(const struct fixture *fixture)
+static void assert_bounded(void)
 {
     for (size_t i = 0; i < fixture->n_requests; i++) {
         const struct request *request = &fixture->request[i];
@@ -263,16 +261,14 @@ static void assert_bounded(const struct fixture *fixture)
     }
 }
 
-static void a_run_that_nobody_has_samples_of_is_told(void **state)
+TEST(a_run_that_nobody_has_samples_of_is_told)
 {
-    struct fixture *fixture = *state;
-
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 2);
     assert_false(fixture->facts.origin.has_series);
     assert_contains(fixture->facts.origin.why_no_series.p,
                     "has no samples of job 4711 from the time of this run (cluster=\"a\")");
-    assert_bounded(fixture);
+    assert_bounded();
     assert_string_equal(
         fixture->request[0].query,
         "label_replace(count(max by(node)(last_over_time({__name__=~\"sonde_job_(info|"
@@ -292,53 +288,47 @@ static void a_run_that_nobody_has_samples_of_is_told(void **state)
     assert_string_equal(fixture->request[0].time, "1700003660");
 }
 
-static void a_run_that_has_not_begun_is_not_asked_for(void **state)
+TEST(a_run_that_has_not_begun_is_not_asked_for)
 {
-    struct fixture *fixture = *state;
-
     fixture->facts.row.record.start_time = 0;
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 0);
     assert_int_equal(fixture->facts.origin.why_no_series.n, 0);
 }
 
-static void one_that_runs_is_asked_for_until_the_end_of_this_second(void **state)
+TEST(one_that_runs_is_asked_for_until_the_end_of_this_second)
 {
-    struct fixture *fixture = *state;
-
     fixture->facts.is_running = true;
     fixture->facts.row.record.end_time = 0;
     fixture->facts.now = BEGIN + 1000;
-    put_up_vector(fixture, look_word, one_node);
-    assert_taken(fixture);
+    put_up_vector(look_word, one_node);
+    assert_taken();
     assert_string_equal(fixture->request[0].time, "1700001001");
     assert_contains(fixture->request[0].query, "[1001s]");
     assert_null(strstr(fixture->request[0].query, "offset"));
 }
 
-static void numbers_of_a_node_need_three_queries(void **state)
+TEST(numbers_of_a_node_need_three_queries)
 {
-    struct fixture *fixture = *state;
     const struct use_facts *use;
 
-    put_up_vector(fixture, look_word, one_node);
+    put_up_vector(look_word, one_node);
     put_up_vector(
-        fixture, "memory_seen_bytes",
+        "memory_seen_bytes",
         "'fact':'cpu_seconds','node':'n1'|100\n'fact':'cpus','node':'n1'|4\n"
         "'fact':'memory_peak_bytes','node':'n1'|7\n"
         "'fact':'memory_seen_bytes','node':'n1'|9\n"
         "'fact':'io_waiting_seconds','node':'n1'|3\n'fact':'busiest_cpus'|3.5\n"
         "'fact':'busiest_cpus','node':'n1'|3\n'fact':'uses_scratch','instance':'n1:9798'|1\n"
         "'fact':'no such fact','node':'n1'|1");
-    put_up_vector(fixture, "lustre_opens",
-                  "'fact':'process_threads','process':'R'|12\n"
-                  "'fact':'core_seconds','instance':'n1:9798','core':'11'|5\n"
-                  "'fact':'core_seconds','instance':'n1:9798','core':'2'|6\n"
-                  "'fact':'core_seconds','instance':'n1:9798','core':'x'|6\n"
-                  "'fact':'lustre_opens'|8");
-    assert_taken(fixture);
+    put_up_vector("lustre_opens", "'fact':'process_threads','process':'R'|12\n"
+                                  "'fact':'core_seconds','instance':'n1:9798','core':'11'|5\n"
+                                  "'fact':'core_seconds','instance':'n1:9798','core':'2'|6\n"
+                                  "'fact':'core_seconds','instance':'n1:9798','core':'x'|6\n"
+                                  "'fact':'lustre_opens'|8");
+    assert_taken();
     assert_int_equal(fixture->n_requests, 3);
-    assert_bounded(fixture);
+    assert_bounded();
     assert_true(fixture->facts.origin.has_series);
     assert_str(fixture->facts.origin.series, fixture->url);
     assert_int_equal(fixture->facts.n_nodes, 1);
@@ -362,36 +352,33 @@ static void numbers_of_a_node_need_three_queries(void **state)
                     "\"4711\",cluster=\"a\"}[60s])))[3660s:15s])");
 }
 
-static void known_numbers_never_become_smaller(void **state)
+TEST(known_numbers_never_become_smaller)
 {
-    struct fixture *fixture = *state;
     struct node_facts *node = facts_node(&fixture->facts, &fixture->arena, STR("n1"));
 
     node->use.cpu_seconds = 120;
     node->use.oom_kills = 0;
-    put_up_vector(fixture, look_word, one_node);
-    put_up_vector(fixture, "memory_seen_bytes",
+    put_up_vector(look_word, one_node);
+    put_up_vector("memory_seen_bytes",
                   "'fact':'cpu_seconds','node':'n1'|100\n'fact':'oom_kills','node':'n1'|2");
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->facts.n_nodes, 1);
     assert_true(fixture->facts.node[0].use.cpu_seconds == 120);
     assert_true(fixture->facts.node[0].use.oom_kills == 2);
 }
 
-static void what_is_no_number_reaches_no_fact(void **state)
+TEST(what_is_no_number_reaches_no_fact)
 {
-    struct fixture *fixture = *state;
-
     fixture->question.wants_plots = true;
-    put_up_vector(fixture, look_word, one_node);
-    put_up_vector(fixture, "memory_seen_bytes",
+    put_up_vector(look_word, one_node);
+    put_up_vector("memory_seen_bytes",
                   "'fact':'cpu_seconds','node':'n1'|NaN\n'fact':'cpus','node':'n1'|+Inf\n"
                   "'fact':'gpus','node':'n1'|-1\n'fact':'oom_kills','node':'n1'|0");
-    put_up_result(fixture, "max by(node)(rate(sonde_job_cpu_seconds_total", "matrix",
+    put_up_result("max by(node)(rate(sonde_job_cpu_seconds_total", "matrix",
                   "'node':'n1'|[1700000000,\"NaN\"],[1700000015,\"2\"],[1700000030,\"+Inf\"],"
                   "[1700000045,\"-1\"],[1699999000,\"5\"],[1700900000,\"5\"]\n"
                   "'node':'n2'|[1700000000,\"NaN\"]");
-    assert_taken(fixture);
+    assert_taken();
     assert_true(isnan(fixture->facts.node[0].use.cpu_seconds));
     assert_true(isnan(fixture->facts.node[0].use.cpus));
     assert_true(isnan(fixture->facts.node[0].use.gpus));
@@ -405,20 +392,18 @@ static void what_is_no_number_reaches_no_fact(void **state)
     assert_int_equal(fixture->facts.plot[PLOT_MEMORY].n_points, 0);
 }
 
-static void both_forms_of_an_instance_mean_the_node(void **state)
+TEST(both_forms_of_an_instance_mean_the_node)
 {
-    struct fixture *fixture = *state;
-
-    put_up_vector(fixture, look_word, "'fact':'old_nodes'|5");
-    put_up_vector(fixture, "memory_peak_bytes",
+    put_up_vector(look_word, "'fact':'old_nodes'|5");
+    put_up_vector("memory_peak_bytes",
                   "'fact':'cpu_seconds','instance':'n1:9798'|1\n"
                   "'fact':'user_seconds','instance':'n1'|2\n"
                   "'fact':'cpu_seconds','instance':'gate:9091','exported_instance':'n2'|1\n"
                   "'fact':'cpu_seconds','instance':'[fe80::1]:9798'|1\n"
                   "'fact':'cpu_seconds','instance':'fe80::1:9798'|1\n"
                   "'fact':'cpu_seconds','instance':'n3:'|1");
-    assert_taken(fixture);
-    assert_bounded(fixture);
+    assert_taken();
+    assert_bounded();
     assert_int_equal(fixture->facts.n_nodes, 5);
     assert_str(fixture->facts.node[0].name, "n1");
     assert_true(fixture->facts.node[0].use.user_seconds == 2);
@@ -433,17 +418,15 @@ static void both_forms_of_an_instance_mean_the_node(void **state)
                     "\"memory_peak_bytes\",\"\",\"\")");
 }
 
-static void gpus_are_asked_for_by_their_nodes_and_joined_with_the_job(void **state)
+TEST(gpus_are_asked_for_by_their_nodes_and_joined_with_the_job)
 {
-    struct fixture *fixture = *state;
     const struct gpu_facts *gpu;
 
-    put_up_vector(fixture, look_word,
-                  "'fact':'nodes'|1\n'fact':'gpu','node':'a.b','gpu':'0'|1\n"
-                  "'fact':'gpu','node':'a.b','gpu':'1','gpu_instance':'7'|1\n"
-                  "'fact':'gpu','node':'x\\\"}|y','gpu':'0'|1");
+    put_up_vector(look_word, "'fact':'nodes'|1\n'fact':'gpu','node':'a.b','gpu':'0'|1\n"
+                             "'fact':'gpu','node':'a.b','gpu':'1','gpu_instance':'7'|1\n"
+                             "'fact':'gpu','node':'x\\\"}|y','gpu':'0'|1");
     put_up_vector(
-        fixture, "gpu_power_watts_max",
+        "gpu_power_watts_max",
         "'fact':'gpu_power_watts_min','node':'a.b','gpu':'0'|10\n"
         "'fact':'gpu_power_watts_mean','node':'a.b','gpu':'0'|20\n"
         "'fact':'gpu_power_watts_max','node':'a.b','gpu':'0'|30\n"
@@ -451,9 +434,9 @@ static void gpus_are_asked_for_by_their_nodes_and_joined_with_the_job(void **sta
         "'fact':'gpu_info','node':'a.b','gpu':'1','gpu_instance':'7','uuid':'MIG-1',"
         "'model':'A100'|1\n"
         "'fact':'gpu_utilization_ratio_mean','node':'a.b','gpu':'1','gpu_instance':'7'|0.5");
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 4);
-    assert_bounded(fixture);
+    assert_bounded();
     assert_string_equal(fixture->request[3].time, "1700003600");
     assert_contains(fixture->request[3].query,
                     "max by(node,gpu,gpu_instance)(max_over_time(sonde_gpu_power_watts{node=~"
@@ -472,23 +455,21 @@ static void gpus_are_asked_for_by_their_nodes_and_joined_with_the_job(void **sta
     assert_int_equal(fixture->facts.n_gpus, 3);
 }
 
-static void plots_need_seven_more_at_most(void **state)
+TEST(plots_need_seven_more_at_most)
 {
-    struct fixture *fixture = *state;
-
     fixture->question.wants_plots = true;
-    set_run(fixture, 86400, 1);
-    put_up_vector(fixture, look_word,
+    set_run(86400, 1);
+    put_up_vector(look_word,
                   "'fact':'nodes'|2\n'fact':'samples'|5760\n'fact':'gpu','node':'n1','gpu':'0'|1");
-    put_up_result(fixture, "max by(node)(rate(sonde_job_cpu_seconds_total", "matrix",
+    put_up_result("max by(node)(rate(sonde_job_cpu_seconds_total", "matrix",
                   "'node':'n1'|[1700000000,\"1\"],[1700000087,\"3\"]\n"
                   "'node':'n2'|[1700000000,\"2\"],[1700000174,\"4\"]");
-    put_up_vector(fixture, "gpu_energy_joules", "");
-    put_up_result(fixture, "(avg_over_time(sonde_gpu_power_watts", "matrix",
+    put_up_vector("gpu_energy_joules", "");
+    put_up_result("(avg_over_time(sonde_gpu_power_watts", "matrix",
                   "'node':'n1','gpu':'0'|[1700000000,\"100\"]");
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 11);
-    assert_bounded(fixture);
+    assert_bounded();
     for (size_t i = 4; i < 11; i++) {
         assert_string_equal(fixture->request[i].path, "/api/v1/query_range");
         assert_string_equal(fixture->request[i].start, "1700000000");
@@ -512,7 +493,7 @@ static void plots_need_seven_more_at_most(void **state)
 }
 
 /* As many nodes as there may be, each with two numbers; and 1,000 GPUs. */
-static void put_up_many(struct fixture *fixture)
+static void put_up_many(void)
 {
     struct buf look, nodes;
 
@@ -524,25 +505,23 @@ static void put_up_many(struct fixture *fixture)
         buf_printf(&look, "\n'fact':'gpu','node':'cn%d','gpu':'%d'|1", i / 2, i % 2);
     for (int i = 0; i < 4096; i++)
         buf_printf(&nodes, "\n'fact':'cpu_seconds','node':'cn%d'|%d", i, i);
-    put_up_vector(fixture, look_word, look.p);
-    put_up_vector(fixture, "memory_seen_bytes", nodes.p);
+    put_up_vector(look_word, look.p);
+    put_up_vector("memory_seen_bytes", nodes.p);
     buf_free(&look);
     buf_free(&nodes);
 }
 
-static void four_thousand_nodes_need_no_more(void **state)
+TEST(four_thousand_nodes_need_no_more)
 {
-    struct fixture *fixture = *state;
-
     fixture->question.wants_plots = true;
-    set_run(fixture, 86400, 4096);
-    put_up_many(fixture);
-    put_up_result(fixture, "quantile(0.5,(max by(node)(rate(", "matrix",
+    set_run(86400, 4096);
+    put_up_many();
+    put_up_result("quantile(0.5,(max by(node)(rate(", "matrix",
                   "'fact':'median'|[1700000000,\"2\"]\n'fact':'lowest'|[1700000000,\"1\"]\n"
                   "'fact':'highest'|[1700000000,\"3\"]\n'fact':'all'|[1700000000,\"8000\"]");
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 11);
-    assert_bounded(fixture);
+    assert_bounded();
     assert_int_equal(fixture->facts.n_nodes, 4096);
     assert_true(facts_node(&fixture->facts, &fixture->arena, STR("cn4095"))->use.cpu_seconds ==
                 4095);
@@ -561,69 +540,59 @@ static void four_thousand_nodes_need_no_more(void **state)
     assert_true(fixture->facts.total.busiest_cpus == 8000);
 }
 
-static void a_sum_of_some_nodes_is_not_that_of_all(void **state)
+TEST(a_sum_of_some_nodes_is_not_that_of_all)
 {
-    struct fixture *fixture = *state;
-
-    set_run(fixture, 86400, 5000);
-    put_up_many(fixture);
-    assert_taken(fixture);
+    set_run(86400, 5000);
+    put_up_many();
+    assert_taken();
     assert_true(fixture->facts.total.read_bytes == 77);
     assert_true(isnan(fixture->facts.total.user_seconds));
 }
 
-static void a_failure_leaves_the_facts_as_they_were(void **state)
+TEST(a_failure_leaves_the_facts_as_they_were)
 {
-    struct fixture *fixture = *state;
-
-    put_up_vector(fixture, look_word, one_node);
-    put_up_vector(fixture, "memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
-    put_up(fixture, "lustre_opens", 503,
+    put_up_vector(look_word, one_node);
+    put_up_vector("memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
+    put_up("lustre_opens", 503,
            STR("{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out\"}"));
-    assert_int_equal(take(fixture), -EREMOTEIO);
+    assert_int_equal(take(), -EREMOTEIO);
     assert_contains(fixture->err.text, "query timed out");
     assert_str(fixture->facts.origin.why_no_series, fixture->err.text);
     assert_false(fixture->facts.origin.has_series);
     assert_int_equal(fixture->facts.n_nodes, 0);
 }
 
-static void a_plot_that_cannot_be_had_costs_only_plots(void **state)
+TEST(a_plot_that_cannot_be_had_costs_only_plots)
 {
-    struct fixture *fixture = *state;
-
     fixture->question.wants_plots = true;
-    put_up_vector(fixture, look_word, one_node);
-    put_up_vector(fixture, "memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
-    put_up(fixture,
-           "max by(node)(max_over_time(sonde_job_memory_bytes{job_id=\"4711\",cluster=\"a\"}[30s]",
+    put_up_vector(look_word, one_node);
+    put_up_vector("memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
+    put_up("max by(node)(max_over_time(sonde_job_memory_bytes{job_id=\"4711\",cluster=\"a\"}[30s]",
            422, STR("{\"status\":\"error\",\"error\":\"too many samples\"}"));
-    assert_taken(fixture);
+    assert_taken();
     assert_int_equal(fixture->n_requests, 5);
     assert_true(fixture->facts.node[0].use.cpu_seconds == 100);
     assert_true(fixture->facts.origin.has_series);
     assert_contains(fixture->facts.origin.why_no_series.p, "too many samples");
 }
 
-static void a_warning_of_missing_data_is_passed_on(void **state)
+TEST(a_warning_of_missing_data_is_passed_on)
 {
-    struct fixture *fixture = *state;
-
     put_up(
-        fixture, look_word, 200,
+        look_word, 200,
         STR("{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":"
             "{\"fact\":\"nodes\"},\"value\":[1,\"1\"]}]},\"warnings\":[\"a store is away\"]}"));
-    assert_taken(fixture);
+    assert_taken();
     assert_true(fixture->facts.origin.has_series);
     assert_contains(fixture->facts.origin.why_no_series.p, "a store is away");
 }
 
-static void one_deadline_holds_for_all_queries(void **state)
+TEST(one_deadline_holds_for_all_queries)
 {
-    struct fixture *fixture = *state;
     int64_t began = clock_mono(&clock_real);
 
     fixture->hangs_at = "lustre_opens";
-    put_up_vector(fixture, look_word, one_node);
+    put_up_vector(look_word, one_node);
     fixture->question.deadline_ns = began + 300 * NS_PER_MS;
     assert_int_equal(
         facts_take_series(&fixture->facts, &fixture->arena, &fixture->question, &fixture->err),
@@ -632,16 +601,14 @@ static void one_deadline_holds_for_all_queries(void **state)
     assert_str(fixture->facts.origin.why_no_series, fixture->err.text);
 }
 
-static void it_can_be_cancelled(void **state)
+TEST(it_can_be_cancelled)
 {
-    struct fixture *fixture = *state;
-
     fixture->hangs_at = look_word;
     atomic_store(&fixture->cancelled, true);
-    assert_int_equal(take(fixture), -ECANCELED);
+    assert_int_equal(take(), -ECANCELED);
 }
 
-static void a_matcher_may_be_of_one_cluster(void **state)
+TEST(a_matcher_may_be_of_one_cluster)
 {
     static const struct {
         const char *text, *cluster, *matcher;
@@ -660,7 +627,6 @@ static void a_matcher_may_be_of_one_cluster(void **state)
     struct series_matcher matcher;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         if (series_matcher_read(str_of(cases[i].text), &matcher, &err) < 0)
             fail_msg("%s", err.text);
@@ -671,31 +637,4 @@ static void a_matcher_may_be_of_one_cluster(void **state)
         assert_int_equal(series_matcher_read(str_of(bad[i]), &matcher, &err), -EINVAL);
     assert_string_equal(err.text, "of cluster beluga: a=\"b are no PromQL label matchers: write "
                                   "them as cluster=\"name\"");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_run_that_nobody_has_samples_of_is_told),
-        TEST(a_run_that_has_not_begun_is_not_asked_for),
-        TEST(one_that_runs_is_asked_for_until_the_end_of_this_second),
-        TEST(numbers_of_a_node_need_three_queries),
-        TEST(known_numbers_never_become_smaller),
-        TEST(what_is_no_number_reaches_no_fact),
-        TEST(both_forms_of_an_instance_mean_the_node),
-        TEST(gpus_are_asked_for_by_their_nodes_and_joined_with_the_job),
-        TEST(plots_need_seven_more_at_most),
-        TEST(four_thousand_nodes_need_no_more),
-        TEST(a_sum_of_some_nodes_is_not_that_of_all),
-        TEST(a_failure_leaves_the_facts_as_they_were),
-        TEST(a_plot_that_cannot_be_had_costs_only_plots),
-        TEST(a_warning_of_missing_data_is_passed_on),
-        TEST(one_deadline_holds_for_all_queries),
-        TEST(it_can_be_cancelled),
-        cmocka_unit_test(a_matcher_may_be_of_one_cluster),
-    };
-
-    return RUN_TESTS(tests);
 }

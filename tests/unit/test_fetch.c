@@ -87,6 +87,8 @@ struct fixture {
     atomic_bool cancelled;
 };
 
+static struct fixture *fixture;
+
 static ssize_t give_forever(void *ctx, uint64_t at, char *to, size_t size)
 {
     (void)ctx;
@@ -135,9 +137,8 @@ static struct MHD_Response *echo(struct MHD_Connection *connection, const char *
     return response;
 }
 
-static struct MHD_Response *respond(struct fixture *fixture, struct MHD_Connection *connection,
-                                    const char *url, const char *method, const struct buf *body,
-                                    unsigned *status)
+static struct MHD_Response *respond(struct MHD_Connection *connection, const char *url,
+                                    const char *method, const struct buf *body, unsigned *status)
 {
     struct MHD_Response *response;
 
@@ -183,6 +184,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     enum MHD_Result result;
     unsigned status;
 
+    (void)ctx;
     (void)version;
     if (!body) {
         *state = body = heap_alloc(sizeof(*body));
@@ -194,7 +196,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         *upload_size = 0;
         return MHD_YES;
     }
-    response = respond(ctx, connection, url, method, body, &status);
+    response = respond(connection, url, method, body, &status);
     result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
@@ -240,10 +242,9 @@ static int collect(void *ctx, struct str piece, struct err *err)
     return 0;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     buf_init(&fixture->answer, 32 << 20);
     make_bomb(&fixture->bomb);
     fixture->fetch = (struct fetch){
@@ -253,14 +254,10 @@ static int setup(void **state)
         .sink = collect,
         .ctx = &fixture->answer,
     };
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     set_shut(false);
     if (fixture->daemon)
         MHD_stop_daemon(fixture->daemon);
@@ -269,8 +266,9 @@ static int teardown(void **state)
     buf_free(&fixture->answer);
     buf_free(&fixture->bomb);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(setup, teardown)
 
 static int listen_on_loopback(unsigned short *ret_port)
 {
@@ -287,8 +285,7 @@ static int listen_on_loopback(unsigned short *ret_port)
     return fd;
 }
 
-static void serve_on(struct fixture *fixture, int fd, unsigned flags, const char *key,
-                     const char *certificate)
+static void serve_on(int fd, unsigned flags, const char *key, const char *certificate)
 {
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key },
@@ -304,12 +301,12 @@ static void serve_on(struct fixture *fixture, int fd, unsigned flags, const char
 }
 
 /* Starts the server if there is none yet, and asks it for `path`. */
-static int ask(struct fixture *fixture, const char *path)
+static int ask(const char *path)
 {
     static unsigned short port;
 
     if (!fixture->daemon)
-        serve_on(fixture, listen_on_loopback(&port), 0, NULL, NULL);
+        serve_on(listen_on_loopback(&port), 0, NULL, NULL);
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d%s", port, path);
     buf_reset(&fixture->answer);
     fixture->err = (struct err){ 0 };
@@ -317,13 +314,13 @@ static int ask(struct fixture *fixture, const char *path)
     return fetch_run(&fixture->fetch, &fixture->result, &fixture->err);
 }
 
-static void assert_answered(struct fixture *fixture, int code)
+static void assert_answered(int code)
 {
     if (code)
         fail_msg("%d: %s", code, fixture->err.text);
 }
 
-static void assert_sentence(struct fixture *fixture, const char *format)
+static void assert_sentence(const char *format)
 {
     char expected[500], origin[100];
 
@@ -360,12 +357,11 @@ static bool does_without_the_library(void)
 }
 
 /* In a process of its own, and before anything else, since the library is looked for once. */
-static void without_the_library_its_package_is_named(void **state)
+TEST(without_the_library_its_package_is_named)
 {
     pid_t child = fork();
     int status;
 
-    (void)state;
     if (child == 0)
         _exit(does_without_the_library() ? 0 : 1);
     waitpid(child, &status, 0);
@@ -377,12 +373,11 @@ static void *find_origin(void *arg)
     return fetch_origin("http://a:1", NULL, arg, NULL) == 0 ? arg : NULL;
 }
 
-static void several_threads_may_be_the_first(void **state)
+TEST(several_threads_may_be_the_first)
 {
     pthread_t threads[4];
     char origins[COUNT(threads)][FETCH_ORIGIN];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, find_origin, origins[i]), 0);
     for (size_t i = 0; i < COUNT(threads); i++) {
@@ -394,25 +389,21 @@ static void several_threads_may_be_the_first(void **state)
     }
 }
 
-static void an_answer_comes_whole_with_its_status_and_type(void **state)
+TEST(an_answer_comes_whole_with_its_status_and_type)
 {
-    struct fixture *fixture = *state;
-
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(fixture->result.status, 200);
     assert_int_equal(fixture->result.bytes, 10);
     assert_string_equal(fixture->result.content_type, "text/plain; charset=utf-8");
     assert_str(buf_str(&fixture->answer), "0123456789");
     fixture->fetch.sink = NULL;
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(fixture->result.bytes, 10);
 }
 
-static void the_request_is_what_was_asked_for(void **state)
+TEST(the_request_is_what_was_asked_for)
 {
-    struct fixture *fixture = *state;
-
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "GET\n");
     assert_contains(fixture->answer.p, "User-Agent: sonde/" SONDE_VERSION "\n");
     assert_contains(fixture->answer.p, "Accept-Encoding: gzip\n");
@@ -421,7 +412,7 @@ static void the_request_is_what_was_asked_for(void **state)
     fixture->fetch.body = STR("a 1\n");
     fixture->fetch.content_type = "text/x-y";
     fixture->fetch.headers = (const char *const[]){ "X-One: 1", "X-Two: 2", NULL };
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "POST\n");
     assert_contains(fixture->answer.p, "X-One: 1\nX-Two: 2\nContent-Type: text/x-y\n");
     assert_contains(fixture->answer.p, "Content-Length: 4\n");
@@ -429,111 +420,91 @@ static void the_request_is_what_was_asked_for(void **state)
     assert_null(strstr(fixture->answer.p, "Expect"));
 }
 
-static void any_method_goes_with_and_without_a_body(void **state)
+TEST(any_method_goes_with_and_without_a_body)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.method = "PUT";
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "PUT\n");
     assert_contains(fixture->answer.p, "Content-Length: 0\n");
     assert_null(strstr(fixture->answer.p, "Content-Type"));
     fixture->fetch.method = "DELETE";
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "DELETE\n");
     fixture->fetch.method = "HEAD";
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(fixture->result.status, 200);
     assert_int_equal(fixture->result.bytes, 0);
 }
 
-static void credentials_reach_the_server(void **state)
+TEST(credentials_reach_the_server)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.user = "alice";
     fixture->fetch.password = "secret";
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "Authorization: Basic YWxpY2U6c2VjcmV0\n");
     fixture->fetch.user = NULL;
     fixture->fetch.bearer = "eyJh.x";
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "Authorization: Bearer eyJh.x\n");
 }
 
-static void an_error_status_is_an_answer(void **state)
+TEST(an_error_status_is_an_answer)
 {
-    struct fixture *fixture = *state;
-
-    assert_answered(fixture, ask(fixture, "/error"));
+    assert_answered(ask("/error"));
     assert_int_equal(fixture->result.status, 500);
     assert_str(buf_str(&fixture->answer), "it broke");
 }
 
-static void a_redirect_is_not_followed(void **state)
+TEST(a_redirect_is_not_followed)
 {
-    struct fixture *fixture = *state;
-
-    assert_answered(fixture, ask(fixture, "/moved"));
+    assert_answered(ask("/moved"));
     assert_int_equal(fixture->result.status, 302);
     assert_str(buf_str(&fixture->answer), "elsewhere");
 }
 
-static void the_ceiling_is_the_last_byte_that_passes(void **state)
+TEST(the_ceiling_is_the_last_byte_that_passes)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.max_answer = 10;
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     fixture->fetch.max_answer = 9;
-    assert_int_equal(ask(fixture, "/"), -EFBIG);
-    assert_sentence(fixture, "the answer of @ is larger than 9 bytes; raise the ceiling if it has "
-                             "to be");
+    assert_int_equal(ask("/"), -EFBIG);
+    assert_sentence("the answer of @ is larger than 9 bytes; raise the ceiling if it has "
+                    "to be");
     assert_int_equal(fixture->result.status, (long)0xa5a5a5a5a5a5a5a5);
 }
 
-static void an_endless_answer_ends_at_the_ceiling(void **state)
+TEST(an_endless_answer_ends_at_the_ceiling)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(ask(fixture, "/endless"), -EFBIG);
+    assert_int_equal(ask("/endless"), -EFBIG);
     assert_true(fixture->answer.n <= fixture->fetch.max_answer);
 }
 
-static void gzip_is_asked_for_and_unpacked(void **state)
+TEST(gzip_is_asked_for_and_unpacked)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.max_answer = 16 << 20;
-    assert_answered(fixture, ask(fixture, "/bomb"));
+    assert_answered(ask("/bomb"));
     assert_int_equal(fixture->result.bytes, 16 << 20);
     assert_int_equal(fixture->answer.n, 16 << 20);
 }
 
-static void a_gzip_bomb_ends_at_the_ceiling(void **state)
+TEST(a_gzip_bomb_ends_at_the_ceiling)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(ask(fixture, "/bomb"), -EFBIG);
+    assert_int_equal(ask("/bomb"), -EFBIG);
     assert_true(fixture->answer.n <= fixture->fetch.max_answer);
 }
 
-static void garbled_gzip_is_no_answer(void **state)
+TEST(garbled_gzip_is_no_answer)
 {
-    struct fixture *fixture = *state;
-
     memset(fixture->bomb.p + 10, 0xff, 100);
-    assert_int_equal(ask(fixture, "/bomb"), -EREMOTEIO);
+    assert_int_equal(ask("/bomb"), -EREMOTEIO);
 }
 
-static void a_cut_answer_is_no_answer(void **state)
+TEST(a_cut_answer_is_no_answer)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(ask(fixture, "/cut"), -EREMOTEIO);
-    assert_sentence(fixture, "@ closed the connection before its answer was whole");
-    assert_int_equal(ask(fixture, "/cut-chunks"), -EREMOTEIO);
-    assert_sentence(fixture, "@ closed the connection before its answer was whole");
+    assert_int_equal(ask("/cut"), -EREMOTEIO);
+    assert_sentence("@ closed the connection before its answer was whole");
+    assert_int_equal(ask("/cut-chunks"), -EREMOTEIO);
+    assert_sentence("@ closed the connection before its answer was whole");
 }
 
 static int refuse_all(void *ctx, struct str piece, struct err *err)
@@ -543,12 +514,10 @@ static int refuse_all(void *ctx, struct str piece, struct err *err)
     return err_set(err, EBADMSG, "that is no JSON");
 }
 
-static void what_the_sink_says_is_passed_on(void **state)
+TEST(what_the_sink_says_is_passed_on)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.sink = refuse_all;
-    assert_int_equal(ask(fixture, "/"), -EBADMSG);
+    assert_int_equal(ask("/"), -EBADMSG);
     assert_string_equal(fixture->err.text, "that is no JSON");
 }
 
@@ -575,15 +544,14 @@ static int collect_after_beginning(void *ctx, struct str piece, struct err *err)
     return collect(((struct beginning *)ctx)->answer, piece, err);
 }
 
-static void status_and_type_are_known_before_the_body(void **state)
+TEST(status_and_type_are_known_before_the_body)
 {
-    struct fixture *fixture = *state;
     struct beginning beginning = { .answer = &fixture->answer };
 
     fixture->fetch.begin = note_beginning;
     fixture->fetch.sink = collect_after_beginning;
     fixture->fetch.ctx = &beginning;
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(beginning.calls, 1);
     assert_int_equal(beginning.bytes_before, 0);
     assert_int_equal(beginning.result.status, 200);
@@ -592,97 +560,89 @@ static void status_and_type_are_known_before_the_body(void **state)
 
     /* Also where there is no body, */
     fixture->fetch.method = "HEAD";
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(beginning.calls, 2);
 
     /* and who does not like them gets none. */
     fixture->fetch.method = NULL;
     beginning.code = -ENOTSUP;
-    assert_int_equal(ask(fixture, "/"), -ENOTSUP);
+    assert_int_equal(ask("/"), -ENOTSUP);
     assert_string_equal(fixture->err.text, "not wanted");
     assert_int_equal(fixture->answer.n, 0);
 }
 
-static void a_line_carries_one_request_after_another(void **state)
+TEST(a_line_carries_one_request_after_another)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.line = fetch_line_new();
     fixture->fetch.bearer = "secret";
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_contains(fixture->answer.p, "Bearer secret");
     fixture->fetch.bearer = NULL;
-    assert_answered(fixture, ask(fixture, "/echo"));
+    assert_answered(ask("/echo"));
     assert_null(strstr(fixture->answer.p, "secret"));
     fixture->fetch.max_answer = 5;
-    assert_int_equal(ask(fixture, "/"), -EFBIG);
+    assert_int_equal(ask("/"), -EFBIG);
     fixture->fetch.max_answer = 1 << 20;
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     assert_int_equal(fixture->result.status, 200);
-    assert_answered(fixture, ask(fixture, "/error"));
+    assert_answered(ask("/error"));
     assert_int_equal(fixture->result.status, 500);
     fixture->fetch.line = fetch_line_free(fixture->fetch.line);
     assert_null(fetch_line_free(NULL));
 }
 
-static void a_slow_answer_ends_at_the_deadline(void **state)
+TEST(a_slow_answer_ends_at_the_deadline)
 {
-    struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
     set_shut(true);
     fixture->fetch.timeout_ms = 100;
-    assert_int_equal(ask(fixture, "/slow"), -ETIMEDOUT);
-    assert_sentence(fixture, "@ did not answer in time");
+    assert_int_equal(ask("/slow"), -ETIMEDOUT);
+    assert_sentence("@ did not answer in time");
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
     fixture->fetch.timeout_ms = 0;
-    assert_int_equal(ask(fixture, "/"), -ETIMEDOUT);
+    assert_int_equal(ask("/"), -ETIMEDOUT);
     fixture->fetch.timeout_ms = -5;
-    assert_int_equal(ask(fixture, "/"), -ETIMEDOUT);
+    assert_int_equal(ask("/"), -ETIMEDOUT);
     assert_string_equal(fixture->err.text, "no time is left for a request");
 }
 
-static void a_request_can_be_cancelled(void **state)
+TEST(a_request_can_be_cancelled)
 {
-    struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
     set_shut(true);
     fixture->fetch.cancelled = &fixture->cancelled;
-    assert_int_equal(ask(fixture, "/slow"), -ECANCELED);
-    assert_sentence(fixture, "the request to @ was stopped");
+    assert_int_equal(ask("/slow"), -ECANCELED);
+    assert_sentence("the request to @ was stopped");
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
 }
 
-static void a_closed_port_is_refused(void **state)
+TEST(a_closed_port_is_refused)
 {
-    struct fixture *fixture = *state;
     unsigned short port;
 
     close(listen_on_loopback(&port));
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/x", port);
     assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ECONNREFUSED);
-    assert_sentence(fixture, "cannot connect to @: Connection refused; is it running, and "
-                             "listening there?");
+    assert_sentence("cannot connect to @: Connection refused; is it running, and "
+                    "listening there?");
 }
 
-static void an_unknown_host_name_is_named(void **state)
+TEST(an_unknown_host_name_is_named)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.url = "http://nowhere.example:9090/api";
     assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ENOENT);
     assert_string_equal(fixture->err.text, "the host name of http://nowhere.example:9090 is not "
                                            "known; check its spelling and the name service");
 }
 
-static void a_name_service_that_hangs_is_not_waited_for(void **state)
+TEST(a_name_service_that_hangs_is_not_waited_for)
 {
-    struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
 #if !CURL_AT_LEAST_VERSION(7, 87, 0)
-    skip();
+    skip_because("curl before 7.87 waits for its resolver");
 #endif
     set_shut(true);
     fixture->fetch.timeout_ms = 100;
@@ -691,9 +651,8 @@ static void a_name_service_that_hangs_is_not_waited_for(void **state)
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
 }
 
-static void sentences_hold_no_credential_and_no_path(void **state)
+TEST(sentences_hold_no_credential_and_no_path)
 {
-    struct fixture *fixture = *state;
     unsigned short port;
 
     close(listen_on_loopback(&port));
@@ -715,7 +674,7 @@ static void sentences_hold_no_credential_and_no_path(void **state)
                         "a header or token holds a line break; remove it where it comes from");
 }
 
-static void only_http_urls_are_taken(void **state)
+TEST(only_http_urls_are_taken)
 {
     static const char *const urls[] = {
         "",
@@ -730,7 +689,6 @@ static void only_http_urls_are_taken(void **state)
         "http://[::1/",
         "/etc/passwd",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(urls); i++) {
         fixture->fetch.url = urls[i];
@@ -741,9 +699,8 @@ static void only_http_urls_are_taken(void **state)
                         "the URL is not of the form http://HOST:PORT/PATH or https://…");
 }
 
-static void an_origin_is_what_may_be_shown(void **state)
+TEST(an_origin_is_what_may_be_shown)
 {
-    struct fixture *fixture = *state;
     char origin[FETCH_ORIGIN];
 
     assert_int_equal(
@@ -768,13 +725,12 @@ static void assert_base(const char *of, const char *url, const char *user, const
     fetch_base_clear(&base);
 }
 
-static void a_url_to_add_to_loses_its_credentials(void **state)
+TEST(a_url_to_add_to_loses_its_credentials)
 {
     static const char *const wrong[] = { "http://a/?b", "http://a#b", "a:9091", "",
                                          "ftp://a/",    "http://a b" };
     struct fetch_base base = { .url = NULL };
 
-    (void)state;
     assert_base("http://gateway:9091", "http://gateway:9091", "none", "none");
     assert_base("https://g/prefix//", "https://g/prefix", "none", "none");
     assert_base("http://u:p@g:1/x/", "http://g:1/x", "u", "p");
@@ -786,22 +742,20 @@ static void a_url_to_add_to_loses_its_credentials(void **state)
     assert_null(base.url);
 }
 
-static void a_proxy_is_not_used_for_this_machine(void **state)
+TEST(a_proxy_is_not_used_for_this_machine)
 {
-    struct fixture *fixture = *state;
     int code;
 
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
-    code = ask(fixture, "/");
+    code = ask("/");
     unsetenv("http_proxy");
     unsetenv("all_proxy");
-    assert_answered(fixture, code);
+    assert_answered(code);
 }
 
-static void a_unix_socket_takes_the_place_of_the_host(void **state)
+TEST(a_unix_socket_takes_the_place_of_the_host)
 {
-    struct fixture *fixture = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -815,8 +769,8 @@ static void a_unix_socket_takes_the_place_of_the_host(void **state)
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", fixture->path);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(fd, 16), 0);
-    serve_on(fixture, fd, 0, NULL, NULL);
-    assert_answered(fixture, fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
+    serve_on(fd, 0, NULL, NULL);
+    assert_answered(fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
     assert_str(buf_str(&fixture->answer), "0123456789");
 }
 
@@ -852,15 +806,14 @@ static void make_certificate(char *key_pem, char *certificate_pem, size_t size)
     gnutls_x509_privkey_deinit(key);
 }
 
-static void tls_is_trusted_by_its_certificate_and_name_alone(void **state)
+TEST(tls_is_trusted_by_its_certificate_and_name_alone)
 {
-    struct fixture *fixture = *state;
     char key[4096], certificate[4096];
     unsigned short port;
     int fd;
 
     make_certificate(key, certificate, sizeof(key));
-    serve_on(fixture, listen_on_loopback(&port), MHD_USE_TLS, key, certificate);
+    serve_on(listen_on_loopback(&port), MHD_USE_TLS, key, certificate);
     snprintf(fixture->path, sizeof(fixture->path), "/tmp/sonde-fetch-XXXXXX");
     fd = mkstemp(fixture->path);
     assert_int_equal(write(fd, certificate, strlen(certificate)), strlen(certificate));
@@ -868,7 +821,7 @@ static void tls_is_trusted_by_its_certificate_and_name_alone(void **state)
 
     snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d/", port);
     fixture->fetch.ca_file = fixture->path;
-    assert_answered(fixture, fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
+    assert_answered(fetch_run(&fixture->fetch, &fixture->result, &fixture->err));
     assert_str(buf_str(&fixture->answer), "0123456789");
 
     fixture->fetch.ca_file = NULL;
@@ -886,11 +839,9 @@ static void tls_is_trusted_by_its_certificate_and_name_alone(void **state)
     assert_contains(fixture->err.text, "does not match");
 }
 
-static void tls_with_a_server_that_has_none_is_denied(void **state)
+TEST(tls_with_a_server_that_has_none_is_denied)
 {
-    struct fixture *fixture = *state;
-
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     memmove(fixture->url + 5, fixture->url + 4, strlen(fixture->url + 4) + 1);
     fixture->url[4] = 's';
     assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -EACCES);
@@ -920,7 +871,7 @@ static void *pretend(void *arg)
     return NULL;
 }
 
-static int ask_pretender(struct fixture *fixture, const char *begin, const char *more)
+static int ask_pretender(const char *begin, const char *more)
 {
     struct pretender pretender = { .begin = begin, .more = more };
     unsigned short port;
@@ -936,32 +887,27 @@ static int ask_pretender(struct fixture *fixture, const char *begin, const char 
     return code;
 }
 
-static void a_server_that_only_pretends_is_found_out(void **state)
+TEST(a_server_that_only_pretends_is_found_out)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(ask_pretender(fixture, "SSH-2.0-OpenSSH_9.2\r\n", NULL), -EREMOTEIO);
-    assert_int_equal(ask_pretender(fixture, "", NULL), -EREMOTEIO);
-    assert_sentence(fixture, "@ closed the connection before its answer was whole");
-    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", NULL),
+    assert_int_equal(ask_pretender("SSH-2.0-OpenSSH_9.2\r\n", NULL), -EREMOTEIO);
+    assert_int_equal(ask_pretender("", NULL), -EREMOTEIO);
+    assert_sentence("@ closed the connection before its answer was whole");
+    assert_int_equal(ask_pretender("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", NULL),
                      -EREMOTEIO);
     assert_int_equal(
-        ask_pretender(fixture, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", NULL),
+        ask_pretender("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", NULL),
         -EREMOTEIO);
 }
 
-static void endless_headers_end_at_a_ceiling(void **state)
+TEST(endless_headers_end_at_a_ceiling)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\n", "X-Header: value\r\n"),
-                     -EREMOTEIO);
-    assert_sentence(fixture, "@ sent more than 262144 bytes of headers");
-    assert_true(ask_pretender(fixture, "HTTP/1.1 200 OK\r\nX: ", "xxxxxxxxxxxxxxxxxxxxxxxxx") < 0);
-    assert_true(ask_pretender(fixture, "", "HTTP/1.1 100 Continue\r\n\r\n") < 0);
+    assert_int_equal(ask_pretender("HTTP/1.1 200 OK\r\n", "X-Header: value\r\n"), -EREMOTEIO);
+    assert_sentence("@ sent more than 262144 bytes of headers");
+    assert_true(ask_pretender("HTTP/1.1 200 OK\r\nX: ", "xxxxxxxxxxxxxxxxxxxxxxxxx") < 0);
+    assert_true(ask_pretender("", "HTTP/1.1 100 Continue\r\n\r\n") < 0);
 }
 
-static void an_answer_is_unpacked_once_and_no_more(void **state)
+TEST(an_answer_is_unpacked_once_and_no_more)
 {
     static const char *const headers[] = {
         "Content-Encoding: gzip, gzip\r\n",
@@ -969,25 +915,22 @@ static void an_answer_is_unpacked_once_and_no_more(void **state)
         "Transfer-Encoding: gzip, gzip, chunked\r\n",
         "Transfer-Encoding: gzip\r\nContent-Encoding: gzip\r\n",
     };
-    struct fixture *fixture = *state;
     char answer[200];
 
     for (size_t i = 0; i < COUNT(headers); i++) {
         snprintf(answer, sizeof(answer), "HTTP/1.1 200 OK\r\n%s\r\nx", headers[i]);
-        assert_int_equal(ask_pretender(fixture, answer, NULL), -EREMOTEIO);
-        assert_sentence(fixture, "@ has packed its answer more than once");
+        assert_int_equal(ask_pretender(answer, NULL), -EREMOTEIO);
+        assert_sentence("@ has packed its answer more than once");
     }
 }
 
-static void an_answer_that_trickles_ends_at_the_deadline(void **state)
+TEST(an_answer_that_trickles_ends_at_the_deadline)
 {
-    struct fixture *fixture = *state;
-
     fixture->fetch.timeout_ms = 200;
     fixture->fetch.max_answer = SIZE_MAX;
     fixture->fetch.sink = NULL;
-    assert_int_equal(ask_pretender(fixture, "HTTP/1.1 200 OK\r\n\r\n", "x"), -ETIMEDOUT);
-    assert_sentence(fixture, "@ had not sent the whole of its answer in time");
+    assert_int_equal(ask_pretender("HTTP/1.1 200 OK\r\n\r\n", "x"), -ETIMEDOUT);
+    assert_sentence("@ had not sent the whole of its answer in time");
 }
 
 static void *ask_once(void *arg)
@@ -998,13 +941,12 @@ static void *ask_once(void *arg)
     return fetch_run(fetch, &result, NULL) == 0 ? arg : NULL;
 }
 
-static void any_number_of_threads_may_ask(void **state)
+TEST(any_number_of_threads_may_ask)
 {
-    struct fixture *fixture = *state;
     pthread_t threads[8];
 
     fixture->fetch.sink = NULL;
-    assert_answered(fixture, ask(fixture, "/"));
+    assert_answered(ask("/"));
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_once, &fixture->fetch), 0);
     for (size_t i = 0; i < 8; i++) {
@@ -1013,49 +955,4 @@ static void any_number_of_threads_may_ask(void **state)
         pthread_join(threads[i], &ok);
         assert_non_null(ok);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_the_library_its_package_is_named),
-        cmocka_unit_test(several_threads_may_be_the_first),
-        TEST(an_answer_comes_whole_with_its_status_and_type),
-        TEST(the_request_is_what_was_asked_for),
-        TEST(any_method_goes_with_and_without_a_body),
-        TEST(credentials_reach_the_server),
-        TEST(an_error_status_is_an_answer),
-        TEST(a_redirect_is_not_followed),
-        TEST(the_ceiling_is_the_last_byte_that_passes),
-        TEST(an_endless_answer_ends_at_the_ceiling),
-        TEST(gzip_is_asked_for_and_unpacked),
-        TEST(a_gzip_bomb_ends_at_the_ceiling),
-        TEST(garbled_gzip_is_no_answer),
-        TEST(a_cut_answer_is_no_answer),
-        TEST(what_the_sink_says_is_passed_on),
-        TEST(status_and_type_are_known_before_the_body),
-        TEST(a_line_carries_one_request_after_another),
-        TEST(a_slow_answer_ends_at_the_deadline),
-        TEST(a_request_can_be_cancelled),
-        TEST(a_closed_port_is_refused),
-        TEST(an_unknown_host_name_is_named),
-        TEST(a_name_service_that_hangs_is_not_waited_for),
-        TEST(sentences_hold_no_credential_and_no_path),
-        TEST(only_http_urls_are_taken),
-        TEST(an_origin_is_what_may_be_shown),
-        TEST(a_url_to_add_to_loses_its_credentials),
-        TEST(a_proxy_is_not_used_for_this_machine),
-        TEST(a_unix_socket_takes_the_place_of_the_host),
-        TEST(tls_is_trusted_by_its_certificate_and_name_alone),
-        TEST(tls_with_a_server_that_has_none_is_denied),
-        TEST(a_server_that_only_pretends_is_found_out),
-        TEST(endless_headers_end_at_a_ceiling),
-        TEST(an_answer_is_unpacked_once_and_no_more),
-        TEST(an_answer_that_trickles_ends_at_the_deadline),
-        TEST(any_number_of_threads_may_ask),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -107,7 +107,7 @@ static struct section *read_recorded(enum kind kind, const struct answer_class *
 
 static const char *const versions[] = { "22.05", "24.11", "26.05" };
 
-static void a_line_of_the_peer_is_read_field_by_field(void **state)
+TEST(a_line_of_the_peer_is_read_field_by_field)
 {
     struct section *section =
         jobs_of("{\"a\": \"physics\", \"id\": 26515966, \"end_time\": \"2023-09-21T00:21:42\", "
@@ -116,7 +116,6 @@ static void a_line_of_the_peer_is_read_field_by_field(void **state)
                 "\"array_id\": \"7\", \"r\": \"cs[75-76]\"}\n");
     const struct job *job = &section->jobs.job[0];
 
-    (void)state;
     assert_int_equal(section->jobs.n, 1);
     assert_int_equal(section->skipped, 0);
     assert_true(section->jobs.lacks_features);
@@ -139,7 +138,7 @@ static void a_line_of_the_peer_is_read_field_by_field(void **state)
     section_unref(section);
 }
 
-static void a_line_of_three_words_is_a_job_and_whose_it_is(void **state)
+TEST(a_line_of_three_words_is_a_job_and_whose_it_is)
 {
     struct section *section =
         read_text(KIND_JOBS, &answer_foreign_owners,
@@ -153,7 +152,6 @@ static void a_line_of_three_words_is_a_job_and_whose_it_is(void **state)
         { 7, "physics", "alice" }, { 8, "", "bob" }, { 11, "", "eve" }, { 12, "", "carol" }
     };
 
-    (void)state;
     assert_int_equal(section->jobs.n, COUNT(expected));
     assert_int_equal(section->skipped, 3);
     for (size_t i = 0; i < COUNT(expected); i++) {
@@ -199,7 +197,7 @@ static struct section *lines_of(const struct line *lines, size_t n)
     return section;
 }
 
-static void memory_is_in_slurms_units_and_no_suffix_loses_a_job(void **state)
+TEST(memory_is_in_slurms_units_and_no_suffix_loses_a_job)
 {
     static const struct {
         struct line line;
@@ -221,7 +219,6 @@ static void memory_is_in_slurms_units_and_no_suffix_loses_a_job(void **state)
         { { .memory = "16777216T" }, MODEL_UNKNOWN_U64 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct section *section = lines_of(&cases[i].line, 1);
 
@@ -233,7 +230,7 @@ static void memory_is_in_slurms_units_and_no_suffix_loses_a_job(void **state)
     }
 }
 
-static void a_time_that_is_no_time_is_unknown_and_the_job_stays(void **state)
+TEST(a_time_that_is_no_time_is_unknown_and_the_job_stays)
 {
     static const struct line lines[] = {
         { .end_time = "Unknown" },    { .end_time = "N/A" },
@@ -243,7 +240,6 @@ static void a_time_that_is_no_time_is_unknown_and_the_job_stays(void **state)
     };
     struct section *section = lines_of(lines, COUNT(lines));
 
-    (void)state;
     assert_int_equal(section->jobs.n, COUNT(lines));
     for (size_t i = 0; i + 1 < COUNT(lines); i++)
         assert_int_equal(section->jobs.job[i].end_time, 0);
@@ -251,7 +247,7 @@ static void a_time_that_is_no_time_is_unknown_and_the_job_stays(void **state)
     section_unref(section);
 }
 
-static void what_squeue_prints_for_nodes_is_a_reason_or_nodes(void **state)
+TEST(what_squeue_prints_for_nodes_is_a_reason_or_nodes)
 {
     static const struct {
         const char *state, *field, *reason, *nodes;
@@ -275,7 +271,6 @@ static void what_squeue_prints_for_nodes_is_a_reason_or_nodes(void **state)
         { "RUNNING", "(null)", "", "", MODEL_UNKNOWN_U32 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct line line = { .state = cases[i].state, .nodes = cases[i].field };
         struct section *section = lines_of(&line, 1);
@@ -287,7 +282,7 @@ static void what_squeue_prints_for_nodes_is_a_reason_or_nodes(void **state)
     }
 }
 
-static void quotes_and_backslashes_in_the_last_field_are_kept_as_they_are(void **state)
+TEST(quotes_and_backslashes_in_the_last_field_are_kept_as_they_are)
 {
     static const struct {
         const char *field, *reason;
@@ -298,7 +293,6 @@ static void quotes_and_backslashes_in_the_last_field_are_kept_as_they_are(void *
         { "(\\)", "\\" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct line line = { .state = "PENDING", .nodes = cases[i].field };
         struct section *section = lines_of(&line, 1);
@@ -310,7 +304,7 @@ static void quotes_and_backslashes_in_the_last_field_are_kept_as_they_are(void *
     }
 }
 
-static void each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks(void **state)
+TEST(each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks)
 {
     static const struct line lines[] = {
         { .id = "43", .state = "PENDING", .array = "1" },
@@ -322,7 +316,6 @@ static void each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks(void **s
     static const uint32_t ids[] = { 1, 2, 0, MODEL_UNKNOWN_U32 };
     struct section *section = lines_of(lines, COUNT(lines));
 
-    (void)state;
     assert_int_equal(section->jobs.n, COUNT(lines));
     for (size_t i = 0; i < COUNT(lines); i++) {
         assert_int_equal(section->jobs.job[i].tasks, tasks[i]);
@@ -332,7 +325,7 @@ static void each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks(void **s
     section_unref(section);
 }
 
-static void a_list_of_tasks_that_is_cut_short_counts_those_that_it_names(void **state)
+TEST(a_list_of_tasks_that_is_cut_short_counts_those_that_it_names)
 {
     static const struct {
         const char *list;
@@ -342,7 +335,6 @@ static void a_list_of_tasks_that_is_cut_short_counts_those_that_it_names(void **
         { "1,3-...", 2 },       { "...", 1 },         { ",...", 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct line line = { .id = "9", .state = "PENDING", .array = cases[i].list };
         struct section *section = lines_of(&line, 1);
@@ -355,7 +347,7 @@ static void a_list_of_tasks_that_is_cut_short_counts_those_that_it_names(void **
     }
 }
 
-static void odd_states_counts_and_partitions_keep_the_job(void **state)
+TEST(odd_states_counts_and_partitions_keep_the_job)
 {
     static const struct line lines[] = {
         { .state = "TELEPORTING" }, { .state = "" },
@@ -365,7 +357,6 @@ static void odd_states_counts_and_partitions_keep_the_job(void **state)
     struct section *section = lines_of(lines, COUNT(lines));
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->jobs.n, COUNT(lines));
     assert_str(job_state_word(job[0].state), "UNKNOWN");
     assert_str(job_state_word(job[1].state), "UNKNOWN");
@@ -376,7 +367,7 @@ static void odd_states_counts_and_partitions_keep_the_job(void **state)
     section_unref(section);
 }
 
-static void keys_may_stand_in_any_order_with_others_between(void **state)
+TEST(keys_may_stand_in_any_order_with_others_between)
 {
     struct section *section = jobs_of(
         " {\"name\":\"a \\\"b\\\" \\u00e9\", \"id\" : 7,\"state\":\"PENDING\" , \"r\": "
@@ -385,7 +376,6 @@ static void keys_may_stand_in_any_order_with_others_between(void **state)
         "\"hw-h\", \"cpu\": 1, \"mem\": \"128G\", \"id\": 9, \"comment\": \"not \\q JSON\"}\n");
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->jobs.n, 2);
     assert_int_equal(section->skipped, 0);
     assert_int_equal(job[0].id, 7);
@@ -399,12 +389,11 @@ static void keys_may_stand_in_any_order_with_others_between(void **state)
     section_unref(section);
 }
 
-static void a_line_that_cannot_be_read_costs_only_itself(void **state)
+TEST(a_line_that_cannot_be_read_costs_only_itself)
 {
     struct section *section;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 1 << 16);
     put_line(&text, &(struct line){ .id = "1" });
     buf_text(&text, "# a comment of the site's own\n");
@@ -428,12 +417,11 @@ static void a_line_that_cannot_be_read_costs_only_itself(void **state)
     buf_free(&text);
 }
 
-static void a_line_that_is_too_long_is_passed_over(void **state)
+TEST(a_line_that_is_too_long_is_passed_over)
 {
     struct section *section;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 4 << 20);
     buf_text(&text, "{\"id\": 3, \"cpu\": 1, \"r\": \"");
     memset(buf_room(&text, 2 << 20), 'x', 2 << 20);
@@ -447,11 +435,10 @@ static void a_line_that_is_too_long_is_passed_over(void **state)
     buf_free(&text);
 }
 
-static void an_empty_answer_is_an_empty_queue_and_garbage_is_an_error(void **state)
+TEST(an_empty_answer_is_an_empty_queue_and_garbage_is_an_error)
 {
     static const char *const empty[] = { "", "\n", "  \n\n" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(empty); i++) {
         struct section *section = jobs_of(empty[i]);
 
@@ -464,7 +451,7 @@ static void an_empty_answer_is_an_empty_queue_and_garbage_is_an_error(void **sta
     assert_refused(KIND_NODES, &answer_foreign_nodes, "no\nnodes\n", -EBADMSG, "the first of 2");
 }
 
-static void numbers_may_have_every_shape(void **state)
+TEST(numbers_may_have_every_shape)
 {
     struct section *section = jobs_of(
         "{\"meta\": {\"jobs\": [3]}, \"jobs\": ["
@@ -480,7 +467,6 @@ static void numbers_may_have_every_shape(void **state)
         "\"nodes\": {\"list\": \"n1\"}, \"partition\": 7}]}");
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->jobs.n, 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(job[i].id, i + 1);
@@ -496,7 +482,7 @@ static void numbers_may_have_every_shape(void **state)
     section_unref(section);
 }
 
-static void states_are_a_word_or_a_list_and_resources_may_be_anything(void **state)
+TEST(states_are_a_word_or_a_list_and_resources_may_be_anything)
 {
     struct section *section = jobs_of(
         "{\"jobs\": ["
@@ -506,7 +492,6 @@ static void states_are_a_word_or_a_list_and_resources_may_be_anything(void **sta
         "{\"job_id\": 4, \"job_state\": [\"NEW\", 3, [\"x\"]], \"job_resources\": 7}]}");
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->jobs.n, 4);
     assert_str(job_state_word(job[0].state), "RUNNING");
     assert_str(job_state_word(job[1].state), "COMPLETING");
@@ -516,7 +501,7 @@ static void states_are_a_word_or_a_list_and_resources_may_be_anything(void **sta
     section_unref(section);
 }
 
-static void memory_is_what_is_allocated_or_else_requested(void **state)
+TEST(memory_is_what_is_allocated_or_else_requested)
 {
     static const struct {
         const char *members;
@@ -531,7 +516,6 @@ static void memory_is_what_is_allocated_or_else_requested(void **state)
         { "\"memory_per_node\": 1000", MODEL_UNKNOWN_U64 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct section *section;
         struct buf text;
@@ -547,7 +531,7 @@ static void memory_is_what_is_allocated_or_else_requested(void **state)
     }
 }
 
-static void a_document_tells_arrays_reasons_and_users_as_squeue_does(void **state)
+TEST(a_document_tells_arrays_reasons_and_users_as_squeue_does)
 {
     struct section *section = jobs_of(
         "{\"jobs\": ["
@@ -562,7 +546,6 @@ static void a_document_tells_arrays_reasons_and_users_as_squeue_does(void **stat
         "{\"job_id\": 22, \"array_job_id\": 22, \"array_task_string\": \"1,3-5,190,...\"}]}");
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->jobs.n, 4);
     assert_int_equal(section->skipped, 2);
     assert_str(section->skipped_example, "1,x,5");
@@ -581,7 +564,7 @@ static void a_document_tells_arrays_reasons_and_users_as_squeue_does(void **stat
     section_unref(section);
 }
 
-static void a_document_without_jobs_is_refused_with_slurms_own_words(void **state)
+TEST(a_document_without_jobs_is_refused_with_slurms_own_words)
 {
     static const struct {
         const char *text, *part;
@@ -604,18 +587,16 @@ static void a_document_without_jobs_is_refused_with_slurms_own_words(void **stat
         { "{}", "the document has no \"jobs\"", -EBADMSG },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_refused(KIND_JOBS, &answer_foreign_jobs, cases[i].text, cases[i].code,
                        cases[i].part);
 }
 
-static void an_error_beside_jobs_does_not_hide_them(void **state)
+TEST(an_error_beside_jobs_does_not_hide_them)
 {
     struct section *section =
         jobs_of("{\"jobs\": [{\"job_id\": 1}], \"errors\": [{\"error\": \"some node\"}]}");
 
-    (void)state;
     assert_int_equal(section->jobs.n, 1);
     section_unref(section);
 }
@@ -650,7 +631,7 @@ static void assert_partitions(const struct section *section, const struct node *
     buf_free(&names);
 }
 
-static void a_node_is_one_node_in_however_many_lines(void **state)
+TEST(a_node_is_one_node_in_however_many_lines)
 {
     struct section *section = nodes_of(NODE_LINE("n1", "mixed-", "cpu", "4/28/0/32")
                                            NODE_LINE("n1", "mixed-", "gpu", "4/28/0/32")
@@ -658,7 +639,6 @@ static void a_node_is_one_node_in_however_many_lines(void **state)
                                                    NODE_LINE("n1", "drained", "gpu", "4/28/0/32"));
     const struct node *node = find_node(section, "n1");
 
-    (void)state;
     assert_int_equal(section->nodes.n, 2);
     assert_int_equal(section->nodes.n_partitions, 2);
     assert_true(section->nodes.lacks_settings);
@@ -696,7 +676,7 @@ static void assert_united(const char *first, const char *second, const char *exp
     buf_free(&text);
 }
 
-static void the_order_of_a_nodes_lines_makes_no_difference_to_its_state(void **state)
+TEST(the_order_of_a_nodes_lines_makes_no_difference_to_its_state)
 {
     static const struct {
         const char *one, *other, *united;
@@ -707,27 +687,25 @@ static void the_order_of_a_nodes_lines_makes_no_difference_to_its_state(void **s
         { "bewitched", "idle", "idle" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_united(cases[i].one, cases[i].other, cases[i].united);
         assert_united(cases[i].other, cases[i].one, cases[i].united);
     }
 }
 
-static void a_column_that_cannot_be_read_is_counted_once_a_line_and_an_absent_one_not(void **state)
+TEST(a_column_that_cannot_be_read_is_counted_once_a_line_and_an_absent_one_not)
 {
     struct section *section =
         nodes_of(NODE_LINE("n1", "bewitched", "cpu", "bad") NODE_LINE("n2", "idle", "cpu", "N/A")
                      NODE_LINE("n3", "", "cpu", "") NODE_LINE("n4", "idle", "cpu", "0/1/0/1"));
 
-    (void)state;
     assert_int_equal(section->nodes.n, 4);
     assert_int_equal(section->skipped, 1);
     assert_contains(section->skipped_example.p, "bewitched");
     section_unref(section);
 }
 
-static void a_column_that_cannot_be_read_costs_only_itself(void **state)
+TEST(a_column_that_cannot_be_read_costs_only_itself)
 {
     struct section *section = nodes_of(
         NODE_LINE("n1", "idle", "cpu", "0/32") NODE_LINE("n2", "idle", "cpu", "a/b/c/d")
@@ -739,7 +717,6 @@ static void a_column_that_cannot_be_read_costs_only_itself(void **state)
                                        "{\"s\": \"idle\", \"mem\": 80");
     const struct node *last = find_node(section, "n4");
 
-    (void)state;
     assert_int_equal(section->nodes.n, 4);
     assert_int_equal(section->skipped, 6);
     assert_int_equal(find_node(section, "n1")->cpus, MODEL_UNKNOWN_U32);
@@ -754,7 +731,7 @@ static void a_column_that_cannot_be_read_costs_only_itself(void **state)
     section_unref(section);
 }
 
-static void padded_columns_are_read_with_or_without_the_newer_ones(void **state)
+TEST(padded_columns_are_read_with_or_without_the_newer_ones)
 {
     struct section *section = nodes_of(
         "drng   |1540000   |cs422     |115.28  |hw-l*     |701906    |58/0/70/128  |161  |872016\n"
@@ -769,7 +746,6 @@ static void padded_columns_are_read_with_or_without_the_newer_ones(void **state)
         "idle   |1         |cs2       |0.10    |hw-l*     |1         |0/1/0/1\n");
     const struct node *node = find_node(section, "cs222");
 
-    (void)state;
     assert_int_equal(section->nodes.n, 4);
     assert_int_equal(section->skipped, 1);
     assert_symbol(section, find_node(section, "cs3")->gres,
@@ -788,7 +764,7 @@ static void padded_columns_are_read_with_or_without_the_newer_ones(void **state)
     section_unref(section);
 }
 
-static void nodes_of_every_data_parser_are_read(void **state)
+TEST(nodes_of_every_data_parser_are_read)
 {
     struct section *section = nodes_of(
         "{\"nodes\": ["
@@ -811,7 +787,6 @@ static void nodes_of_every_data_parser_are_read(void **state)
         "{\"name\": null}]}");
     const struct node *node = section->nodes.node;
 
-    (void)state;
     assert_int_equal(section->nodes.n, 5);
     assert_int_equal(section->skipped, 1);
     assert_int_equal(node[0].state.base, NODE_ALLOCATED);
@@ -843,9 +818,8 @@ static void nodes_of_every_data_parser_are_read(void **state)
     section_unref(section);
 }
 
-static void groups_of_nodes_are_refused_with_what_to_ask_instead(void **state)
+TEST(groups_of_nodes_are_refused_with_what_to_ask_instead)
 {
-    (void)state;
     for (size_t i = 1; i < COUNT(versions); i++) {
         struct buf text = recorded("sinfo-", versions[i], ".json");
 
@@ -864,7 +838,7 @@ static const struct rpc *find_rpc(const struct section *section, const char *nam
     return NULL;
 }
 
-static void an_rpc_without_an_average_does_not_hide_the_statistics(void **state)
+TEST(an_rpc_without_an_average_does_not_hide_the_statistics)
 {
     struct section *section = read_text(
         KIND_DIAG, &answer_json_diag,
@@ -885,7 +859,6 @@ static void an_rpc_without_an_average_does_not_hide_the_statistics(void **state)
             "2}]}}"));
     const struct diag *diag = &section->diag;
 
-    (void)state;
     assert_int_equal(diag->time, 1739832148);
     assert_int_equal(diag->reset_time, 1739822537);
     assert_int_equal(diag->server_threads, 2);
@@ -911,9 +884,8 @@ static void an_rpc_without_an_average_does_not_hide_the_statistics(void **state)
     section_unref(section);
 }
 
-static void statistics_of_recorded_releases_are_read(void **state)
+TEST(statistics_of_recorded_releases_are_read)
 {
-    (void)state;
     for (size_t i = 1; i < COUNT(versions); i++) {
         struct section *section =
             read_recorded(KIND_DIAG, &answer_json_diag, "sdiag-", versions[i], ".json");
@@ -935,9 +907,8 @@ static void statistics_of_recorded_releases_are_read(void **state)
     assert_refused(KIND_DIAG, &answer_json_diag, "{\"meta\": {}}", -EBADMSG, "no \"statistics\"");
 }
 
-static void licences_of_recorded_releases_are_read(void **state)
+TEST(licences_of_recorded_releases_are_read)
 {
-    (void)state;
     for (size_t i = 1; i < COUNT(versions); i++) {
         struct section *section =
             read_recorded(KIND_LICENSES, &answer_json_licenses, "licenses-", versions[i], ".json");
@@ -971,7 +942,7 @@ static const struct association *find_association(const struct section *section,
     return NULL;
 }
 
-static void limits_of_an_account_are_those_of_its_first_row_without_a_user(void **state)
+TEST(limits_of_an_account_are_those_of_its_first_row_without_a_user)
 {
     static const struct limit expected[] = {
         { .kind = LIMIT_TRES, .limit = 7948 },
@@ -986,7 +957,6 @@ static void limits_of_an_account_are_those_of_its_first_row_without_a_user(void 
                       "301\n|account4|1|2|3|4\n|account5||many||12|\nbroken|row\n||1|2|3|4\n"));
     const struct association *account = find_association(section, "", "account4");
 
-    (void)state;
     assert_int_equal(section->associations.n, 4);
     assert_int_equal(section->skipped, 3);
     assert_int_equal(account->n_limits, COUNT(expected));
@@ -1004,9 +974,8 @@ static void limits_of_an_account_are_those_of_its_first_row_without_a_user(void 
     section_unref(section);
 }
 
-static void limits_of_recorded_releases_are_read(void **state)
+TEST(limits_of_recorded_releases_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct section *section = read_recorded(KIND_ASSOCIATIONS, &answer_foreign_limits,
                                                 "limits-", versions[i], ".txt");
@@ -1144,11 +1113,10 @@ static const struct {
     { KIND_LICENSES, &answer_json_licenses, "licenses-", ".json", 1 },
 };
 
-static void the_pieces_in_which_an_answer_comes_make_no_difference(void **state)
+TEST(the_pieces_in_which_an_answer_comes_make_no_difference)
 {
     static const size_t pieces[] = { 1, 2, 3, 7, 64, 4093, 4096 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(recordings); i++) {
         for (size_t v = recordings[i].first; v < COUNT(versions); v++) {
             struct buf text = recorded(recordings[i].name, versions[v], recordings[i].ending);
@@ -1167,9 +1135,8 @@ static void the_pieces_in_which_an_answer_comes_make_no_difference(void **state)
     }
 }
 
-static void an_answer_may_end_anywhere(void **state)
+TEST(an_answer_may_end_anywhere)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(recordings); i++) {
         struct buf text = recorded(recordings[i].name, "24.11", recordings[i].ending);
 
@@ -1218,9 +1185,8 @@ static void assert_line_is_of(const struct section *lines, const struct job *lin
         assert_int_equal(line->node_count, job->node_count);
 }
 
-static void recorded_lines_and_documents_tell_the_same_of_jobs(void **state)
+TEST(recorded_lines_and_documents_tell_the_same_of_jobs)
 {
-    (void)state;
     for (size_t v = 0; v < COUNT(versions); v++) {
         struct section *lines =
             read_recorded(KIND_JOBS, &answer_foreign_jobs, "squeue-", versions[v], ".txt");
@@ -1239,9 +1205,8 @@ static void recorded_lines_and_documents_tell_the_same_of_jobs(void **state)
     }
 }
 
-static void recorded_lines_columns_and_documents_tell_the_same_of_nodes(void **state)
+TEST(recorded_lines_columns_and_documents_tell_the_same_of_nodes)
 {
-    (void)state;
     for (size_t v = 0; v < COUNT(versions); v++) {
         struct section *lines =
             read_recorded(KIND_NODES, &answer_foreign_nodes, "sinfo-", versions[v], ".txt");
@@ -1309,14 +1274,13 @@ static void assert_same_nodes(const struct section *a, const struct section *b, 
     buf_free(&right);
 }
 
-static void every_data_parser_of_a_release_tells_the_same(void **state)
+TEST(every_data_parser_of_a_release_tells_the_same)
 {
     static const char *const parsers[][2] = {
         { "24.11", "v0.0.40" }, { "24.11", "v0.0.41" }, { "24.11", "v0.0.42+complex" },
         { "26.05", "v0.0.43" }, { "26.05", "v0.0.44" }, { "26.05", "v0.0.45+complex" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         const char *version = parsers[i][0];
         char ending[64];
@@ -1367,11 +1331,10 @@ static struct sim simulated(void)
     return sim;
 }
 
-static void documents_tell_all_of_a_simulated_cluster(void **state)
+TEST(documents_tell_all_of_a_simulated_cluster)
 {
     struct sim sim = simulated();
 
-    (void)state;
     assert_same_sections(read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_38),
                          sim_section(&sim, KIND_JOBS, time_of_sim), "v0.0.38");
     assert_same_sections(read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_42),
@@ -1383,7 +1346,7 @@ static void documents_tell_all_of_a_simulated_cluster(void **state)
 }
 
 /* Up to 22.05 the JSON does not tell it, nor does a line. */
-static void newer_documents_tell_where_a_job_was_submitted(void **state)
+TEST(newer_documents_tell_where_a_job_was_submitted)
 {
     struct sim sim = simulated();
     struct section *expected = sim_section(&sim, KIND_JOBS, time_of_sim);
@@ -1391,7 +1354,6 @@ static void newer_documents_tell_where_a_job_was_submitted(void **state)
     struct section *older = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_38);
     struct section *lines = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_LINES);
 
-    (void)state;
     for (size_t i = 0; i < expected->jobs.n; i++) {
         assert_true(
             str_starts(section_text(expected, expected->jobs.job[i].alloc_node), STR("login")));
@@ -1406,14 +1368,13 @@ static void newer_documents_tell_where_a_job_was_submitted(void **state)
     section_unref(lines);
 }
 
-static void lines_tell_each_task_of_a_simulated_queue(void **state)
+TEST(lines_tell_each_task_of_a_simulated_queue)
 {
     struct sim sim = simulated();
     struct section *lines = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_LINES);
     struct section *json = read_sim(&sim, KIND_JOBS, SIM_SQUEUE_JSON_42);
     size_t at = 0;
 
-    (void)state;
     for (size_t i = 0; i < json->jobs.n; i++) {
         const struct job *job = &json->jobs.job[i];
 
@@ -1429,13 +1390,12 @@ static void lines_tell_each_task_of_a_simulated_queue(void **state)
     section_unref(json);
 }
 
-static void lines_tell_each_node_of_a_simulated_cluster(void **state)
+TEST(lines_tell_each_node_of_a_simulated_cluster)
 {
     struct sim sim = simulated();
     struct section *lines = read_sim(&sim, KIND_NODES, SIM_SINFO_LINES);
     struct section *json = read_sim(&sim, KIND_NODES, SIM_NODES_JSON_42);
 
-    (void)state;
     assert_int_equal(lines->nodes.n, json->nodes.n);
     assert_int_equal(lines->nodes.n_membership, json->nodes.n_membership);
     for (size_t i = 0; i < json->nodes.n; i++) {
@@ -1461,8 +1421,8 @@ static struct section *ask(struct source *source, enum kind kind, char *warning)
 {
     struct section *section;
     struct err err;
-    int code = source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC,
-                                   &section, warning, &err);
+    int code = source->class->read(source, kind, clock_mono(&clock_real) + TEST_DEADLINE, &section,
+                                   warning, &err);
 
     if (code < 0)
         fail_msg("%s", err.text);
@@ -1482,7 +1442,7 @@ static struct source *open_cli(struct source_settings settings)
     return source;
 }
 
-static void a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing(void **state)
+TEST(a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing)
 {
     struct source_settings settings = { 0 };
     char warning[SOURCE_WARNING] = "";
@@ -1490,7 +1450,6 @@ static void a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothi
     struct section *section;
     struct buf command;
 
-    (void)state;
     buf_init(&command, 4096);
     buf_printf(&command, "sh -c 'echo a warning >&2; cat %s/foreign/squeue-24.11.txt'",
                getenv("TEST_DATA"));
@@ -1538,11 +1497,10 @@ static void assert_file(const char *directory, const char *name, const char *exp
     "sdiag output at Sun Nov 15 19:00:40 2026 (1794769240)\n"                                      \
     "Data since      Sun Nov 15 19:00:28 2026 (1794769228)\nServer thread count:  3\n"
 
-static void statistics_and_licences_may_come_as_text_or_documents(void **state)
+TEST(statistics_and_licences_may_come_as_text_or_documents)
 {
     struct section *section;
 
-    (void)state;
     section = read_recorded(KIND_DIAG, &answer_foreign_diag, "sdiag-", "24.11", ".json");
     assert_true(section->diag.n_rpc_by_type > 0);
     section_unref(section);
@@ -1558,12 +1516,11 @@ static void statistics_and_licences_may_come_as_text_or_documents(void **state)
     section_unref(section);
 }
 
-static void the_last_line_of_a_recorded_answer_may_lack_its_newline(void **state)
+TEST(the_last_line_of_a_recorded_answer_may_lack_its_newline)
 {
     struct section *section = read_text(KIND_DIAG, &answer_foreign_diag,
                                         str_head(STR(SDIAG_TEXT), strlen(SDIAG_TEXT) - 1));
 
-    (void)state;
     assert_int_equal(section->diag.server_threads, 3);
     section_unref(section);
     section = read_text(KIND_LICENSES, &answer_foreign_licenses,
@@ -1574,13 +1531,12 @@ static void the_last_line_of_a_recorded_answer_may_lack_its_newline(void **state
                    "the first of 1 is \"usage: lic\"");
 }
 
-static void json_is_asked_for_every_job(void **state)
+TEST(json_is_asked_for_every_job)
 {
     char directory[] = "/tmp/sonde-test-XXXXXX", path[4096], warning[SOURCE_WARNING] = "";
     struct source *source;
     struct section *section;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     put_script(directory, "squeue", "asked", "squeue-22.05.json");
     source =
@@ -1598,7 +1554,7 @@ static void json_is_asked_for_every_job(void **state)
 }
 
 /* What is asked of squeue and sinfo in text, whatever they answer. */
-static void the_siblings_of_a_federation_are_left_out(void **state)
+TEST(the_siblings_of_a_federation_are_left_out)
 {
     static const char *const names[] = { "squeue", "sinfo", "asked-squeue", "asked-sinfo" };
     char directory[] = "/tmp/sonde-test-XXXXXX", warning[SOURCE_WARNING] = "";
@@ -1606,13 +1562,12 @@ static void the_siblings_of_a_federation_are_left_out(void **state)
     struct section *section;
     struct err err;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     put_script(directory, "squeue", "asked-squeue", "nothing.txt");
     put_script(directory, "sinfo", "asked-sinfo", "nothing.txt");
     source = open_cli((struct source_settings){ .bin_path = str_of(directory) });
     for (int kind = KIND_NODES; kind <= KIND_JOBS; kind++)
-        assert_true(source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC,
+        assert_true(source->class->read(source, kind, clock_mono(&clock_real) + TEST_DEADLINE,
                                         &section, warning, &err) < 0);
     source_close(source);
     assert_file(directory, "asked-squeue", "--noheader --all --local --states=all --array");
@@ -1624,57 +1579,4 @@ static void the_siblings_of_a_federation_are_left_out(void **state)
         unlink(path);
     }
     rmdir(directory);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_of_the_peer_is_read_field_by_field),
-        cmocka_unit_test(a_line_of_three_words_is_a_job_and_whose_it_is),
-        cmocka_unit_test(memory_is_in_slurms_units_and_no_suffix_loses_a_job),
-        cmocka_unit_test(a_time_that_is_no_time_is_unknown_and_the_job_stays),
-        cmocka_unit_test(what_squeue_prints_for_nodes_is_a_reason_or_nodes),
-        cmocka_unit_test(quotes_and_backslashes_in_the_last_field_are_kept_as_they_are),
-        cmocka_unit_test(each_line_of_an_array_is_a_task_and_a_list_counts_its_tasks),
-        cmocka_unit_test(a_list_of_tasks_that_is_cut_short_counts_those_that_it_names),
-        cmocka_unit_test(odd_states_counts_and_partitions_keep_the_job),
-        cmocka_unit_test(keys_may_stand_in_any_order_with_others_between),
-        cmocka_unit_test(a_line_that_cannot_be_read_costs_only_itself),
-        cmocka_unit_test(a_line_that_is_too_long_is_passed_over),
-        cmocka_unit_test(an_empty_answer_is_an_empty_queue_and_garbage_is_an_error),
-        cmocka_unit_test(numbers_may_have_every_shape),
-        cmocka_unit_test(states_are_a_word_or_a_list_and_resources_may_be_anything),
-        cmocka_unit_test(memory_is_what_is_allocated_or_else_requested),
-        cmocka_unit_test(a_document_tells_arrays_reasons_and_users_as_squeue_does),
-        cmocka_unit_test(a_document_without_jobs_is_refused_with_slurms_own_words),
-        cmocka_unit_test(an_error_beside_jobs_does_not_hide_them),
-        cmocka_unit_test(a_node_is_one_node_in_however_many_lines),
-        cmocka_unit_test(the_order_of_a_nodes_lines_makes_no_difference_to_its_state),
-        cmocka_unit_test(a_column_that_cannot_be_read_is_counted_once_a_line_and_an_absent_one_not),
-        cmocka_unit_test(a_column_that_cannot_be_read_costs_only_itself),
-        cmocka_unit_test(padded_columns_are_read_with_or_without_the_newer_ones),
-        cmocka_unit_test(nodes_of_every_data_parser_are_read),
-        cmocka_unit_test(groups_of_nodes_are_refused_with_what_to_ask_instead),
-        cmocka_unit_test(an_rpc_without_an_average_does_not_hide_the_statistics),
-        cmocka_unit_test(statistics_of_recorded_releases_are_read),
-        cmocka_unit_test(licences_of_recorded_releases_are_read),
-        cmocka_unit_test(limits_of_an_account_are_those_of_its_first_row_without_a_user),
-        cmocka_unit_test(limits_of_recorded_releases_are_read),
-        cmocka_unit_test(the_pieces_in_which_an_answer_comes_make_no_difference),
-        cmocka_unit_test(an_answer_may_end_anywhere),
-        cmocka_unit_test(recorded_lines_and_documents_tell_the_same_of_jobs),
-        cmocka_unit_test(recorded_lines_columns_and_documents_tell_the_same_of_nodes),
-        cmocka_unit_test(every_data_parser_of_a_release_tells_the_same),
-        cmocka_unit_test(documents_tell_all_of_a_simulated_cluster),
-        cmocka_unit_test(newer_documents_tell_where_a_job_was_submitted),
-        cmocka_unit_test(lines_tell_each_task_of_a_simulated_queue),
-        cmocka_unit_test(lines_tell_each_node_of_a_simulated_cluster),
-        cmocka_unit_test(a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing),
-        cmocka_unit_test(statistics_and_licences_may_come_as_text_or_documents),
-        cmocka_unit_test(the_last_line_of_a_recorded_answer_may_lack_its_newline),
-        cmocka_unit_test(json_is_asked_for_every_job),
-        cmocka_unit_test(the_siblings_of_a_federation_are_left_out),
-    };
-
-    return RUN_TESTS(tests);
 }

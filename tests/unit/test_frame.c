@@ -18,21 +18,19 @@ static void record(void *ctx, const struct str *fields)
 
 static struct frame frame;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     buf_init(&seen, 4 << 20);
     frame_init(&frame, FIELDS, record, NULL);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     frame_free(&frame);
     buf_free(&seen);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 /* A text in which ~ stands for the token. */
 static void put(struct buf *to, const char *text)
@@ -58,74 +56,68 @@ static int feed(const char *text, size_t piece, struct err *err)
     return code < 0 ? code : frame_finish(&frame, err);
 }
 
-static void records_come_whole_whatever_the_pieces(void **state)
+TEST(records_come_whole_whatever_the_pieces)
 {
     struct err err;
 
     for (size_t piece = 1; piece < 150; piece++) {
         assert_int_equal(feed("1~alice~first~\n2~bob~~\n3~carol~third~\n", piece, &err), 0);
         assert_str(buf_str(&seen), "1|alice|first/2|bob|/3|carol|third/");
-        tear_down(state);
-        set_up(state);
+        tear_down();
+        set_up();
     }
 }
 
-static void newlines_and_at_signs_in_a_field_are_text(void **state)
+TEST(newlines_and_at_signs_in_a_field_are_text)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(feed("1~a@b@0123456789abcdef@~two\nlines\n9~\n", 7, &err), 0);
     assert_str(buf_str(&seen), "1|a@b@0123456789abcdef@|two\nlines\n9/");
 }
 
-static void each_invocation_has_another_token(void **state)
+TEST(each_invocation_has_another_token)
 {
     struct frame other;
 
-    (void)state;
     frame_init(&other, FIELDS, record, NULL);
     assert_string_not_equal(frame.token, other.token);
     assert_int_equal(strlen(frame.token), FRAME_TOKEN);
     frame_free(&other);
 }
 
-static void an_empty_answer_has_no_records(void **state)
+TEST(an_empty_answer_has_no_records)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(feed("", 1, &err), 0);
     assert_int_equal(seen.n, 0);
 }
 
-static void half_a_record_at_the_end_is_an_error(void **state)
+TEST(half_a_record_at_the_end_is_an_error)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(feed("1~alice~first~\n2~bo", 4096, &err), -EBADMSG);
     assert_contains(err.text, "middle of a record");
 }
 
-static void garbage_is_an_error(void **state)
+TEST(garbage_is_an_error)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(feed("\x01\x02\xff nonsense", 4096, &err), -EBADMSG);
 }
 
-static void a_record_with_too_many_fields_is_an_error(void **state)
+TEST(a_record_with_too_many_fields_is_an_error)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(feed("1~alice~first~more~\n", 4096, &err), -EBADMSG);
     assert_contains(err.text, "more than the 3 fields");
 }
 
-static void a_record_that_is_too_long_is_passed_over_alone(void **state)
+TEST(a_record_that_is_too_long_is_passed_over_alone)
 {
     static char text[3 * FRAME_RECORD_MAX];
     const size_t pieces[] = { 1000, 4096, 65536, FRAME_PIECE_MAX };
@@ -141,12 +133,12 @@ static void a_record_that_is_too_long_is_passed_over_alone(void **state)
         assert_int_equal(feed(text, pieces[i], &err), 0);
         assert_str(buf_str(&seen), "1|a|b/3|c|d/");
         assert_int_equal(frame.records_skipped, 1);
-        tear_down(state);
-        set_up(state);
+        tear_down();
+        set_up();
     }
 }
 
-static void a_record_that_is_too_long_must_end_like_any_other(void **state)
+TEST(a_record_that_is_too_long_must_end_like_any_other)
 {
     static char text[3 * FRAME_RECORD_MAX];
     static const char *const ends[] = { "~y~more~\n", "~y~", "~y" };
@@ -160,40 +152,19 @@ static void a_record_that_is_too_long_must_end_like_any_other(void **state)
         snprintf(text + n, sizeof(text) - n, "%s", ends[i]);
         assert_int_equal(feed(text, 65536, &err), -EBADMSG);
         assert_int_equal(seen.n, 0);
-        tear_down(state);
-        set_up(state);
+        tear_down();
+        set_up();
     }
 }
 
-static void a_record_without_end_takes_no_more_memory_than_the_ceiling(void **state)
+TEST(a_record_without_end_takes_no_more_memory_than_the_ceiling)
 {
     static char piece[65536];
     struct err err;
 
-    (void)state;
     memset(piece, 'x', sizeof(piece));
     for (int i = 0; i < 1000; i++)
         assert_int_equal(frame_feed(&frame, (struct str){ piece, sizeof(piece) }, &err), 0);
     assert_true(frame.rest.cap <= FRAME_RECORD_MAX + FRAME_PIECE_MAX + 1);
     assert_int_equal(frame_finish(&frame, &err), -EBADMSG);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(records_come_whole_whatever_the_pieces),
-        CASE(newlines_and_at_signs_in_a_field_are_text),
-        CASE(each_invocation_has_another_token),
-        CASE(an_empty_answer_has_no_records),
-        CASE(half_a_record_at_the_end_is_an_error),
-        CASE(garbage_is_an_error),
-        CASE(a_record_with_too_many_fields_is_an_error),
-        CASE(a_record_that_is_too_long_is_passed_over_alone),
-        CASE(a_record_that_is_too_long_must_end_like_any_other),
-        CASE(a_record_without_end_takes_no_more_memory_than_the_ceiling),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -51,7 +51,7 @@ static struct world *world_new(void)
     if (store_reader_open(str_of(w->fixture.path), &w->gather.store, &w->err) < 0)
         fail_msg("%s", w->err.text);
     w->gather.now = NOW;
-    w->gather.deadline_ns = clock_mono(&clock_real) + 60 * NS_PER_SEC;
+    w->gather.deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE;
     w->gather.earlier_ns = 60 * NS_PER_SEC;
     return w;
 }
@@ -149,12 +149,11 @@ static struct job_record component_in(uint32_t id, uint32_t het, uint32_t offset
     return record;
 }
 
-static void a_run_comes_with_its_life_and_what_agents_counted(void **state)
+TEST(a_run_comes_with_its_life_and_what_agents_counted)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_PENDING, 100, NOW - 1000, NOW - 995);
 
-    (void)state;
     put(&w->fixture, record);
     record = job_in(JOB_COMPLETED, 100, NOW - 1000, NOW - 800);
     record.cpus = 2;
@@ -183,13 +182,12 @@ static void a_run_comes_with_its_life_and_what_agents_counted(void **state)
     world_free(w);
 }
 
-static void what_a_simulated_store_tells_is_simulated(void **state)
+TEST(what_a_simulated_store_tells_is_simulated)
 {
     struct world *w = world_new();
     struct job_facts *tasks;
     size_t n;
 
-    (void)state;
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW - 800));
     gather(w, "100");
     assert_false(w->facts.origin.is_simulated);
@@ -211,11 +209,10 @@ static void what_a_simulated_store_tells_is_simulated(void **state)
     world_free(w);
 }
 
-static void the_newest_run_is_meant(void **state)
+TEST(the_newest_run_is_meant)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, job_in(JOB_NODE_FAIL, 100, NOW - 3000, NOW - 2800));
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW - 800));
     put(&w->fixture, job_in(JOB_FAILED, 100, NOW - 2000, NOW - 1800));
@@ -223,12 +220,11 @@ static void the_newest_run_is_meant(void **state)
     world_free(w);
 }
 
-static void a_running_job_is_told_until_now(void **state)
+TEST(a_running_job_is_told_until_now)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_RUNNING, 100, NOW - 1000, NOW - 30);
 
-    (void)state;
     record.cpus = 4;
     put(&w->fixture, record);
     gather(w, "100");
@@ -240,11 +236,10 @@ static void a_running_job_is_told_until_now(void **state)
     world_free(w);
 }
 
-static void an_array_needs_a_task_to_be_one_run(void **state)
+TEST(an_array_needs_a_task_to_be_one_run)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, task_in(JOB_COMPLETED, 101, 103, 7, NOW - 1000));
     put(&w->fixture, task_in(JOB_FAILED, 102, 103, 8, NOW - 1000));
     put(&w->fixture, task_in(JOB_COMPLETED, 103, 103, 9, NOW - 1000));
@@ -258,34 +253,31 @@ static void an_array_needs_a_task_to_be_one_run(void **state)
     world_free(w);
 }
 
-static void an_array_of_one_task_is_one_run(void **state)
+TEST(an_array_of_one_task_is_one_run)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, task_in(JOB_FAILED, 101, 101, 7, NOW - 2000));
     put(&w->fixture, task_in(JOB_COMPLETED, 101, 101, 7, NOW - 1000));
     assert_int_equal(gather(w, "101")->state.base, JOB_COMPLETED);
     world_free(w);
 }
 
-static void tasks_that_wait_together_are_several(void **state)
+TEST(tasks_that_wait_together_are_several)
 {
     struct world *w = world_new();
     struct job_record record = task_in(JOB_PENDING, 101, 101, MODEL_UNKNOWN_U32, NOW - 1000);
 
-    (void)state;
     record.tasks = 5;
     put(&w->fixture, record);
     assert_refused(w, "101", ENOTUNIQ, "101_TASK");
     world_free(w);
 }
 
-static void a_component_is_one_of_several(void **state)
+TEST(a_component_is_one_of_several)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, component_in(200, 200, 0));
     put(&w->fixture, component_in(201, 200, 1));
     assert_refused(w, "200", ENOTUNIQ, "has several components: name one, as in 200+0");
@@ -295,12 +287,11 @@ static void a_component_is_one_of_several(void **state)
     world_free(w);
 }
 
-static void a_job_of_two_clusters_must_say_of_which(void **state)
+TEST(a_job_of_two_clusters_must_say_of_which)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_COMPLETED, 100, NOW - 1000, NOW);
 
-    (void)state;
     put_in(&w->fixture, "alpha", &record);
     record.submit_time -= 5000;
     put_in(&w->fixture, "beta", &record);
@@ -311,11 +302,10 @@ static void a_job_of_two_clusters_must_say_of_which(void **state)
     world_free(w);
 }
 
-static void an_id_that_was_used_before_is_the_newest_job(void **state)
+TEST(an_id_that_was_used_before_is_the_newest_job)
 {
     struct world *w = world_new();
 
-    (void)state;
     for (uint32_t i = 0; i < 3; i++)
         put(&w->fixture, task_in(JOB_COMPLETED, 500 + i, 100, i, NOW - 2000 * (int64_t)DAY));
     put(&w->fixture, job_in(JOB_FAILED, 100, NOW - 1000, NOW - 800));
@@ -323,12 +313,11 @@ static void an_id_that_was_used_before_is_the_newest_job(void **state)
     world_free(w);
 }
 
-static void accounting_tells_the_end_that_the_store_has_not_seen(void **state)
+TEST(accounting_tells_the_end_that_the_store_has_not_seen)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_RUNNING, 5435002, 1794841650, 1794841651);
 
-    (void)state;
     add_sacct(w, "");
     put(&w->fixture, record);
     put_final(w, "alpha", 5435002, "c4", 1794841651, "{\"cpu_seconds\":1}");
@@ -347,11 +336,10 @@ static void accounting_tells_the_end_that_the_store_has_not_seen(void **state)
     world_free(w);
 }
 
-static void sacct_is_not_asked_of_what_has_ended_or_is_of_another_cluster(void **state)
+TEST(sacct_is_not_asked_of_what_has_ended_or_is_of_another_cluster)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "sandbox");
     put(&w->fixture, job_in(JOB_COMPLETED, 5435002, 1794841650, NOW));
     put(&w->fixture, job_in(JOB_RUNNING, 5435004, 1794841650, NOW));
@@ -365,11 +353,10 @@ static void sacct_is_not_asked_of_what_has_ended_or_is_of_another_cluster(void *
 }
 
 /* Whose sacct it is is not known: it may tell of another cluster's job with the same id. */
-static void another_run_is_taken_only_from_the_same_cluster(void **state)
+TEST(another_run_is_taken_only_from_the_same_cluster)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "");
     put(&w->fixture, job_in(JOB_RUNNING, 5435002, 1794841600, 1794841601));
     assert_int_equal(gather(w, "5435002")->state.base, JOB_RUNNING);
@@ -378,11 +365,10 @@ static void another_run_is_taken_only_from_the_same_cluster(void **state)
     world_free(w);
 }
 
-static void a_job_that_only_accounting_knows_is_found(void **state)
+TEST(a_job_that_only_accounting_knows_is_found)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "sandbox");
     assert_int_equal(gather(w, "5435009")->state.base, JOB_OUT_OF_MEMORY);
     assert_str(w->facts.row.key.cluster, "sandbox");
@@ -401,11 +387,10 @@ static void a_job_that_only_accounting_knows_is_found(void **state)
 }
 
 /* The real one tells all tasks of an array by its id; the stand-in must be told which. */
-static void tasks_and_components_are_found_in_accounting(void **state)
+TEST(tasks_and_components_are_found_in_accounting)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "sandbox");
     setenv("FAKE_SACCT_REFUSAL", "ids=$ids,5435028,5435029,5435018,5435026,5435027", 1);
     assert_int_equal(gather(w, "5435018_2")->id, 5435029);
@@ -416,11 +401,10 @@ static void tasks_and_components_are_found_in_accounting(void **state)
     world_free(w);
 }
 
-static void a_sacct_that_fails_leaves_what_the_store_has(void **state)
+TEST(a_sacct_that_fails_leaves_what_the_store_has)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "alpha");
     setenv("FAKE_SACCT_REFUSAL", "echo 'sacct: error: Connection refused' >&2; exit 1", 1);
     put(&w->fixture, job_in(JOB_RUNNING, 5435002, 1794841650, NOW));
@@ -433,11 +417,10 @@ static void a_sacct_that_fails_leaves_what_the_store_has(void **state)
     world_free(w);
 }
 
-static void an_unknown_job_is_told_with_where_it_was_looked_for(void **state)
+TEST(an_unknown_job_is_told_with_where_it_was_looked_for)
 {
     struct world *w = world_new();
 
-    (void)state;
     assert_refused(w, "100", ENOENT, "there is no job 100 in the store");
     add_sacct(w, "sandbox");
     assert_refused(w, "100", ENOENT, "there is no job 100 in the store or in Slurm's accounting");
@@ -446,7 +429,7 @@ static void an_unknown_job_is_told_with_where_it_was_looked_for(void **state)
     world_free(w);
 }
 
-static void samples_are_asked_for_with_the_matcher_of_the_cluster(void **state)
+TEST(samples_are_asked_for_with_the_matcher_of_the_cluster)
 {
     static const struct series_matcher matchers[] = {
         { STR_INIT("beta"), STR_INIT("cluster=\"beta\"") },
@@ -456,7 +439,6 @@ static void samples_are_asked_for_with_the_matcher_of_the_cluster(void **state)
     struct world *w = world_new();
     struct job_record record = job_in(JOB_COMPLETED, 100, NOW - 1000, NOW);
 
-    (void)state;
     w->gather.prometheus = (struct prometheus *)(void *)w;
     w->gather.matcher = matchers;
     w->gather.n_matchers = COUNT(matchers);
@@ -477,12 +459,11 @@ static void samples_are_asked_for_with_the_matcher_of_the_cluster(void **state)
 }
 
 /* Without one, samples of another cluster's job with the same id would be taken for its own. */
-static void a_cluster_that_has_no_matcher_is_not_asked_for(void **state)
+TEST(a_cluster_that_has_no_matcher_is_not_asked_for)
 {
     static const struct series_matcher matcher = { STR_INIT("beta"), STR_INIT("cluster=\"beta\"") };
     struct world *w = world_new();
 
-    (void)state;
     w->gather.prometheus = (struct prometheus *)(void *)w;
     w->gather.matcher = &matcher;
     w->gather.n_matchers = 1;
@@ -504,11 +485,10 @@ static void a_cluster_that_has_no_matcher_is_not_asked_for(void **state)
     world_free(w);
 }
 
-static void a_prometheus_that_fails_is_no_error(void **state)
+TEST(a_prometheus_that_fails_is_no_error)
 {
     struct world *w = world_new();
 
-    (void)state;
     w->gather.prometheus = (struct prometheus *)(void *)w;
     w->series_code = -ETIMEDOUT;
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW));
@@ -548,14 +528,13 @@ static void close_series(struct world *w, struct ticks_writer *writer, const cha
     }
 }
 
-static void the_embedded_series_are_asked_if_there_is_no_prometheus(void **state)
+TEST(the_embedded_series_are_asked_if_there_is_no_prometheus)
 {
     const struct tick_sample sample = { STR("job/alpha/100/n1/cpu_seconds"), 40 };
     struct world *w = world_new();
     struct ticks_writer *writer;
     char path[80];
 
-    (void)state;
     writer = open_series(w, path);
     OK(w, ticks_put(writer, NOW - 950, &sample, 1, &w->err));
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW));
@@ -572,13 +551,12 @@ static void the_embedded_series_are_asked_if_there_is_no_prometheus(void **state
     world_free(w);
 }
 
-static void embedded_series_that_fail_are_no_error(void **state)
+TEST(embedded_series_that_fail_are_no_error)
 {
     struct world *w = world_new();
     struct ticks_writer *writer;
     char path[80];
 
-    (void)state;
     writer = open_series(w, path);
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW));
     put(&w->fixture, job_in(JOB_PENDING, 101, NOW - 1000, NOW));
@@ -602,12 +580,11 @@ static struct job_record earlier_run(uint32_t id, int64_t submit_time, double cp
     return record;
 }
 
-static void earlier_runs_of_the_same_name_tell_what_to_ask_for(void **state)
+TEST(earlier_runs_of_the_same_name_tell_what_to_ask_for)
 {
     struct world *w = world_new();
     struct job_record other;
 
-    (void)state;
     put(&w->fixture, earlier_run(100, NOW - 1000, 720)); /* itself */
     put(&w->fixture, earlier_run(101, NOW - 2000, 90));  /* 1 CPU */
     put(&w->fixture, earlier_run(102, NOW - 3000, 180)); /* 2 */
@@ -636,11 +613,10 @@ static void earlier_runs_of_the_same_name_tell_what_to_ask_for(void **state)
     world_free(w);
 }
 
-static void of_many_earlier_runs_the_newest_count(void **state)
+TEST(of_many_earlier_runs_the_newest_count)
 {
     struct world *w = world_new();
 
-    (void)state;
     for (uint32_t i = 0; i < 40; i++)
         put(&w->fixture, earlier_run(100 + i, NOW - 1000 * (int64_t)(i + 1), 90 * (i / 10 + 1)));
     gather(w, "100");
@@ -649,11 +625,10 @@ static void of_many_earlier_runs_the_newest_count(void **state)
     world_free(w);
 }
 
-static void nobody_waits_for_earlier_runs(void **state)
+TEST(nobody_waits_for_earlier_runs)
 {
     struct world *w = world_new();
 
-    (void)state;
     OK(&w->fixture, store_begin(w->fixture.store, &w->fixture.err));
     for (uint32_t i = 0; i < 5000; i++) {
         struct job_record record = earlier_run(100 + i, NOW - 1000 - (int64_t)i, 90);
@@ -672,11 +647,10 @@ static void nobody_waits_for_earlier_runs(void **state)
     world_free(w);
 }
 
-static void a_first_run_has_no_earlier_ones(void **state)
+TEST(a_first_run_has_no_earlier_ones)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, earlier_run(100, NOW - 1000, 720));
     gather(w, "100");
     assert_int_equal(w->facts.earlier.n, 0);
@@ -693,12 +667,11 @@ static void put_summary(struct world *w, uint32_t id, int64_t submit_time, const
     OK(&w->fixture, store_commit(w->fixture.store, &w->fixture.err));
 }
 
-static void what_was_kept_is_told_when_samples_are_gone(void **state)
+TEST(what_was_kept_is_told_when_samples_are_gone)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_COMPLETED, 100, NOW - 1000, NOW);
 
-    (void)state;
     record.cpus = 1;
     record.node_count = 1;
     put(&w->fixture, record);
@@ -724,11 +697,10 @@ static void what_was_kept_is_told_when_samples_are_gone(void **state)
     world_free(w);
 }
 
-static void what_was_kept_of_earlier_runs_counts(void **state)
+TEST(what_was_kept_of_earlier_runs_counts)
 {
     struct world *w = world_new();
 
-    (void)state;
     put(&w->fixture, earlier_run(100, NOW - 1000, 720));
     put(&w->fixture, earlier_run(101, NOW - 2000, 90));
     put_summary(w, 101, NOW - 2000, "{\"version\":1,\"total\":{\"memory_peak_bytes\":4096}}");
@@ -737,12 +709,11 @@ static void what_was_kept_of_earlier_runs_counts(void **state)
     world_free(w);
 }
 
-static void a_run_is_found_by_its_key(void **state)
+TEST(a_run_is_found_by_its_key)
 {
     struct world *w = world_new();
     struct run_key key = { NOW - 3000, 100, STR("alpha") };
 
-    (void)state;
     put(&w->fixture, job_in(JOB_NODE_FAIL, 100, NOW - 3000, NOW - 2800));
     put(&w->fixture, job_in(JOB_COMPLETED, 100, NOW - 1000, NOW - 800));
     assert_int_equal(gather_run(&w->gather, &key, &w->arena, &w->facts, &w->err), 0);
@@ -754,12 +725,11 @@ static void a_run_is_found_by_its_key(void **state)
 }
 
 /* Only accounting tells what it used. */
-static void accounting_is_asked_of_an_end_that_was_only_seen(void **state)
+TEST(accounting_is_asked_of_an_end_that_was_only_seen)
 {
     struct world *w = world_new();
     struct job_record record = job_in(JOB_COMPLETED, 5435002, 1794841650, NOW);
 
-    (void)state;
     add_sacct(w, "");
     put(&w->fixture, record);
     gather(w, "5435002");
@@ -786,11 +756,10 @@ static bool sacct_was_told(const struct world *w, const char *words)
 }
 
 /* It would tell of a job of its own that has the same id. */
-static void a_cluster_that_is_named_is_the_one_that_is_asked(void **state)
+TEST(a_cluster_that_is_named_is_the_one_that_is_asked)
 {
     struct world *w = world_new();
 
-    (void)state;
     add_sacct(w, "");
     gather(w, "5435009");
     assert_true(sacct_was_told(w, "--local"));
@@ -811,13 +780,12 @@ static size_t gather_all(struct world *w, const char *name, struct job_facts **r
     return n;
 }
 
-static void an_array_is_told_in_the_order_of_its_tasks(void **state)
+TEST(an_array_is_told_in_the_order_of_its_tasks)
 {
     struct world *w = world_new();
     struct job_facts *task;
     struct job_record again;
 
-    (void)state;
     put(&w->fixture, task_in(JOB_COMPLETED, 103, 103, 9, NOW - 1000));
     put(&w->fixture, task_in(JOB_COMPLETED, 101, 103, 10, NOW - 1000));
     put(&w->fixture, task_in(JOB_NODE_FAIL, 102, 103, 2, NOW - 1000));
@@ -840,12 +808,11 @@ static void an_array_is_told_in_the_order_of_its_tasks(void **state)
     world_free(w);
 }
 
-static void all_components_are_told(void **state)
+TEST(all_components_are_told)
 {
     struct world *w = world_new();
     struct job_facts *part;
 
-    (void)state;
     put(&w->fixture, component_in(201, 200, 1));
     put(&w->fixture, component_in(200, 200, 0));
     assert_int_equal(gather_all(w, "alpha:200", &part), 2);
@@ -854,12 +821,11 @@ static void all_components_are_told(void **state)
     world_free(w);
 }
 
-static void accounting_completes_an_array(void **state)
+TEST(accounting_completes_an_array)
 {
     struct world *w = world_new();
     struct job_facts *task;
 
-    (void)state;
     add_sacct(w, "");
     setenv("FAKE_SACCT_REFUSAL", "ids=$ids,5435028,5435029,5435018", 1);
     put(&w->fixture, task_in(JOB_RUNNING, 5435028, 5435018, 1, 1794841653));
@@ -872,7 +838,7 @@ static void accounting_completes_an_array(void **state)
     world_free(w);
 }
 
-static void an_array_past_the_ceiling_or_unknown_is_refused(void **state)
+TEST(an_array_past_the_ceiling_or_unknown_is_refused)
 {
     struct world *w = world_new();
     struct job_name name = name_of("100"), unknown = name_of("99");
@@ -880,7 +846,6 @@ static void an_array_past_the_ceiling_or_unknown_is_refused(void **state)
     struct job_record record;
     size_t n = 77;
 
-    (void)state;
     for (uint32_t i = 0; i < 11; i++)
         put(&w->fixture, task_in(JOB_COMPLETED, 100 + i, 100, i, NOW - 1000));
     assert_int_equal(gather_array(&w->gather, &name, 10, &w->arena, &task, &n, &w->err), -E2BIG);
@@ -894,47 +859,4 @@ static void an_array_past_the_ceiling_or_unknown_is_refused(void **state)
     assert_contains(w->err.text, "beta, alpha");
     assert_int_equal(n, 77);
     world_free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_comes_with_its_life_and_what_agents_counted),
-        cmocka_unit_test(what_a_simulated_store_tells_is_simulated),
-        cmocka_unit_test(the_newest_run_is_meant),
-        cmocka_unit_test(a_running_job_is_told_until_now),
-        cmocka_unit_test(an_array_needs_a_task_to_be_one_run),
-        cmocka_unit_test(an_array_of_one_task_is_one_run),
-        cmocka_unit_test(tasks_that_wait_together_are_several),
-        cmocka_unit_test(a_component_is_one_of_several),
-        cmocka_unit_test(a_job_of_two_clusters_must_say_of_which),
-        cmocka_unit_test(an_id_that_was_used_before_is_the_newest_job),
-        cmocka_unit_test(accounting_tells_the_end_that_the_store_has_not_seen),
-        cmocka_unit_test(sacct_is_not_asked_of_what_has_ended_or_is_of_another_cluster),
-        cmocka_unit_test(another_run_is_taken_only_from_the_same_cluster),
-        cmocka_unit_test(a_job_that_only_accounting_knows_is_found),
-        cmocka_unit_test(tasks_and_components_are_found_in_accounting),
-        cmocka_unit_test(a_sacct_that_fails_leaves_what_the_store_has),
-        cmocka_unit_test(an_unknown_job_is_told_with_where_it_was_looked_for),
-        cmocka_unit_test(samples_are_asked_for_with_the_matcher_of_the_cluster),
-        cmocka_unit_test(a_cluster_that_has_no_matcher_is_not_asked_for),
-        cmocka_unit_test(a_prometheus_that_fails_is_no_error),
-        cmocka_unit_test(the_embedded_series_are_asked_if_there_is_no_prometheus),
-        cmocka_unit_test(embedded_series_that_fail_are_no_error),
-        cmocka_unit_test(earlier_runs_of_the_same_name_tell_what_to_ask_for),
-        cmocka_unit_test(of_many_earlier_runs_the_newest_count),
-        cmocka_unit_test(nobody_waits_for_earlier_runs),
-        cmocka_unit_test(a_first_run_has_no_earlier_ones),
-        cmocka_unit_test(what_was_kept_is_told_when_samples_are_gone),
-        cmocka_unit_test(what_was_kept_of_earlier_runs_counts),
-        cmocka_unit_test(a_run_is_found_by_its_key),
-        cmocka_unit_test(accounting_is_asked_of_an_end_that_was_only_seen),
-        cmocka_unit_test(a_cluster_that_is_named_is_the_one_that_is_asked),
-        cmocka_unit_test(an_array_is_told_in_the_order_of_its_tasks),
-        cmocka_unit_test(all_components_are_told),
-        cmocka_unit_test(accounting_completes_an_array),
-        cmocka_unit_test(an_array_past_the_ceiling_or_unknown_is_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

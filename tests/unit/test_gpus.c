@@ -49,6 +49,8 @@ struct fixture {
     void *library; /* the stand-in, kept open so that it keeps count */
 };
 
+static struct fixture *fixture;
+
 static void put(const char *path, const char *text)
 {
     char full[512];
@@ -92,10 +94,9 @@ static void invent(const char *text)
     assert_int_equal(rename(from, to), 0);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     remove_all("");
     missing_function = NULL;
     library_by_default = NULL;
@@ -106,23 +107,37 @@ static int setup(void **state)
         (struct gpus_config){ standin, fixture->sys, fixture->proc, &fixture->clock.clock };
     fixture->library = __real_dlopen(standin, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(fixture->library);
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     gpu_look_unref(fixture->look);
     gpus_stop(fixture->gpus);
     dlclose(fixture->library);
     manual_clock_destroy(&fixture->clock);
     free(fixture);
-    return 0;
 }
 
-static unsigned count_calls(struct fixture *fixture, const char *name)
+FIXTURE(setup, teardown)
+
+static void make_root(void)
+{
+    char path[128];
+
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof(path), "%s/gpus", root);
+    setenv("SONDE_NVML_STANDIN", path, 1);
+}
+
+static void remove_root(void)
+{
+    remove_all("");
+    rmdir(root);
+}
+
+PROGRAM_FIXTURE(make_root, remove_root)
+
+static unsigned count_calls(const char *name)
 {
     unsigned (*count)(const char *);
     void *function = __real_dlsym(fixture->library, "standin_calls");
@@ -131,7 +146,7 @@ static unsigned count_calls(struct fixture *fixture, const char *name)
     return count(name);
 }
 
-static unsigned count_hanging(struct fixture *fixture)
+static unsigned count_hanging(void)
 {
     unsigned (*count)(void);
     void *function = __real_dlsym(fixture->library, "standin_hanging");
@@ -141,35 +156,35 @@ static unsigned count_hanging(struct fixture *fixture)
 }
 
 /* Whether a look of this very moment has come. */
-static bool has_looked(struct fixture *fixture)
+static bool has_looked(void)
 {
     fixture->look = gpu_look_unref(fixture->look);
     fixture->look = gpus_latest(fixture->gpus, 0);
     return fixture->look != NULL;
 }
 
-static const struct gpu_look *start(struct fixture *fixture)
+static const struct gpu_look *start(void)
 {
     struct err err = { 0 };
 
     if (gpus_start(&fixture->config, &fixture->gpus, &err) < 0)
         fail_msg("%s", err.text);
-    wait_until_true(has_looked(fixture));
+    wait_until_true(has_looked());
     return fixture->look;
 }
 
-static const struct gpu_look *look_again(struct fixture *fixture)
+static const struct gpu_look *look_again(void)
 {
     manual_clock_advance(&fixture->clock, tick_ns);
     gpus_ask(fixture->gpus);
-    wait_until_true(has_looked(fixture));
+    wait_until_true(has_looked());
     return fixture->look;
 }
 
-static const struct gpu_look *look_at(struct fixture *fixture, const char *gpus)
+static const struct gpu_look *look_at(const char *gpus)
 {
     invent(gpus);
-    return fixture->gpus ? look_again(fixture) : start(fixture);
+    return fixture->gpus ? look_again() : start();
 }
 
 static const struct gpu_process *process_of(const struct gpu_look *look, uint32_t gpu, pid_t pid)
@@ -187,17 +202,17 @@ static void assert_ratio(double actual, double expected)
         fail_msg("%g, not %g", actual, expected);
 }
 
-static void a_node_with_four_gpus_tells_all_of_them(void **state)
+TEST(a_node_with_four_gpus_tells_all_of_them)
 {
     const struct gpu_look *look =
-        look_at(*state, "gpu\n"
-                        "gpu uuid=GPU-1 name=NVIDIA_A100 minor=3 utilization=97 "
-                        "memory_utilization=41 total=1000 used=300 reserved=50 power=250000 "
-                        "limit=400000 energy=77 temperature=61 sm_clock=1410 memory_clock=1215 "
-                        "corrected=2 uncorrected=1 reasons=0x24\n"
-                        "process pid=100 memory=200\n"
-                        "process pid=101 memory=-1\n"
-                        "gpu\ngpu\nprocess pid=102 memory=5\n");
+        look_at("gpu\n"
+                "gpu uuid=GPU-1 name=NVIDIA_A100 minor=3 utilization=97 "
+                "memory_utilization=41 total=1000 used=300 reserved=50 power=250000 "
+                "limit=400000 energy=77 temperature=61 sm_clock=1410 memory_clock=1215 "
+                "corrected=2 uncorrected=1 reasons=0x24\n"
+                "process pid=100 memory=200\n"
+                "process pid=101 memory=-1\n"
+                "gpu\ngpu\nprocess pid=102 memory=5\n");
     const struct gpu_use *gpu = &look->gpus[1];
 
     assert_int_equal(look->up, 1);
@@ -233,16 +248,16 @@ static void a_node_with_four_gpus_tells_all_of_them(void **state)
     assert_int_equal(process_of(look, 3, 102)->memory_bytes, 5);
 }
 
-static void instances_follow_their_gpu_with_their_own_processes(void **state)
+TEST(instances_follow_their_gpu_with_their_own_processes)
 {
     const struct gpu_look *look =
-        look_at(*state, "gpu\nprocess pid=99\n"
-                        "gpu\n"
-                        "mig gi=3 uuid=MIG-a name=A100_MIG_3g.20gb total=500 used=200\n"
-                        "process pid=100 memory=7 sm=50\n"
-                        "mig gi=9 uuid=MIG-b\n"
-                        "process pid=100 memory=8\n"
-                        "gpu\nprocess pid=101\n");
+        look_at("gpu\nprocess pid=99\n"
+                "gpu\n"
+                "mig gi=3 uuid=MIG-a name=A100_MIG_3g.20gb total=500 used=200\n"
+                "process pid=100 memory=7 sm=50\n"
+                "mig gi=9 uuid=MIG-b\n"
+                "process pid=100 memory=8\n"
+                "gpu\nprocess pid=101\n");
 
     assert_int_equal(look->errors, 0);
     assert_int_equal(look->n_gpus, 5);
@@ -264,10 +279,10 @@ static void instances_follow_their_gpu_with_their_own_processes(void **state)
     process_of(look, 4, 101);
 }
 
-static void compute_instances_of_one_gpu_instance_are_one(void **state)
+TEST(compute_instances_of_one_gpu_instance_are_one)
 {
-    const struct gpu_look *look = look_at(*state, "gpu\nmig gi=3 uuid=MIG-a\nprocess pid=100\n"
-                                                  "mig gi=3 uuid=MIG-b\nprocess pid=101\n");
+    const struct gpu_look *look = look_at("gpu\nmig gi=3 uuid=MIG-a\nprocess pid=100\n"
+                                          "mig gi=3 uuid=MIG-b\nprocess pid=101\n");
 
     assert_int_equal(look->n_gpus, 2);
     assert_string_equal(look->gpus[1].uuid, "MIG-a");
@@ -276,13 +291,13 @@ static void compute_instances_of_one_gpu_instance_are_one(void **state)
     process_of(look, 1, 101);
 }
 
-static void a_whole_gpu_tells_processes_that_its_instances_do_not(void **state)
+TEST(a_whole_gpu_tells_processes_that_its_instances_do_not)
 {
     const struct gpu_look *look =
-        look_at(*state, "gpu\nmig gi=3\nmig gi=4\nprocess pid=100 memory=8\n"
-                        "fail nvmlDeviceGetComputeRunningProcesses_v3 3 0 mig\n"
-                        "fail nvmlDeviceGetGraphicsRunningProcesses_v3 3 0 mig\n"
-                        "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 3 0 mig\n");
+        look_at("gpu\nmig gi=3\nmig gi=4\nprocess pid=100 memory=8\n"
+                "fail nvmlDeviceGetComputeRunningProcesses_v3 3 0 mig\n"
+                "fail nvmlDeviceGetGraphicsRunningProcesses_v3 3 0 mig\n"
+                "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 3 0 mig\n");
 
     assert_int_equal(look->errors, 0);
     assert_int_equal(look->n_gpus, 3);
@@ -292,12 +307,12 @@ static void a_whole_gpu_tells_processes_that_its_instances_do_not(void **state)
     assert_true(look->gpus[2].tells_processes);
 }
 
-static void a_process_in_several_lists_is_one(void **state)
+TEST(a_process_in_several_lists_is_one)
 {
     const struct gpu_look *look =
-        look_at(*state, "gpu\nprocess pid=100 list=graphics memory=-1\nprocess pid=100 memory=9\n"
-                        "process pid=101 list=mps memory=4\nprocess pid=102 list=graphics\n"
-                        "gpu\nprocess pid=100 list=graphics memory=1\n");
+        look_at("gpu\nprocess pid=100 list=graphics memory=-1\nprocess pid=100 memory=9\n"
+                "process pid=101 list=mps memory=4\nprocess pid=102 list=graphics\n"
+                "gpu\nprocess pid=100 list=graphics memory=1\n");
 
     assert_int_equal(look->n_processes, 4);
     assert_int_equal(process_of(look, 0, 100)->memory_bytes, 9);
@@ -306,40 +321,40 @@ static void a_process_in_several_lists_is_one(void **state)
     process_of(look, 1, 100);
 }
 
-static void what_processes_use_is_told_since_the_last_look(void **state)
+TEST(what_processes_use_is_told_since_the_last_look)
 {
     const struct gpu_look *look =
-        look_at(*state, "gpu\nprocess pid=100 sm=70\nprocess pid=101 sm=20\nprocess pid=102\n");
+        look_at("gpu\nprocess pid=100 sm=70\nprocess pid=101 sm=20\nprocess pid=102\n");
 
     assert_ratio(process_of(look, 0, 100)->utilization, 0.7);
     assert_ratio(process_of(look, 0, 101)->utilization, 0.2);
     assert_ratio(process_of(look, 0, 102)->utilization, 0);
-    look = look_at(*state, "gpu\nprocess pid=100\nprocess pid=101 sm=30\n");
+    look = look_at("gpu\nprocess pid=100\nprocess pid=101 sm=30\n");
     assert_ratio(process_of(look, 0, 100)->utilization, 0);
     assert_ratio(process_of(look, 0, 101)->utilization, 0.3);
-    look = look_at(*state, "gpu\nprocess pid=100\nprocess pid=101\n");
+    look = look_at("gpu\nprocess pid=100\nprocess pid=101\n");
     assert_ratio(process_of(look, 0, 101)->utilization, 0);
-    look = look_at(*state, "gpu\nprocess pid=100\nfail nvmlDeviceGetProcessUtilization 3\n");
+    look = look_at("gpu\nprocess pid=100\nfail nvmlDeviceGetProcessUtilization 3\n");
     assert_true(isnan(process_of(look, 0, 100)->utilization));
     assert_int_equal(look->errors, 0);
 }
 
-static void samples_that_mean_nothing_are_passed_over(void **state)
+TEST(samples_that_mean_nothing_are_passed_over)
 {
     /* In the far future, from before the last look, of a percentage past 100, of nobody. */
     const struct gpu_look *look =
-        look_at(*state, "gpu\nprocess pid=100 sm=70\nprocess pid=101\nprocess pid=102\n"
-                        "sample pid=100 sm=1 time=18446744073709551615\n"
-                        "sample pid=101 sm=4294967295 time=1000001\n"
-                        "sample pid=102 sm=44 time=0\n"
-                        "sample pid=9999 sm=44 time=1000009\n");
+        look_at("gpu\nprocess pid=100 sm=70\nprocess pid=101\nprocess pid=102\n"
+                "sample pid=100 sm=1 time=18446744073709551615\n"
+                "sample pid=101 sm=4294967295 time=1000001\n"
+                "sample pid=102 sm=44 time=0\n"
+                "sample pid=9999 sm=44 time=1000009\n");
 
     assert_ratio(process_of(look, 0, 100)->utilization, 0.7);
     assert_ratio(process_of(look, 0, 101)->utilization, 0);
     assert_ratio(process_of(look, 0, 102)->utilization, 0);
     assert_int_equal(look->n_processes, 3);
-    look = look_at(*state, "gpu\nprocess pid=100 sm=60\n"
-                           "sample pid=100 sm=11 time=999999\n");
+    look = look_at("gpu\nprocess pid=100 sm=60\n"
+                   "sample pid=100 sm=11 time=999999\n");
     assert_ratio(process_of(look, 0, 100)->utilization, 0.6);
 }
 
@@ -435,12 +450,11 @@ static void assert_only_that_is_absent(const struct gpu_look *look, uint32_t gpu
     assert_int_equal(look->gpus[gpu].throttle_reasons, 4);
 }
 
-static void a_call_that_fails_costs_its_number_on_that_gpu(void **state)
+TEST(a_call_that_fails_costs_its_number_on_that_gpu)
 {
     static const char *const have_others[] = { "nvmlDeviceGetMemoryInfo",
                                                "nvmlDeviceGetMemoryInfo_v2",
                                                "nvmlDeviceGetCurrentClocksThrottleReasons" };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(parts); i++) {
         const struct gpu_look *look;
@@ -451,7 +465,7 @@ static void a_call_that_fails_costs_its_number_on_that_gpu(void **state)
             is_error &= strcmp(parts[i].function, have_others[k]) != 0;
         snprintf(text, sizeof(text), "%sfail %s 999 1\n", two_gpus, parts[i].function);
         fixture->gpus = gpus_stop(fixture->gpus); /* what does not change is asked for once */
-        look = look_at(fixture, text);
+        look = look_at(text);
         assert_int_equal(look->up, 1);
         assert_int_equal(look->n_gpus, 2);
         assert_only_that_is_absent(look, 0, NULL);
@@ -464,7 +478,7 @@ static void a_call_that_fails_costs_its_number_on_that_gpu(void **state)
     }
 }
 
-static void what_is_not_supported_is_absent_without_an_error(void **state)
+TEST(what_is_not_supported_is_absent_without_an_error)
 {
     static const int absences[] = { 3, 13, 21, 26 };
     char text[256];
@@ -474,16 +488,14 @@ static void what_is_not_supported_is_absent_without_an_error(void **state)
 
         snprintf(text, sizeof(text), "%sfail nvmlDeviceGetTotalEccErrors %d\n", two_gpus,
                  absences[i]);
-        look = look_at(*state, text);
+        look = look_at(text);
         assert_int_equal(look->errors, 0);
         assert_only_that_is_absent(look, 0, "nvmlDeviceGetTotalEccErrors");
     }
 }
 
-static void a_function_that_is_missing_costs_its_number(void **state)
+TEST(a_function_that_is_missing_costs_its_number)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < COUNT(parts); i++) {
         const struct gpu_look *look;
         struct part part = parts[i];
@@ -493,7 +505,7 @@ static void a_function_that_is_missing_costs_its_number(void **state)
             continue;
         fixture->gpus = gpus_stop(fixture->gpus);
         missing_function = part.function;
-        look = look_at(fixture, two_gpus);
+        look = look_at(two_gpus);
         assert_int_equal(look->up, 1);
         assert_int_equal(look->errors, 0);
         assert_only_that_is_absent(look, 0, part.function);
@@ -501,19 +513,18 @@ static void a_function_that_is_missing_costs_its_number(void **state)
     }
 }
 
-static void without_a_function_that_is_needed_the_library_is_refused(void **state)
+TEST(without_a_function_that_is_needed_the_library_is_refused)
 {
     static const char *const needed[] = { "nvmlInit_v2", "nvmlShutdown", "nvmlErrorString",
                                           "nvmlDeviceGetCount_v2",
                                           "nvmlDeviceGetHandleByIndex_v2" };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(needed); i++) {
         const struct gpu_look *look;
 
         fixture->gpus = gpus_stop(fixture->gpus);
         missing_function = needed[i];
-        look = look_at(fixture, two_gpus);
+        look = look_at(two_gpus);
         assert_int_equal(look->up, 0);
         assert_int_equal(look->n_gpus, 0);
         assert_int_equal(look->errors, 1);
@@ -521,25 +532,23 @@ static void without_a_function_that_is_needed_the_library_is_refused(void **stat
     }
 }
 
-static void another_library_is_refused(void **state)
+TEST(another_library_is_refused)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     fixture->config.nvml = NVML_STANDINS "/not_nvml.so";
-    look = look_at(fixture, two_gpus);
+    look = look_at(two_gpus);
     assert_int_equal(look->up, 0);
     assert_contains(look->first_error, "nvmlInit_v2");
 }
 
-static void an_old_library_tells_the_same_by_older_functions(void **state)
+TEST(an_old_library_tells_the_same_by_older_functions)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     fixture->config.nvml = NVML_STANDINS "/nvml_standin_old.so";
-    look = look_at(fixture, "gpu used=1000 reserved=24\nprocess pid=100 sm=10\nprocess pid=102 "
-                            "memory=77\ngpu\nprocess pid=101 sm=20\n");
+    look = look_at("gpu used=1000 reserved=24\nprocess pid=100 sm=10\nprocess pid=102 "
+                   "memory=77\ngpu\nprocess pid=101 sm=20\n");
     assert_int_equal(look->errors, 0);
     assert_int_equal(look->n_gpus, 2);
     assert_only_that_is_absent(look, 0, NULL);
@@ -548,20 +557,19 @@ static void an_old_library_tells_the_same_by_older_functions(void **state)
     assert_int_equal(process_of(look, 0, 102)->memory_bytes, 77);
 }
 
-static void the_first_lists_of_processes_have_shorter_entries(void **state)
+TEST(the_first_lists_of_processes_have_shorter_entries)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     fixture->config.nvml = NVML_STANDINS "/nvml_standin_old.so";
     missing_function = "nvmlDeviceGetComputeRunningProcesses_v2";
-    look = look_at(fixture, "gpu\nprocess pid=100 memory=11\nprocess pid=101 memory=12\n");
+    look = look_at("gpu\nprocess pid=100 memory=11\nprocess pid=101 memory=12\n");
     assert_int_equal(look->n_processes, 2);
     assert_int_equal(process_of(look, 0, 100)->memory_bytes, 11);
     assert_int_equal(process_of(look, 0, 101)->memory_bytes, 12);
 }
 
-static void entries_of_any_size_that_drivers_have_had_are_read(void **state)
+TEST(entries_of_any_size_that_drivers_have_had_are_read)
 {
     static const int sizes[] = { 16, 24, 32 };
 
@@ -574,7 +582,7 @@ static void entries_of_any_size_that_drivers_have_had_are_read(void **state)
                      n > 0 ? "process pid=100 memory=11\n" : "",
                      n > 1 ? "process pid=101 memory=-1\n" : "",
                      n > 2 ? "process pid=102 memory=0\n" : "", sizes[i]);
-            look = look_at(*state, text);
+            look = look_at(text);
             assert_int_equal(look->n_processes, n);
             if (n > 0)
                 assert_int_equal(process_of(look, 0, 100)->memory_bytes, 11);
@@ -597,28 +605,28 @@ static void invent_processes(unsigned n)
     buf_free(&text);
 }
 
-static void long_lists_of_processes_are_read_whole_up_to_the_ceiling(void **state)
+TEST(long_lists_of_processes_are_read_whole_up_to_the_ceiling)
 {
     const struct gpu_look *look;
 
     invent_processes(700);
-    look = start(*state);
+    look = start();
     assert_int_equal(look->n_processes, 700);
     assert_int_equal(look->errors, 0);
     assert_ratio(process_of(look, 0, 1699)->utilization, 0.05);
 
     invent_processes(GPU_PROCESSES_MAX);
-    look = look_again(*state);
+    look = look_again();
     assert_int_equal(look->n_processes, GPU_PROCESSES_MAX);
 
     invent_processes(GPU_PROCESSES_MAX + 1);
-    look = look_again(*state);
+    look = look_again();
     assert_true(look->errors > 0);
     assert_contains(look->first_error, "nvmlDeviceGetComputeRunningProcesses_v3");
     assert_int_equal(look->gpus[0].power_mw, 300000);
 }
 
-static void what_a_library_says_is_not_trusted(void **state)
+TEST(what_a_library_says_is_not_trusted)
 {
     struct buf text;
     const struct gpu_look *look;
@@ -633,7 +641,7 @@ static void what_a_library_says_is_not_trusted(void **state)
         buf_byte(&text, 'u');
     buf_text(&text, "\nprocess pid=0\nprocess pid=4294967295\n"
                     "fail nvmlDeviceGetGraphicsRunningProcesses_v3 7\n");
-    look = look_at(*state, text.p);
+    look = look_at(text.p);
     assert_true(isnan(look->gpus[0].utilization));
     assert_true(isnan(look->gpus[0].memory_utilization));
     assert_true(look->gpus[0].power_mw == MODEL_UNKNOWN_U64);
@@ -644,22 +652,21 @@ static void what_a_library_says_is_not_trusted(void **state)
     assert_contains(look->first_error, "nvmlDeviceGetGraphicsRunningProcesses_v3");
     buf_free(&text);
 
-    look = look_at(*state, "gpu\ncount 4000000000\n");
+    look = look_at("gpu\ncount 4000000000\n");
     assert_int_equal(look->n_gpus, GPUS_MAX);
     assert_int_equal(look->gpus[0].power_mw, 300000);
     assert_string_equal(look->gpus[1].uuid, "");
     assert_true(look->errors > 0);
 }
 
-static void a_lost_gpu_keeps_its_name_and_the_others_go_on(void **state)
+TEST(a_lost_gpu_keeps_its_name_and_the_others_go_on)
 {
-    struct fixture *fixture = *state;
-    const struct gpu_look *look = look_at(fixture, two_gpus);
+    const struct gpu_look *look = look_at(two_gpus);
     unsigned n;
 
-    n = count_calls(fixture, "nvmlDeviceGetTemperature");
+    n = count_calls("nvmlDeviceGetTemperature");
     assert_int_equal(n, 2);
-    look = look_at(fixture, "gpu\nprocess pid=100\ngpu\nfail nvmlDeviceGetPowerUsage 15 0\n");
+    look = look_at("gpu\nprocess pid=100\ngpu\nfail nvmlDeviceGetPowerUsage 15 0\n");
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->errors, 1);
     assert_string_equal(look->first_error, "nvmlDeviceGetPowerUsage of GPU 0: GPU is lost");
@@ -669,118 +676,112 @@ static void a_lost_gpu_keeps_its_name_and_the_others_go_on(void **state)
     assert_false(look->gpus[0].tells_processes);
     assert_true(look->gpus[1].tells_processes);
     assert_int_equal(look->gpus[1].temperature_celsius, 61);
-    assert_int_equal(count_calls(fixture, "nvmlDeviceGetTemperature"), n + 1);
+    assert_int_equal(count_calls("nvmlDeviceGetTemperature"), n + 1);
 
-    look = look_at(fixture, "gpu\ngpu\nfail nvmlDeviceGetHandleByIndex_v2 15 0\n");
+    look = look_at("gpu\ngpu\nfail nvmlDeviceGetHandleByIndex_v2 15 0\n");
     assert_int_equal(look->errors, 1);
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->gpus[1].temperature_celsius, 61);
 }
 
-static void a_driver_that_is_loaded_later_is_found(void **state)
+TEST(a_driver_that_is_loaded_later_is_found)
 {
-    struct fixture *fixture = *state;
-    const struct gpu_look *look = start(fixture);
+    const struct gpu_look *look = start();
     unsigned n_ticks = 0;
 
     assert_int_equal(look->up, -1);
     assert_int_equal(look->n_gpus, 0);
     assert_int_equal(look->errors, 0);
     for (int i = 0; i < 100; i++)
-        look_again(fixture);
+        look_again();
     /* after 15 s, 30 s, 60 s, 120 s, 240 s, and every 300 s: 465 s and then (1500 - 465) / 300 */
-    assert_int_equal(count_calls(fixture, "nvmlInit_v2"), 1 + 5 + 3);
+    assert_int_equal(count_calls("nvmlInit_v2"), 1 + 5 + 3);
 
     invent(two_gpus);
     do
-        look = look_again(fixture);
+        look = look_again();
     while (look->n_gpus == 0 && ++n_ticks < 30);
     assert_true(n_ticks <= 20);
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->up, 1);
 }
 
-static void a_library_of_another_version_is_said_until_it_fits(void **state)
+TEST(a_library_of_another_version_is_said_until_it_fits)
 {
-    struct fixture *fixture = *state;
-    const struct gpu_look *look = look_at(fixture, "gpu\nfail nvmlInit_v2 18\n");
+    const struct gpu_look *look = look_at("gpu\nfail nvmlInit_v2 18\n");
 
     assert_int_equal(look->up, 0);
     assert_int_equal(look->errors, 1);
     assert_contains(look->first_error, "different versions");
-    look_again(fixture);
-    look = look_again(fixture);
-    assert_int_equal(count_calls(fixture, "nvmlInit_v2"), 2);
+    look_again();
+    look = look_again();
+    assert_int_equal(count_calls("nvmlInit_v2"), 2);
     assert_contains(look->first_error, "different versions");
-    look = look_at(fixture, two_gpus);
+    look = look_at(two_gpus);
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->errors, 0);
 }
 
-static void a_driver_that_goes_is_closed_and_opened_again(void **state)
+TEST(a_driver_that_goes_is_closed_and_opened_again)
 {
-    struct fixture *fixture = *state;
-    const struct gpu_look *look = look_at(fixture, two_gpus);
+    const struct gpu_look *look = look_at(two_gpus);
 
-    look = look_at(fixture, "gpu\nfail nvmlDeviceGetCount_v2 9\n");
+    look = look_at("gpu\nfail nvmlDeviceGetCount_v2 9\n");
     assert_int_equal(look->up, -1);
     assert_int_equal(look->n_gpus, 0);
-    assert_int_equal(count_calls(fixture, "nvmlShutdown"), 1);
-    look = look_at(fixture, two_gpus);
+    assert_int_equal(count_calls("nvmlShutdown"), 1);
+    look = look_at(two_gpus);
     assert_int_equal(look->n_gpus, 2);
-    look = look_at(fixture, "gpu\nfail nvmlDeviceGetCount_v2 999\n");
+    look = look_at("gpu\nfail nvmlDeviceGetCount_v2 999\n");
     assert_int_equal(look->up, 0);
     assert_contains(look->first_error, "nvmlDeviceGetCount_v2: stand-in\\nerror");
     fixture->gpus = gpus_stop(fixture->gpus);
-    assert_int_equal(count_calls(fixture, "nvmlShutdown"), 2);
+    assert_int_equal(count_calls("nvmlShutdown"), 2);
 }
 
-static void without_nvidia_there_is_nothing_and_no_error(void **state)
+TEST(without_nvidia_there_is_nothing_and_no_error)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     fixture->config.nvml = NULL;
     library_by_default = standin;
-    look = look_at(fixture, two_gpus);
+    look = look_at(two_gpus);
     assert_int_equal(look->up, -1);
     assert_int_equal(look->errors, 0);
-    assert_int_equal(count_calls(fixture, "nvmlInit_v2"), 0);
+    assert_int_equal(count_calls("nvmlInit_v2"), 0);
 
     put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54\n");
-    look = look_again(fixture);
+    look = look_again();
     assert_int_equal(look->n_gpus, 2);
 }
 
-static void a_library_that_cannot_be_opened_is_said(void **state)
+TEST(a_library_that_cannot_be_opened_is_said)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     fixture->config.nvml = "/nonexistent/nvml.so";
-    look = start(fixture);
+    look = start();
     assert_int_equal(look->up, 0);
     assert_contains(look->first_error, "/nonexistent/nvml.so cannot be opened");
     fixture->gpus = gpus_stop(fixture->gpus);
 
     put("proc/driver/nvidia/version", "");
     fixture->config.nvml = NULL;
-    look = start(fixture);
+    look = start();
     assert_int_equal(look->up, 0);
     assert_contains(look->first_error, "libnvidia-ml1");
 }
 
-static void a_driver_that_hangs_delays_nobody(void **state)
+TEST(a_driver_that_hangs_delays_nobody)
 {
-    struct fixture *fixture = *state;
     struct gpu_look *look;
     int64_t began_ns;
 
-    look_at(fixture, two_gpus);
+    look_at(two_gpus);
     invent("gpu\nhang nvmlDeviceGetTemperature\n");
     manual_clock_advance(&fixture->clock, tick_ns);
     gpus_ask(fixture->gpus);
-    wait_until_true(count_hanging(fixture) == 1);
+    wait_until_true(count_hanging() == 1);
 
     look = gpus_latest(fixture->gpus, 2 * tick_ns);
     assert_int_equal(look->n_gpus, 2);
@@ -793,47 +794,43 @@ static void a_driver_that_hangs_delays_nobody(void **state)
     fixture->gpus = gpus_stop(fixture->gpus);
     assert_true(clock_mono(&clock_real) - began_ns < 10 * NS_PER_SEC);
     invent(two_gpus);
-    wait_until_true(count_calls(fixture, "nvmlShutdown") == 1);
+    wait_until_true(count_calls("nvmlShutdown") == 1);
 }
 
-static void a_driver_that_hung_is_listened_to_again(void **state)
+TEST(a_driver_that_hung_is_listened_to_again)
 {
-    struct fixture *fixture = *state;
-
-    look_at(fixture, two_gpus);
+    look_at(two_gpus);
     invent("gpu\nhang nvmlDeviceGetMigMode\n");
     manual_clock_advance(&fixture->clock, tick_ns);
     gpus_ask(fixture->gpus);
-    wait_until_true(count_hanging(fixture) == 1);
+    wait_until_true(count_hanging() == 1);
     manual_clock_advance(&fixture->clock, tick_ns);
     invent("gpu\ngpu\ngpu\n");
     /* The look that hung comes first, and is as old as its beginning. */
-    wait_until_true((gpus_ask(fixture->gpus), has_looked(fixture)));
+    wait_until_true((gpus_ask(fixture->gpus), has_looked()));
     assert_int_equal(fixture->look->n_gpus, 3);
 }
 
-static void stopping_does_not_wait_for_a_driver_that_never_opened(void **state)
+TEST(stopping_does_not_wait_for_a_driver_that_never_opened)
 {
-    struct fixture *fixture = *state;
     struct err err;
 
     invent("gpu\nhang nvmlInit_v2\n");
     assert_int_equal(gpus_start(&fixture->config, &fixture->gpus, &err), 0);
-    wait_until_true(count_hanging(fixture) == 1);
+    wait_until_true(count_hanging() == 1);
     assert_null(gpus_latest(fixture->gpus, INT64_MAX));
     fixture->gpus = gpus_stop(fixture->gpus);
     invent(two_gpus);
-    wait_until_true(count_calls(fixture, "nvmlShutdown") == 1);
+    wait_until_true(count_calls("nvmlShutdown") == 1);
 }
 
-static void a_look_outlives_the_next_one_and_the_thread(void **state)
+TEST(a_look_outlives_the_next_one_and_the_thread)
 {
-    struct fixture *fixture = *state;
     struct gpu_look *first;
 
-    look_at(fixture, two_gpus);
+    look_at(two_gpus);
     first = gpus_latest(fixture->gpus, tick_ns);
-    look_at(fixture, "gpu\n");
+    look_at("gpu\n");
     assert_int_equal(fixture->look->n_gpus, 1);
     fixture->gpus = gpus_stop(fixture->gpus);
     assert_int_equal(first->n_gpus, 2);
@@ -841,31 +838,27 @@ static void a_look_outlives_the_next_one_and_the_thread(void **state)
     assert_null(gpu_look_unref(first));
 }
 
-static void a_look_is_not_taken_again_within_a_second(void **state)
+TEST(a_look_is_not_taken_again_within_a_second)
 {
-    struct fixture *fixture = *state;
-
-    look_at(fixture, two_gpus);
+    look_at(two_gpus);
     manual_clock_advance(&fixture->clock, 800 * NS_PER_MS);
     gpus_ask(fixture->gpus);
-    assert_int_equal(look_again(fixture)->n_gpus, 2);
-    assert_int_equal(count_calls(fixture, "nvmlDeviceGetCount_v2"), 2);
+    assert_int_equal(look_again()->n_gpus, 2);
+    assert_int_equal(count_calls("nvmlDeviceGetCount_v2"), 2);
 }
 
-static void nobody_is_asked_without_gpus(void **state)
+TEST(nobody_is_asked_without_gpus)
 {
-    (void)state;
     gpus_ask(NULL);
     assert_null(gpus_latest(NULL, INT64_MAX));
     assert_null(gpus_stop(NULL));
     assert_null(gpu_look_unref(NULL));
 }
 
-static void every_reason_to_slow_down_has_a_name(void **state)
+TEST(every_reason_to_slow_down_has_a_name)
 {
     uint64_t all = 0;
 
-    (void)state;
     for (const struct gpu_throttle *throttle = gpu_throttles; throttle->name; throttle++) {
         assert_int_equal(all & throttle->bit, 0);
         all |= throttle->bit;
@@ -875,9 +868,8 @@ static void every_reason_to_slow_down_has_a_name(void **state)
 
 /* As NVIDIA's header of CUDA 11.8 and of 12.4 has them, on 64 bits; test_nvml_abi reads the header
  * itself where there is one. */
-static void structures_have_the_sizes_of_nvidias(void **state)
+TEST(structures_have_the_sizes_of_nvidias)
 {
-    (void)state;
     assert_int_equal(sizeof(nv_utilization), 8);
     assert_int_equal(sizeof(nv_memory), 24);
     assert_int_equal(sizeof(nv_memory_v2), 40);
@@ -933,15 +925,14 @@ static void make_amd_tree(void)
     put(KFD "proc/self/vram_51000", "4096\n");
 }
 
-static void gpus_of_amd_are_told_in_the_order_of_their_cards(void **state)
+TEST(gpus_of_amd_are_told_in_the_order_of_their_cards)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
     const struct gpu_use *gpu;
 
     make_amd_tree();
     fixture->config.nvml = NULL;
-    look = start(fixture);
+    look = start();
     assert_int_equal(look->up, 1);
     assert_int_equal(look->errors, 0);
     assert_int_equal(look->n_gpus, 2);
@@ -977,14 +968,13 @@ static void gpus_of_amd_are_told_in_the_order_of_their_cards(void **state)
     assert_true(gpu->ecc_corrected == MODEL_UNKNOWN_U64);
 }
 
-static void processes_of_amd_are_on_gpus_where_they_have_memory(void **state)
+TEST(processes_of_amd_are_on_gpus_where_they_have_memory)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     make_amd_tree();
     fixture->config.nvml = NULL;
-    look = start(fixture);
+    look = start();
     assert_int_equal(look->n_processes, 3);
     assert_int_equal(process_of(look, 0, 4242)->memory_bytes, 8192);
     assert_int_equal(process_of(look, 0, 4343)->memory_bytes, 1);
@@ -993,13 +983,13 @@ static void processes_of_amd_are_on_gpus_where_they_have_memory(void **state)
     assert_true(look->gpus[0].tells_processes);
 
     remove_all("sys/class/kfd/kfd");
-    look = look_again(fixture);
+    look = look_again();
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->n_processes, 0);
     assert_false(look->gpus[0].tells_processes);
 }
 
-static void bad_files_of_amd_are_absent(void **state)
+TEST(bad_files_of_amd_are_absent)
 {
     static const char *const bad[] = {
         "", "\n", "-1\n", "max\n", "\xff\xfe\x01", "99999999999999999999999999999999999999999\n"
@@ -1010,17 +1000,16 @@ static void bad_files_of_amd_are_absent(void **state)
         DRM "card1/device/ras/umc_err_count", DRM "card1/device/ras/gfx_err_count",
         KFD "topology/nodes/1/properties"
     };
-    struct fixture *fixture = *state;
 
     make_amd_tree();
     fixture->config.nvml = NULL;
-    start(fixture);
+    start();
     for (size_t i = 0; i < COUNT(bad); i++) {
         const struct gpu_look *look;
 
         for (size_t k = 0; k < COUNT(files); k++)
             put(files[k], bad[i]);
-        look = look_again(fixture);
+        look = look_again();
         assert_int_equal(look->n_gpus, 2);
         assert_int_equal(look->errors, 0);
         assert_true(isnan(look->gpus[0].utilization));
@@ -1033,77 +1022,22 @@ static void bad_files_of_amd_are_absent(void **state)
     }
 }
 
-static void gpus_of_amd_may_go_and_come_and_stand_behind_nvidias(void **state)
+TEST(gpus_of_amd_may_go_and_come_and_stand_behind_nvidias)
 {
-    struct fixture *fixture = *state;
     const struct gpu_look *look;
 
     make_amd_tree();
-    look = look_at(fixture, two_gpus);
+    look = look_at(two_gpus);
     assert_int_equal(look->n_gpus, 4);
     assert_int_equal(look->gpus[2].index, 2);
     assert_string_equal(look->gpus[2].model, "AMD Instinct MI210");
     process_of(look, 2, 4242);
 
     remove_all("sys");
-    look = look_again(fixture);
+    look = look_again();
     assert_int_equal(look->n_gpus, 2);
     assert_int_equal(look->errors, 0);
     make_amd_tree();
-    look = look_again(fixture);
+    look = look_again();
     assert_int_equal(look->n_gpus, 4);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_node_with_four_gpus_tells_all_of_them),
-        TEST(instances_follow_their_gpu_with_their_own_processes),
-        TEST(compute_instances_of_one_gpu_instance_are_one),
-        TEST(a_whole_gpu_tells_processes_that_its_instances_do_not),
-        TEST(a_process_in_several_lists_is_one),
-        TEST(what_processes_use_is_told_since_the_last_look),
-        TEST(samples_that_mean_nothing_are_passed_over),
-        TEST(a_call_that_fails_costs_its_number_on_that_gpu),
-        TEST(what_is_not_supported_is_absent_without_an_error),
-        TEST(a_function_that_is_missing_costs_its_number),
-        TEST(without_a_function_that_is_needed_the_library_is_refused),
-        TEST(another_library_is_refused),
-        TEST(an_old_library_tells_the_same_by_older_functions),
-        TEST(the_first_lists_of_processes_have_shorter_entries),
-        TEST(entries_of_any_size_that_drivers_have_had_are_read),
-        TEST(long_lists_of_processes_are_read_whole_up_to_the_ceiling),
-        TEST(what_a_library_says_is_not_trusted),
-        TEST(a_lost_gpu_keeps_its_name_and_the_others_go_on),
-        TEST(a_driver_that_is_loaded_later_is_found),
-        TEST(a_library_of_another_version_is_said_until_it_fits),
-        TEST(a_driver_that_goes_is_closed_and_opened_again),
-        TEST(without_nvidia_there_is_nothing_and_no_error),
-        TEST(a_library_that_cannot_be_opened_is_said),
-        TEST(a_driver_that_hangs_delays_nobody),
-        TEST(a_driver_that_hung_is_listened_to_again),
-        TEST(stopping_does_not_wait_for_a_driver_that_never_opened),
-        TEST(a_look_outlives_the_next_one_and_the_thread),
-        TEST(a_look_is_not_taken_again_within_a_second),
-        TEST(nobody_is_asked_without_gpus),
-        TEST(every_reason_to_slow_down_has_a_name),
-        TEST(structures_have_the_sizes_of_nvidias),
-        TEST(gpus_of_amd_are_told_in_the_order_of_their_cards),
-        TEST(processes_of_amd_are_on_gpus_where_they_have_memory),
-        TEST(bad_files_of_amd_are_absent),
-        TEST(gpus_of_amd_may_go_and_come_and_stand_behind_nvidias),
-    };
-    char path[128];
-    int n_failed;
-
-    if (!mkdtemp(root))
-        return 1;
-    snprintf(path, sizeof(path), "%s/gpus", root);
-    setenv("SONDE_NVML_STANDIN", path, 1);
-    n_failed = RUN_TESTS(tests);
-    remove_all("");
-    rmdir(root);
-    return n_failed;
 }

@@ -56,24 +56,22 @@ static uint64_t look_and_count(struct starts *starts, const struct job *jobs, si
     return count;
 }
 
-static void what_ran_before_the_first_look_is_not_counted(void **state)
+TEST(what_ran_before_the_first_look_is_not_counted)
 {
     struct starts *starts = starts_new();
     struct job jobs[] = { started(1, NOW - 50, NOW - 40) };
 
-    (void)state;
     assert_int_equal(look_and_count(starts, jobs, 1), 0);
     assert_int_equal(look_and_count(starts, jobs, 1), 0);
     starts_free(starts);
 }
 
-static void a_start_is_counted_once_in_its_bucket(void **state)
+TEST(a_start_is_counted_once_in_its_bucket)
 {
     struct starts *starts = starts_new();
     struct job jobs[] = { started(1, NOW - 50, NOW - 40), started(2, NOW - 5000, NOW - 10) };
     struct section *section;
 
-    (void)state;
     look_and_count(starts, jobs, 1);
     look_and_count(starts, jobs, 2);
     section = look(starts, jobs, 2);
@@ -88,13 +86,12 @@ static void a_start_is_counted_once_in_its_bucket(void **state)
     starts_free(starts);
 }
 
-static void a_wait_is_counted_from_when_the_job_could_have_run(void **state)
+TEST(a_wait_is_counted_from_when_the_job_could_have_run)
 {
     struct starts *starts = starts_new();
     struct job job = started(1, NOW - 5000, NOW);
     struct section *section;
 
-    (void)state;
     job.eligible_time = NOW - 20;
     look_and_count(starts, NULL, 0);
     section = look(starts, &job, 1);
@@ -103,12 +100,11 @@ static void a_wait_is_counted_from_when_the_job_could_have_run(void **state)
     starts_free(starts);
 }
 
-static void a_start_that_is_told_of_late_is_still_counted(void **state)
+TEST(a_start_that_is_told_of_late_is_still_counted)
 {
     struct starts *starts = starts_new();
     struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 200, NOW - 100) };
 
-    (void)state;
     look_and_count(starts, NULL, 0);
     assert_int_equal(look_and_count(starts, jobs, 1), 1);
     assert_int_equal(look_and_count(starts, jobs, 2), 2);
@@ -116,12 +112,11 @@ static void a_start_that_is_told_of_late_is_still_counted(void **state)
     starts_free(starts);
 }
 
-static void a_requeued_job_starts_again(void **state)
+TEST(a_requeued_job_starts_again)
 {
     struct starts *starts = starts_new();
     struct job job = started(1, NOW - 50, NOW - 30);
 
-    (void)state;
     look_and_count(starts, NULL, 0);
     assert_int_equal(look_and_count(starts, &job, 1), 1);
     job.start_time = NOW - 10;
@@ -129,12 +124,11 @@ static void a_requeued_job_starts_again(void **state)
     starts_free(starts);
 }
 
-static void what_waits_or_never_started_is_not_counted(void **state)
+TEST(what_waits_or_never_started_is_not_counted)
 {
     struct starts *starts = starts_new();
     struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 50, NOW) };
 
-    (void)state;
     jobs[0].state.base = JOB_PENDING;   /* its start is Slurm's guess */
     jobs[1].state.base = JOB_CANCELLED; /* while it waited: it has no nodes */
     look_and_count(starts, NULL, 0);
@@ -143,12 +137,11 @@ static void what_waits_or_never_started_is_not_counted(void **state)
 }
 
 /* On a cluster that saves power: its start time is set again when its nodes are up. */
-static void a_job_whose_nodes_boot_has_not_started(void **state)
+TEST(a_job_whose_nodes_boot_has_not_started)
 {
     struct starts *starts = starts_new();
     struct job job = started(1, NOW - 100, NOW - 60);
 
-    (void)state;
     look_and_count(starts, NULL, 0);
     job.state = (struct job_state){ JOB_RUNNING, JOB_CONFIGURING };
     assert_int_equal(look_and_count(starts, &job, 1), 0);
@@ -160,13 +153,12 @@ static void a_job_whose_nodes_boot_has_not_started(void **state)
     starts_free(starts);
 }
 
-static void a_start_in_a_far_future_hides_no_other(void **state)
+TEST(a_start_in_a_far_future_hides_no_other)
 {
     struct starts *starts = starts_new();
     struct job jobs[] = { started(1, NOW, NOW + 1000000), started(2, NOW - 50, NOW),
                           started(3, NOW - 50, NOW + 1) };
 
-    (void)state;
     look_and_count(starts, NULL, 0);
     look_and_count(starts, jobs, 2);
     assert_int_equal(look_and_count(starts, jobs, 3), 3);
@@ -187,7 +179,7 @@ static const struct diag *note(struct counters *counters, const struct diag *dia
     return section->diag.running;
 }
 
-static void a_counter_goes_on_over_midnight(void **state)
+TEST(a_counter_goes_on_over_midnight)
 {
     static const struct {
         int64_t reset_time;
@@ -203,7 +195,6 @@ static void a_counter_goes_on_over_midnight(void **state)
     };
     struct counters *counters = counters_new();
 
-    (void)state;
     for (size_t i = 0; i < COUNT(looks); i++) {
         struct diag diag = { .reset_time = looks[i].reset_time, .jobs_started = looks[i].told };
         struct section *section;
@@ -215,13 +206,12 @@ static void a_counter_goes_on_over_midnight(void **state)
     counters_free(counters);
 }
 
-static void what_midnight_does_not_reset_is_not_counted_twice(void **state)
+TEST(what_midnight_does_not_reset_is_not_counted_twice)
 {
     struct counters *counters = counters_new();
     struct diag diag = { .reset_time = 1000, .backfilled_jobs = 70 };
     struct section *section;
 
-    (void)state;
     note(counters, &diag, &section);
     section_unref(section);
     diag.reset_time = 2000;
@@ -231,13 +221,12 @@ static void what_midnight_does_not_reset_is_not_counted_twice(void **state)
     counters_free(counters);
 }
 
-static void what_is_not_told_for_once_is_not_lost(void **state)
+TEST(what_is_not_told_for_once_is_not_lost)
 {
     struct counters *counters = counters_new();
     struct diag diag = { .reset_time = 1000, .jobs_failed = MODEL_UNKNOWN_U64 };
     struct section *section;
 
-    (void)state;
     assert_true(note(counters, &diag, &section)->jobs_failed == MODEL_UNKNOWN_U64);
     section_unref(section);
     for (diag.jobs_failed = 3; diag.jobs_failed < 11; diag.jobs_failed += 7) {
@@ -250,7 +239,7 @@ static void what_is_not_told_for_once_is_not_lost(void **state)
     counters_free(counters);
 }
 
-static void rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count(void **state)
+TEST(rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count)
 {
     struct counters *counters = counters_new();
     struct rpc rpcs[] = { { .id = 0, .count = 10, .total_usec = 100, .dropped = MODEL_UNKNOWN_U64 },
@@ -260,7 +249,6 @@ static void rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count(void **stat
     const struct diag *running;
     struct section *section;
 
-    (void)state;
     note(counters, &diag, &section);
     section_unref(section);
     diag.reset_time = 2000; /* midnight resets the jobs, not the RPCs */
@@ -326,13 +314,12 @@ static void note_and_free(struct inventory *inventory, struct section *section)
     section_unref(section);
 }
 
-static void partitions_are_known_from_the_nodes_and_forgotten_with_them(void **state)
+TEST(partitions_are_known_from_the_nodes_and_forgotten_with_them)
 {
     static const char *const partitions[] = { "cpu", "gpu" };
     struct inventory *inventory = inventory_new();
     struct section *jobs = section_of_job("");
 
-    (void)state;
     note_and_free(inventory, section_of_nodes(partitions, 2));
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_partitions, 2);
@@ -347,12 +334,11 @@ static void partitions_are_known_from_the_nodes_and_forgotten_with_them(void **s
     inventory_free(inventory);
 }
 
-static void qos_are_known_from_the_jobs_until_slurm_lists_them(void **state)
+TEST(qos_are_known_from_the_jobs_until_slurm_lists_them)
 {
     struct inventory *inventory = inventory_new();
     struct section *jobs = section_of_job("normal");
 
-    (void)state;
     note_and_free(inventory, section_of_job("long"));
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_qos, 2);
@@ -366,14 +352,13 @@ static void qos_are_known_from_the_jobs_until_slurm_lists_them(void **state)
     inventory_free(inventory);
 }
 
-static void a_known_partition_has_a_histogram_before_its_first_start(void **state)
+TEST(a_known_partition_has_a_histogram_before_its_first_start)
 {
     static const char *const partitions[] = { "idle" };
     struct inventory *inventory = inventory_new();
     struct starts *starts = starts_new();
     struct section *jobs = section_of_job("");
 
-    (void)state;
     note_and_free(inventory, section_of_nodes(partitions, 1));
     inventory_note(inventory, jobs);
     starts_note(starts, jobs);
@@ -422,14 +407,13 @@ static void assert_booked(const struct section *nodes, size_t i, const char *nam
     assert_str(section_text(nodes, nodes->nodes.node[i].reservation), name);
 }
 
-static void a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell(void **state)
+TEST(a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell)
 {
     struct bookings *bookings = bookings_new();
     struct section *active = reservation_of("maint", "n[1-4]", true);
     struct section *over = reservation_of("later", "n[1-4]", false);
     struct section *first = nodes_of_four(), *again;
 
-    (void)state;
     assert_false(bookings_note(bookings, first));
     assert_booked(first, 0, "");
     assert_true(bookings_note(bookings, active));
@@ -451,28 +435,4 @@ static void a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell
     section_unref(active);
     section_unref(over);
     bookings_free(bookings);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ran_before_the_first_look_is_not_counted),
-        cmocka_unit_test(a_start_is_counted_once_in_its_bucket),
-        cmocka_unit_test(a_wait_is_counted_from_when_the_job_could_have_run),
-        cmocka_unit_test(a_start_that_is_told_of_late_is_still_counted),
-        cmocka_unit_test(a_requeued_job_starts_again),
-        cmocka_unit_test(what_waits_or_never_started_is_not_counted),
-        cmocka_unit_test(a_job_whose_nodes_boot_has_not_started),
-        cmocka_unit_test(partitions_are_known_from_the_nodes_and_forgotten_with_them),
-        cmocka_unit_test(qos_are_known_from_the_jobs_until_slurm_lists_them),
-        cmocka_unit_test(a_known_partition_has_a_histogram_before_its_first_start),
-        cmocka_unit_test(a_start_in_a_far_future_hides_no_other),
-        cmocka_unit_test(a_counter_goes_on_over_midnight),
-        cmocka_unit_test(what_midnight_does_not_reset_is_not_counted_twice),
-        cmocka_unit_test(what_is_not_told_for_once_is_not_lost),
-        cmocka_unit_test(a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell),
-        cmocka_unit_test(rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count),
-    };
-
-    return RUN_TESTS(tests);
 }

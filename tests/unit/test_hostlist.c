@@ -28,9 +28,8 @@ static void assert_expands(const char *text, const char *hosts)
     arena_clear(&arena);
 }
 
-static void a_list_is_written_out_in_its_order(void **state)
+TEST(a_list_is_written_out_in_its_order)
 {
-    (void)state;
     assert_expands("", "");
     assert_expands("login1", "login1");
     assert_expands("c1,login,c1", "c1 login c1");
@@ -51,15 +50,14 @@ static void a_list_is_written_out_in_its_order(void **state)
                    "n18446744073709551614 n18446744073709551615");
 }
 
-static void a_number_beyond_64_bits_is_text(void **state)
+TEST(a_number_beyond_64_bits_is_text)
 {
-    (void)state;
     assert_expands("n[18446744073709551616,000000000000000000000000001]",
                    "n18446744073709551616 n000000000000000000000000001");
     assert_expands("n99999999999999999999999", "n99999999999999999999999");
 }
 
-static void a_list_that_cannot_be_read_is_refused_with_the_place(void **state)
+TEST(a_list_that_cannot_be_read_is_refused_with_the_place)
 {
     static const struct {
         const char *text;
@@ -86,7 +84,6 @@ static void a_list_that_cannot_be_read_is_refused_with_the_place(void **state)
         { "n[18446744073709551616-18446744073709551617]", "too long at character 3" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct arena arena = { 0 };
         struct hostlist list = { NULL, 77 };
@@ -103,12 +100,11 @@ static void a_list_that_cannot_be_read_is_refused_with_the_place(void **state)
     }
 }
 
-static void the_ceiling_is_checked_before_memory_is_taken(void **state)
+TEST(the_ceiling_is_checked_before_memory_is_taken)
 {
     static const char *const texts[] = { "n[0-1000]", "n[0-99999999]", "n[0-18446744073709551614]",
                                          "a[0-99]b[0-99]", "n[1-1000],m" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct arena arena = { 0 };
         struct hostlist list;
@@ -120,12 +116,11 @@ static void the_ceiling_is_checked_before_memory_is_taken(void **state)
     }
 }
 
-static void a_list_can_be_counted_whatever_its_size(void **state)
+TEST(a_list_can_be_counted_whatever_its_size)
 {
     struct err err = { 0 };
     uint64_t count = 0;
 
-    (void)state;
     assert_int_equal(hostlist_count(STR("a[0-999999]b[0-999999],c"), &count, &err), 0);
     assert_int_equal(count, UINT64_C(1000000000001));
     assert_int_equal(hostlist_count(STR("n[0-18446744073709551614]"), &count, &err), 0);
@@ -136,7 +131,7 @@ static void a_list_can_be_counted_whatever_its_size(void **state)
     assert_int_equal(count, UINT64_MAX);
 }
 
-static void a_long_name_may_stand_but_not_be_multiplied(void **state)
+TEST(a_long_name_may_stand_but_not_be_multiplied)
 {
     enum { LENGTH = 1 << 20 };
     char *text = heap_alloc(LENGTH + 32);
@@ -144,7 +139,6 @@ static void a_long_name_may_stand_but_not_be_multiplied(void **state)
     struct hostlist list;
     struct err err = { 0 };
 
-    (void)state;
     memset(text, 'x', LENGTH);
     assert_int_equal(hostlist_expand(str_of(text), &arena, MOST, &list, &err), 0);
     assert_int_equal(list.n, 1);
@@ -157,7 +151,7 @@ static void a_long_name_may_stand_but_not_be_multiplied(void **state)
     free(text);
 }
 
-static void many_brackets_in_one_name_are_no_problem(void **state)
+TEST(many_brackets_in_one_name_are_no_problem)
 {
     enum { BRACKETS = 10000 };
     struct buf text;
@@ -165,7 +159,6 @@ static void many_brackets_in_one_name_are_no_problem(void **state)
     struct hostlist list;
     struct err err = { 0 };
 
-    (void)state;
     buf_init(&text, 1 << 20);
     for (int i = 0; i < BRACKETS; i++)
         buf_text(&text, "[7]");
@@ -192,9 +185,8 @@ static void assert_compresses(const char *hosts, const char *text)
     buf_free(&out);
 }
 
-static void hosts_are_sorted_and_folded_on_their_last_number(void **state)
+TEST(hosts_are_sorted_and_folded_on_their_last_number)
 {
-    (void)state;
     assert_compresses("", "");
     assert_compresses("login", "login");
     assert_compresses("n1", "n1");
@@ -217,9 +209,8 @@ static void hosts_are_sorted_and_folded_on_their_last_number(void **state)
                       "n1,n18446744073709551616,n18446744073709551617");
 }
 
-static void widths_of_zero_padding_are_kept_apart(void **state)
+TEST(widths_of_zero_padding_are_kept_apart)
 {
-    (void)state;
     assert_compresses("n08 n09 n10 n11", "n[08-11]");
     assert_compresses("n08 n09 n12", "n[08-09,12]");
     assert_compresses("n098 n099 n100", "n[098-100]");
@@ -232,13 +223,12 @@ static void widths_of_zero_padding_are_kept_apart(void **state)
     assert_compresses("n9 n10 n0010 n0011", "n[9-10],n[0010-0011]");
 }
 
-static void the_buffers_ceiling_is_kept(void **state)
+TEST(the_buffers_ceiling_is_kept)
 {
     struct str host[] = { STR_INIT("a1"), STR_INIT("b1"), STR_INIT("c1") };
     struct hostlist list = { host, 3 };
     struct buf out;
 
-    (void)state;
     buf_init(&out, 4);
     hostlist_compress(&list, &out);
     assert_true(out.over);
@@ -246,7 +236,7 @@ static void the_buffers_ceiling_is_kept(void **state)
     buf_free(&out);
 }
 
-static void a_hundred_thousand_hosts_go_there_and_back_in_any_order(void **state)
+TEST(a_hundred_thousand_hosts_go_there_and_back_in_any_order)
 {
     enum { HOSTS = 100000 };
     const struct str text = STR("n[00001-100000]");
@@ -256,7 +246,6 @@ static void a_hundred_thousand_hosts_go_there_and_back_in_any_order(void **state
     struct buf out;
     uint32_t random = 1;
 
-    (void)state;
     buf_init(&out, 1 << 20);
     assert_int_equal(hostlist_expand(text, &arena, HOSTS, &list, &err), 0);
     assert_int_equal(list.n, HOSTS);
@@ -278,23 +267,4 @@ static void a_hundred_thousand_hosts_go_there_and_back_in_any_order(void **state
     assert_str(buf_str(&out), text.p);
     buf_free(&out);
     arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_is_written_out_in_its_order),
-        cmocka_unit_test(a_number_beyond_64_bits_is_text),
-        cmocka_unit_test(a_list_that_cannot_be_read_is_refused_with_the_place),
-        cmocka_unit_test(the_ceiling_is_checked_before_memory_is_taken),
-        cmocka_unit_test(a_list_can_be_counted_whatever_its_size),
-        cmocka_unit_test(a_long_name_may_stand_but_not_be_multiplied),
-        cmocka_unit_test(many_brackets_in_one_name_are_no_problem),
-        cmocka_unit_test(hosts_are_sorted_and_folded_on_their_last_number),
-        cmocka_unit_test(widths_of_zero_padding_are_kept_apart),
-        cmocka_unit_test(the_buffers_ceiling_is_kept),
-        cmocka_unit_test(a_hundred_thousand_hosts_go_there_and_back_in_any_order),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -101,13 +101,12 @@ static void rest(struct buf *to, const char *word)
     html_chart(to, &(struct html_chart){ str_of(word), str_of(word), str_of(word), true });
 }
 
-static void no_text_becomes_markup(void **state)
+TEST(no_text_becomes_markup)
 {
     void (*const pieces[])(struct buf * to, const char *word) = { text, links, meter,
                                                                   bar,  table, rest };
     struct buf page, shape, harmless;
 
-    (void)state;
     buf_init(&page, 1 << 20);
     buf_init(&shape, 1 << 20);
     buf_init(&harmless, 1 << 20);
@@ -140,17 +139,15 @@ static void no_text_becomes_markup(void **state)
         buf_free(to);                                                                              \
     } while (0)
 
-static void what_cannot_be_shown_is_a_question_mark(void **state)
+TEST(what_cannot_be_shown_is_a_question_mark)
 {
-    (void)state;
     assert_made("a?b?&lt;é", html_text(to, STR("a\nb\xff<é")));
     assert_made("?evil", html_text(to, STR("\xe2\x80\xae"
                                            "evil")));
 }
 
-static void parts_of_an_address_are_encoded_and_empty_arguments_left_out(void **state)
+TEST(parts_of_an_address_are_encoded_and_empty_arguments_left_out)
 {
-    (void)state;
     assert_made("<a href=\"/user/a%2Fb%3F?cluster=c%26d\">a/b?</a>",
                 html_link(to, "/user/", STR("a/b?"), STR("c&d")));
     assert_made("<a href=\"/user/a\">a</a>", html_link(to, "/user/", STR("a"), STR("")));
@@ -168,9 +165,8 @@ static void parts_of_an_address_are_encoded_and_empty_arguments_left_out(void **
     });
 }
 
-static void what_is_unknown_is_a_dash_and_never_zero(void **state)
+TEST(what_is_unknown_is_a_dash_and_never_zero)
 {
-    (void)state;
     assert_made("–", html_number(to, NAN));
     assert_made("–", html_bytes(to, NAN));
     assert_made("–", html_span(to, NAN));
@@ -180,16 +176,15 @@ static void what_is_unknown_is_a_dash_and_never_zero(void **state)
     assert_made("<span class=\"meter\">no idea</span>", html_meter(to, NAN, NULL, STR("no idea")));
 }
 
-static void a_time_has_its_zone(void **state)
+TEST(a_time_has_its_zone)
 {
-    (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
     assert_made("<time datetime=\"2026-09-21T13:33:20+00:00\">2026-09-21 13:33:20</time>",
                 html_time(to, 1789997600));
 }
 
-static void a_bar_leaves_out_what_is_not_there_and_fits_its_total(void **state)
+TEST(a_bar_leaves_out_what_is_not_there_and_fits_its_total)
 {
     const struct html_part_of part[] = {
         { "allocated", "allocated", 6, "/jobs?state=RUNNING&user=a" },
@@ -198,7 +193,6 @@ static void a_bar_leaves_out_what_is_not_there_and_fits_its_total(void **state)
         { "other", NULL, 3, "https://evil.example/" },
     };
 
-    (void)state;
     assert_made(
         "<div class=\"bar\"><p>CPUs <b>8</b></p><div class=\"parts\" aria-hidden=\"true\">"
         "<i class=\"allocated\" style=\"width:66.67%\"></i>"
@@ -216,11 +210,10 @@ static void a_bar_leaves_out_what_is_not_there_and_fits_its_total(void **state)
         html_bar(to, &(struct html_bar){ "CPUs", 8, "/nodes?a=1&b=2", words_number }, part + 1, 2));
 }
 
-static void only_a_chart_that_goes_on_is_renewed(void **state)
+TEST(only_a_chart_that_goes_on_is_renewed)
 {
     struct html_chart chart = { STR("/plot/1/time.svg"), STR(""), STR("Time"), false };
 
-    (void)state;
     assert_made("<figure class=\"chart\"><picture><source media=\"(max-width: 40rem)\" "
                 "srcset=\"/plot/1/time.svg?narrow=1\">"
                 "<img src=\"/plot/1/time.svg\" width=\"680\" height=\"240\" "
@@ -238,7 +231,7 @@ static void only_a_chart_that_goes_on_is_renewed(void **state)
                 html_chart(to, &chart));
 }
 
-static void a_column_is_sorted_by_a_link_that_turns_round(void **state)
+TEST(a_column_is_sorted_by_a_link_that_turns_round)
 {
     static const struct html_column column[] = { { "User", "user", false },
                                                  { "CPUs", "cpus", true },
@@ -246,7 +239,6 @@ static void a_column_is_sorted_by_a_link_that_turns_round(void **state)
     struct html_table table;
     bool is_descending;
 
-    (void)state;
     assert_made("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"Jobs\"><table>"
                 "<caption>Jobs</caption>\n<thead><tr>"
                 "<th scope=\"col\"><a href=\"/jobs?a=b&amp;sort=user\">User</a></th>"
@@ -270,20 +262,4 @@ static void a_column_is_sorted_by_a_link_that_turns_round(void **state)
     assert_true(is_descending);
     assert_str(html_sort_word(STR("cpus"), &is_descending), "cpus");
     assert_false(is_descending);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_text_becomes_markup),
-        cmocka_unit_test(what_cannot_be_shown_is_a_question_mark),
-        cmocka_unit_test(parts_of_an_address_are_encoded_and_empty_arguments_left_out),
-        cmocka_unit_test(what_is_unknown_is_a_dash_and_never_zero),
-        cmocka_unit_test(a_time_has_its_zone),
-        cmocka_unit_test(a_bar_leaves_out_what_is_not_there_and_fits_its_total),
-        cmocka_unit_test(only_a_chart_that_goes_on_is_renewed),
-        cmocka_unit_test(a_column_is_sorted_by_a_link_that_turns_round),
-    };
-
-    return RUN_TESTS(tests);
 }

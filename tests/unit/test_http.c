@@ -259,9 +259,8 @@ static void start_ordinary(void)
     client_open(&client, http_address(stage.server, 0));
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     memset(&stage, 0, sizeof(stage));
     sem_init(&stage.work_began, 0, 0);
     sem_init(&stage.work_may_end, 0, 0);
@@ -272,12 +271,10 @@ static int set_up(void **state)
     stage.log = log_new(STDERR_FILENO, LOG_ERROR, &clock_real);
     stage.body = make_body(&stage);
     client.fd = other.fd = -1;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     client_close(&other);
     http_body_unref(stage.body);
@@ -286,8 +283,9 @@ static int tear_down(void **state)
     sem_destroy(&stage.work_began);
     sem_destroy(&stage.work_may_end);
     assert_int_equal(stage.n_released, 1);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static struct http_stats stats(void)
 {
@@ -297,11 +295,10 @@ static struct http_stats stats(void)
     return now;
 }
 
-static void several_requests_are_answered_on_one_connection(void **state)
+TEST(several_requests_are_answered_on_one_connection)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     for (int i = 0; i < 5; i++) {
         reply = client_get(&client, "/hello");
@@ -313,11 +310,10 @@ static void several_requests_are_answered_on_one_connection(void **state)
     assert_int_equal(stats().connections, 1);
 }
 
-static void every_answer_has_security_headers(void **state)
+TEST(every_answer_has_security_headers)
 {
     static const char *const paths[] = { "/hello", "/body", "/missing", "/nothing" };
 
-    (void)state;
     start_ordinary();
     for (size_t i = 0; i < 4; i++) {
         struct reply reply = client_get(&client, paths[i]);
@@ -332,11 +328,10 @@ static void every_answer_has_security_headers(void **state)
     }
 }
 
-static void a_shared_body_is_sent_piece_by_piece_and_released_once(void **state)
+TEST(a_shared_body_is_sent_piece_by_piece_and_released_once)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     for (int i = 0; i < 3; i++) {
         reply = client_get(&client, i == 1 ? "/body?named" : "/body");
@@ -351,13 +346,12 @@ static void a_shared_body_is_sent_piece_by_piece_and_released_once(void **state)
     assert_int_equal(stage.n_released, 0);
 }
 
-static void a_body_of_any_number_of_pieces_is_sent_whole(void **state)
+TEST(a_body_of_any_number_of_pieces_is_sent_whole)
 {
     static const size_t numbers[] = { 1, 2, 255, 256, 257, 1000 };
     static struct iovec iov[1000];
     static char text[120000], headers[8000];
 
-    (void)state;
     start_ordinary();
     memset(headers, 'h', sizeof(headers)); /* little of the connection's memory is left */
     memcpy(headers, "X: ", 3);
@@ -381,11 +375,10 @@ static void a_body_of_any_number_of_pieces_is_sent_whole(void **state)
     stage.n_released = 0;
 }
 
-static void an_empty_body_is_an_answer(void **state)
+TEST(an_empty_body_is_an_answer)
 {
     struct reply reply;
 
-    (void)state;
     http_body_unref(stage.body);
     stage.n_released = 0;
     stage.body = http_body_new(NULL, 0, "text/plain", NULL, count_release, &stage);
@@ -397,11 +390,10 @@ static void an_empty_body_is_an_answer(void **state)
     }
 }
 
-static void head_gets_the_header_of_get(void **state)
+TEST(head_gets_the_header_of_get)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "HEAD /body HTTP/1.1\r\nHost: x\r\n\r\n");
     reply = client_read(&client, false);
@@ -412,7 +404,7 @@ static void head_gets_the_header_of_get(void **state)
 }
 
 /* Whatever their order: a star at the end is any rest, one before a slash a single part. */
-static void the_most_specific_route_answers(void **state)
+TEST(the_most_specific_route_answers)
 {
     static const struct {
         const char *path;
@@ -424,7 +416,6 @@ static void the_most_specific_route_answers(void **state)
         { "/static/a/hello/", 200, false }, { "/static/x/hello", 405, false },
     };
 
-    (void)state;
     start_ordinary();
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct reply reply = client_get(&client, cases[i].path);
@@ -439,11 +430,10 @@ static void the_most_specific_route_answers(void **state)
     }
 }
 
-static void an_unknown_path_is_404_and_a_wrong_method_405(void **state)
+TEST(an_unknown_path_is_404_and_a_wrong_method_405)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     reply = client_get(&client, "/hello/");
     assert_int_equal(reply.status, 404);
@@ -460,11 +450,10 @@ static void an_unknown_path_is_404_and_a_wrong_method_405(void **state)
     assert_int_equal(reply.status, 200);
 }
 
-static void arguments_and_headers_reach_the_handler_decoded(void **state)
+TEST(arguments_and_headers_reach_the_handler_decoded)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     reply = client_get_with(&client, "/static/x/y?a%5B%5D=one+1&b=2&a[]=tw%26o&empty",
                             "User-Agent: test\r\n");
@@ -473,13 +462,12 @@ static void arguments_and_headers_reach_the_handler_decoded(void **state)
     assert_str(reply_header(&reply, "Content-Security-Policy"), "default-src 'self'");
 }
 
-static void a_body_is_taken_up_to_its_ceiling(void **state)
+TEST(a_body_is_taken_up_to_its_ceiling)
 {
     static char request[200100];
     struct reply reply;
     int head;
 
-    (void)state;
     start_ordinary();
     head = snprintf(request, sizeof(request),
                     "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
@@ -497,11 +485,10 @@ static void a_body_is_taken_up_to_its_ceiling(void **state)
     client_await_close(&client);
 }
 
-static void a_small_body_too_many_is_413_and_the_connection_lives(void **state)
+TEST(a_small_body_too_many_is_413_and_the_connection_lives)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n"
                               "01234567890");
@@ -516,11 +503,10 @@ static void a_small_body_too_many_is_413_and_the_connection_lives(void **state)
     assert_int_equal(reply.status, 200);
 }
 
-static void a_chunked_body_has_the_same_ceiling(void **state)
+TEST(a_chunked_body_has_the_same_ceiling)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                               "3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n");
@@ -533,11 +519,10 @@ static void a_chunked_body_has_the_same_ceiling(void **state)
     assert_int_equal(reply.status, 413);
 }
 
-static void a_waiting_handler_is_called_again_when_woken(void **state)
+TEST(a_waiting_handler_is_called_again_when_woken)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     wait_until_true(stage.n_wait_calls == 1);
@@ -553,14 +538,13 @@ static void a_waiting_handler_is_called_again_when_woken(void **state)
     wait_until_true(stage.n_freed_states == 1);
 }
 
-static void a_waiting_handler_is_called_again_at_its_time(void **state)
+TEST(a_waiting_handler_is_called_again_at_its_time)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct http_config config = ordinary(&listen);
     struct manual_clock manual;
     struct reply reply;
 
-    (void)state;
     manual_clock_init(&manual, 0, 100 * NS_PER_SEC);
     config.clock = &manual.clock;
     start(&config);
@@ -579,12 +563,11 @@ static void a_waiting_handler_is_called_again_at_its_time(void **state)
     manual_clock_destroy(&manual);
 }
 
-static void work_runs_elsewhere_and_past_the_queue_there_is_503(void **state)
+TEST(work_runs_elsewhere_and_past_the_queue_there_is_503)
 {
     static struct client third;
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
     sem_wait(&stage.work_began);
@@ -607,13 +590,12 @@ static void work_runs_elsewhere_and_past_the_queue_there_is_503(void **state)
     client_close(&third);
 }
 
-static void those_who_wait_get_their_turn_in_the_order_they_came(void **state)
+TEST(those_who_wait_get_their_turn_in_the_order_they_came)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct http_config config = ordinary(&listen);
     static struct client clients[4];
 
-    (void)state;
     config.queue = 4;
     start(&config);
     for (int i = 0; i < 4; i++) {
@@ -633,12 +615,11 @@ static void those_who_wait_get_their_turn_in_the_order_they_came(void **state)
     }
 }
 
-static void when_the_queue_is_full_the_last_to_come_is_refused(void **state)
+TEST(when_the_queue_is_full_the_last_to_come_is_refused)
 {
     static struct client third;
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
     sem_wait(&stage.work_began);
@@ -705,12 +686,11 @@ static void settle(void)
     client_close(&client);
 }
 
-static void one_viewers_many_do_not_keep_another_waiting(void **state)
+TEST(one_viewers_many_do_not_keep_another_waiting)
 {
     enum { MANY = 10 };
     static struct client many[MANY];
 
-    (void)state;
     start_shared(8, 30);
     for (int i = 0; i < MANY; i++)
         ask_as(&many[i], ALICE);
@@ -727,11 +707,10 @@ static void one_viewers_many_do_not_keep_another_waiting(void **state)
 }
 
 /* Five workers, of which one viewer gets two. */
-static void who_has_nothing_running_comes_before_anothers_second(void **state)
+TEST(who_has_nothing_running_comes_before_anothers_second)
 {
     static struct client alice[2], carol[2], nobody[2];
 
-    (void)state;
     start_shared(5, 30);
     begin_as(alice, ALICE, 1);
     begin_as(carol, CAROL, 2);
@@ -778,19 +757,17 @@ static void check_refusal_of(enum who who)
     end_as(&late, who, 1);
 }
 
-static void who_asks_for_too_much_at_once_is_told_to_come_back(void **state)
+TEST(who_asks_for_too_much_at_once_is_told_to_come_back)
 {
-    (void)state;
     start_shared(2, 2);
     check_refusal_of(ALICE);
     check_refusal_of(NOBODY); /* is known by an address */
 }
 
-static void what_is_nobodys_may_have_all_workers(void **state)
+TEST(what_is_nobodys_may_have_all_workers)
 {
     static struct client third;
 
-    (void)state;
     start_shared(2, 2);
     client_open(&client, http_address(stage.server, 0));
     client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -805,12 +782,11 @@ static void what_is_nobodys_may_have_all_workers(void **state)
     client_close(&third);
 }
 
-static void a_client_that_leaves_while_it_waits_does_no_harm(void **state)
+TEST(a_client_that_leaves_while_it_waits_does_no_harm)
 {
     struct linger reset = { .l_onoff = 1 };
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_open(&other, http_address(stage.server, 0));
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -829,11 +805,10 @@ static void a_client_that_leaves_while_it_waits_does_no_harm(void **state)
     assert_int_equal(reply.status, 200);
 }
 
-static void a_half_closed_client_gets_its_answer(void **state)
+TEST(a_half_closed_client_gets_its_answer)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     shutdown(client.fd, SHUT_WR);
@@ -845,11 +820,10 @@ static void a_half_closed_client_gets_its_answer(void **state)
     client_await_close(&client);
 }
 
-static void stopping_answers_what_is_under_way(void **state)
+TEST(stopping_answers_what_is_under_way)
 {
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_open(&other, http_address(stage.server, 0));
     client_send_text(&client, "GET /work HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -862,12 +836,11 @@ static void stopping_answers_what_is_under_way(void **state)
     client_await_close(&other);
 }
 
-static void stopping_does_not_wait_for_a_handler_that_never_ends(void **state)
+TEST(stopping_does_not_wait_for_a_handler_that_never_ends)
 {
     int64_t began;
     struct reply reply;
 
-    (void)state;
     start_ordinary();
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     wait_until_true(stage.n_wait_calls == 1);
@@ -912,14 +885,13 @@ static void *visit(void *arg)
     return NULL;
 }
 
-static void it_can_be_stopped_in_the_middle_of_anything(void **state)
+TEST(it_can_be_stopped_in_the_middle_of_anything)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct http_config config = ordinary(&listen);
     pthread_t visitors[VISITORS];
     int n_wait_calls;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         sem_post(&stage.work_may_end);
     config.max_connections = 10;
@@ -943,7 +915,7 @@ static void it_can_be_stopped_in_the_middle_of_anything(void **state)
     }
 }
 
-static void a_taken_port_is_one_clear_sentence(void **state)
+TEST(a_taken_port_is_one_clear_sentence)
 {
     struct http_config config;
     struct http_server *second;
@@ -951,7 +923,6 @@ static void a_taken_port_is_one_clear_sentence(void **state)
     char sentence[300];
     struct err err;
 
-    (void)state;
     start_ordinary();
     listen = str_skip(str_of(http_address(stage.server, 0)), strlen("http://"));
     config = ordinary(&listen);
@@ -963,7 +934,7 @@ static void a_taken_port_is_one_clear_sentence(void **state)
     assert_string_equal(err.text, sentence);
 }
 
-static void a_port_taken_on_one_address_of_a_name_is_taken(void **state)
+TEST(a_port_taken_on_one_address_of_a_name_is_taken)
 {
     struct str address, listen;
     struct http_config config;
@@ -971,7 +942,6 @@ static void a_port_taken_on_one_address_of_a_name_is_taken(void **state)
     char text[100];
     struct err err;
 
-    (void)state;
     start_ordinary();
     address = str_of(http_address(stage.server, 0));
     snprintf(text, sizeof(text), "localhost:%s", address.p + strlen("http://127.0.0.1:"));
@@ -981,7 +951,7 @@ static void a_port_taken_on_one_address_of_a_name_is_taken(void **state)
     assert_contains(err.text, "on localhost is taken");
 }
 
-static void addresses_that_are_none_are_refused(void **state)
+TEST(addresses_that_are_none_are_refused)
 {
     static const struct str wrong[] = { STR_INIT("9092"),       STR_INIT("localhost"),
                                         STR_INIT(":http"),      STR_INIT(":70000"),
@@ -990,7 +960,6 @@ static void addresses_that_are_none_are_refused(void **state)
     struct http_server *server;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct http_config config = ordinary(&wrong[i]);
 
@@ -999,14 +968,13 @@ static void addresses_that_are_none_are_refused(void **state)
     }
 }
 
-static void several_addresses_are_served_at_once(void **state)
+TEST(several_addresses_are_served_at_once)
 {
     static const struct str listen[] = { STR_INIT("127.0.0.1:0"), STR_INIT("[::1]:0"),
                                          STR_INIT(":0") };
     struct http_config config = ordinary(listen);
     struct reply reply;
 
-    (void)state;
     config.n_listen = 3;
     start(&config);
     assert_contains(http_address(stage.server, 0), "http://127.0.0.1:");
@@ -1021,7 +989,7 @@ static void several_addresses_are_served_at_once(void **state)
     }
 }
 
-static void a_unix_socket_is_served_and_a_stale_one_replaced(void **state)
+TEST(a_unix_socket_is_served_and_a_stale_one_replaced)
 {
     char directory[] = "/tmp/sonde-test-XXXXXX", path[100], address[110];
     struct sockaddr_un stale = { .sun_family = AF_UNIX };
@@ -1033,7 +1001,6 @@ static void a_unix_socket_is_served_and_a_stale_one_replaced(void **state)
     struct stat info;
     struct err err;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/s", directory);
     snprintf(address, sizeof(address), "unix:%s", path);
@@ -1062,7 +1029,7 @@ static void a_unix_socket_is_served_and_a_stale_one_replaced(void **state)
     rmdir(directory);
 }
 
-static void sockets_passed_by_systemd_are_used(void **state)
+TEST(sockets_passed_by_systemd_are_used)
 {
     static const struct str default_address = STR_INIT("127.0.0.1:0");
     struct http_config config = ordinary(&default_address);
@@ -1074,7 +1041,6 @@ static void sockets_passed_by_systemd_are_used(void **state)
     struct reply reply;
     struct err err;
 
-    (void)state;
     config.n_listen = 0;
     assert_int_equal(http_start(&config, &none, &err), -EINVAL);
     assert_contains(err.text, "--web.listen-address");
@@ -1107,46 +1073,4 @@ static void sockets_passed_by_systemd_are_used(void **state)
         dup2(before, 3);
         close(before);
     }
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(several_requests_are_answered_on_one_connection),
-        test(every_answer_has_security_headers),
-        test(a_shared_body_is_sent_piece_by_piece_and_released_once),
-        test(a_body_of_any_number_of_pieces_is_sent_whole),
-        test(an_empty_body_is_an_answer),
-        test(head_gets_the_header_of_get),
-        test(the_most_specific_route_answers),
-        test(an_unknown_path_is_404_and_a_wrong_method_405),
-        test(arguments_and_headers_reach_the_handler_decoded),
-        test(a_body_is_taken_up_to_its_ceiling),
-        test(a_small_body_too_many_is_413_and_the_connection_lives),
-        test(a_chunked_body_has_the_same_ceiling),
-        test(a_waiting_handler_is_called_again_when_woken),
-        test(a_waiting_handler_is_called_again_at_its_time),
-        test(work_runs_elsewhere_and_past_the_queue_there_is_503),
-        test(those_who_wait_get_their_turn_in_the_order_they_came),
-        test(when_the_queue_is_full_the_last_to_come_is_refused),
-        test(one_viewers_many_do_not_keep_another_waiting),
-        test(who_has_nothing_running_comes_before_anothers_second),
-        test(who_asks_for_too_much_at_once_is_told_to_come_back),
-        test(what_is_nobodys_may_have_all_workers),
-        test(a_client_that_leaves_while_it_waits_does_no_harm),
-        test(a_half_closed_client_gets_its_answer),
-        test(stopping_answers_what_is_under_way),
-        test(stopping_does_not_wait_for_a_handler_that_never_ends),
-        test(it_can_be_stopped_in_the_middle_of_anything),
-        test(a_taken_port_is_one_clear_sentence),
-        test(a_port_taken_on_one_address_of_a_name_is_taken),
-        test(addresses_that_are_none_are_refused),
-        test(several_addresses_are_served_at_once),
-        test(a_unix_socket_is_served_and_a_stale_one_replaced),
-        test(sockets_passed_by_systemd_are_used),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -69,13 +69,12 @@ static unsigned long count(const char *path)
     return atomic_load(&n_allocations) - before;
 }
 
-static void a_scrape_allocates_nothing(void **state)
+TEST(a_scrape_allocates_nothing)
 {
     static char text[20000];
     struct iovec pieces[] = { { text, 10000 }, { text + 10000, 10000 } };
     struct http_server *server = start();
 
-    (void)state;
     body = http_body_new(pieces, 2, "text/plain", NULL, NULL, NULL);
     client_open(&client, http_address(server, 0));
     client_get_with(&client, "/metrics", "Accept: text/plain\r\n"); /* makes the response */
@@ -93,13 +92,4 @@ static void a_scrape_allocates_nothing(void **state)
     }
     http_body_unref(body);
     http_stop(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_scrape_allocates_nothing),
-    };
-
-    return RUN_TESTS(tests);
 }

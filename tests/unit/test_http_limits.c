@@ -77,32 +77,30 @@ static void start(unsigned max_connections, const struct clock *clock)
         fail_msg("%s", err.text);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
     static char big[BIG];
     struct iovec much = { big, sizeof(big) };
 
-    (void)state;
     much_body = http_body_new(&much, 1, "text/plain", NULL, NULL, NULL);
     log_file = log_new(STDERR_FILENO, LOG_ERROR, &clock_real);
     manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
     client.fd = other.fd = -1;
     atomic_store(&is_ready, false);
     atomic_store(&n_waiting, 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     client_close(&other);
     server = http_stop(server);
     much_body = http_body_unref(much_body);
     log_file = log_free(log_file);
     manual_clock_destroy(&manual);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static struct http_stats stats(void)
 {
@@ -139,7 +137,7 @@ static bool is_open(const struct client *c)
     return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-static void garbage_is_refused_and_the_server_lives(void **state)
+TEST(garbage_is_refused_and_the_server_lives)
 {
     static const struct str garbage[] = {
         STR_INIT("\r\n\r\n\r\n\r\n: :\r\n\r\n"),
@@ -158,7 +156,6 @@ static void garbage_is_refused_and_the_server_lives(void **state)
         STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     };
 
-    (void)state;
     start(100, &clock_real);
     open_other();
     for (size_t i = 0; i < COUNT(garbage); i++) {
@@ -176,14 +173,13 @@ static void garbage_is_refused_and_the_server_lives(void **state)
 }
 
 /* Bytes that look like a request here and there, from a fixed seed. */
-static void random_bytes_are_refused_and_the_server_lives(void **state)
+TEST(random_bytes_are_refused_and_the_server_lives)
 {
     static const char words[][12] = { "GET ",  "/hello", " HTTP/1.1", "\r\n", "Host: x",
                                       "POST ", "%",      "chunked",   ": ",   "Content-" };
     unsigned long seed = 1;
     int n_answered = 0;
 
-    (void)state;
     start(100, &clock_real);
     open_other();
     for (int i = 0; i < 200; i++) {
@@ -213,11 +209,10 @@ static void random_bytes_are_refused_and_the_server_lives(void **state)
     go_round();
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
     struct reply reply;
 
-    (void)state;
     start(100, &clock_real);
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -235,13 +230,12 @@ static void pipelined_requests_are_answered_in_order(void **state)
     client_await_close(&client);
 }
 
-static void too_large_a_header_is_431_and_too_long_an_address_414(void **state)
+TEST(too_large_a_header_is_431_and_too_long_an_address_414)
 {
     static char request[200000];
     struct reply reply;
     int n;
 
-    (void)state;
     start(100, &clock_real);
     client_open(&client, http_address(server, 0));
     n = snprintf(request, sizeof(request), "GET /hello HTTP/1.1\r\nHost: x\r\nX: ");
@@ -270,11 +264,10 @@ static void too_large_a_header_is_431_and_too_long_an_address_414(void **state)
     assert_int_equal(reply.status, 414);
 }
 
-static void a_client_that_sends_a_byte_a_second_is_cut(void **state)
+TEST(a_client_that_sends_a_byte_a_second_is_cut)
 {
     static const char request[] = "GET /hello HTTP/1.1\r\nHost: x\r\n";
 
-    (void)state;
     start(100, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -288,9 +281,8 @@ static void a_client_that_sends_a_byte_a_second_is_cut(void **state)
     assert_int_equal(stats().timed_out, 1);
 }
 
-static void a_body_that_comes_slowly_is_cut(void **state)
+TEST(a_body_that_comes_slowly_is_cut)
 {
-    (void)state;
     start(100, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -304,11 +296,10 @@ static void a_body_that_comes_slowly_is_cut(void **state)
     client_await_close(&client);
 }
 
-static void a_kept_connection_may_be_idle_for_five_minutes(void **state)
+TEST(a_kept_connection_may_be_idle_for_five_minutes)
 {
     struct reply reply;
 
-    (void)state;
     start(100, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -327,11 +318,10 @@ static void a_kept_connection_may_be_idle_for_five_minutes(void **state)
     assert_int_equal(stats().timed_out, 0);
 }
 
-static void a_slow_request_on_a_kept_connection_is_cut_too(void **state)
+TEST(a_slow_request_on_a_kept_connection_is_cut_too)
 {
     struct reply reply;
 
-    (void)state;
     start(100, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -349,9 +339,8 @@ static void a_slow_request_on_a_kept_connection_is_cut_too(void **state)
     assert_int_equal(stats().timed_out, 1);
 }
 
-static void a_client_that_does_not_read_is_cut(void **state)
+TEST(a_client_that_does_not_read_is_cut)
 {
-    (void)state;
     start(100, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -365,12 +354,11 @@ static void a_client_that_does_not_read_is_cut(void **state)
     client_await_close(&client);
 }
 
-static void at_the_limit_the_longest_without_a_request_is_closed(void **state)
+TEST(at_the_limit_the_longest_without_a_request_is_closed)
 {
     static struct client first, second, third;
     struct reply reply;
 
-    (void)state;
     start(4, &manual.clock);
     open_other();
     client_open(&client, http_address(server, 0));
@@ -396,19 +384,18 @@ static void at_the_limit_the_longest_without_a_request_is_closed(void **state)
     client_close(&third);
 }
 
-static void in_a_crowd_of_idle_connections_a_scrape_is_answered(void **state)
+TEST(in_a_crowd_of_idle_connections_a_scrape_is_answered)
 {
     static int crowd[CROWD];
     struct rlimit limit;
     struct reply reply;
 
-    (void)state;
     getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur < 2 * CROWD + 200) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
         if (limit.rlim_max < 2 * CROWD + 200)
-            skip();
+            skip_because("too few open files are allowed");
     }
     start(512, &clock_real);
     for (int i = 0; i < CROWD; i++) {
@@ -429,12 +416,11 @@ static void in_a_crowd_of_idle_connections_a_scrape_is_answered(void **state)
         close(crowd[i]);
 }
 
-static void more_connections_than_descriptors_are_not_promised(void **state)
+TEST(more_connections_than_descriptors_are_not_promised)
 {
     struct rlimit before, few;
     int fds[60];
 
-    (void)state;
     getrlimit(RLIMIT_NOFILE, &before);
     few = before;
     few.rlim_cur = 150;
@@ -447,26 +433,4 @@ static void more_connections_than_descriptors_are_not_promised(void **state)
     wait_until_true(stats().connections == 50);
     for (int i = 0; i < 60; i++)
         close(fds[i]);
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(garbage_is_refused_and_the_server_lives),
-        test(random_bytes_are_refused_and_the_server_lives),
-        test(pipelined_requests_are_answered_in_order),
-        test(too_large_a_header_is_431_and_too_long_an_address_414),
-        test(a_client_that_sends_a_byte_a_second_is_cut),
-        test(a_body_that_comes_slowly_is_cut),
-        test(a_kept_connection_may_be_idle_for_five_minutes),
-        test(a_slow_request_on_a_kept_connection_is_cut_too),
-        test(a_client_that_does_not_read_is_cut),
-        test(at_the_limit_the_longest_without_a_request_is_closed),
-        test(in_a_crowd_of_idle_connections_a_scrape_is_answered),
-        test(more_connections_than_descriptors_are_not_promised),
-    };
-
-    return RUN_TESTS(tests);
 }

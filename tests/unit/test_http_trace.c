@@ -167,25 +167,24 @@ static const struct trace_config usual = {
     .max_posts_per_second_per_user = 1,
 };
 
-static int set_up_all(void **state)
+static void set_up_all(void)
 {
-    (void)state;
-    return mkdtemp(directory) ? 0 : -1;
+    assert_non_null(mkdtemp(directory));
 }
 
-static int tear_down_all(void **state)
+static void tear_down_all(void)
 {
     char path[100];
 
-    (void)state;
     snprintf(path, sizeof(path), "%s/web.yml", directory);
     unlink(path);
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
 
-static int set_up(void **state)
+PROGRAM_FIXTURE(set_up_all, tear_down_all)
+
+static void set_up(void)
 {
-    (void)state;
     log_file = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
     manual_clock_init(&manual, 1700000005 * NS_PER_SEC, 0);
     client.fd = -1;
@@ -194,12 +193,10 @@ static int set_up(void **state)
     sem_init(&hanging, 0, 0);
     sem_init(&hang_ended, 0, 0);
     make_jobs();
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     for (int i = 0; i < 10; i++)
         sem_post(&hang_ended); /* where a test has failed, the server must stop nevertheless */
@@ -211,8 +208,9 @@ static int tear_down(void **state)
     manual_clock_destroy(&manual);
     sem_destroy(&hanging);
     sem_destroy(&hang_ended);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void begin_request(struct client *from, const char *method, const char *headers,
                           struct str body)
@@ -268,11 +266,10 @@ static size_t count(const char *text, const char *part)
     return n;
 }
 
-static void a_post_in_a_credential_is_shown_on_the_page(void **state)
+TEST(a_post_in_a_credential_is_shown_on_the_page)
 {
     const char *page;
 
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
     page = get_page("");
@@ -290,19 +287,17 @@ static void a_post_in_a_credential_is_shown_on_the_page(void **state)
     assert_null(strstr(page, "Simulated"));
 }
 
-static void white_space_around_a_credential_does_not_matter(void **state)
+TEST(white_space_around_a_credential_does_not_matter)
 {
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("Content-Type: text/plain\r\n", "\nMUNGE:1001:" GOOD_POST "\n"), 200,
                  "shown");
 }
 
-static void a_post_is_kept_until_its_job_is_in_the_queue(void **state)
+TEST(a_post_is_kept_until_its_job_is_in_the_queue)
 {
     struct section *queue;
 
-    (void)state;
     start(&usual, false, NULL);
     queue = jobs;
     jobs = NULL;
@@ -314,12 +309,11 @@ static void a_post_is_kept_until_its_job_is_in_the_queue(void **state)
     assert_contains(get_page(""), "No job of the queue is traced");
 }
 
-static void without_proof_it_is_401(void **state)
+TEST(without_proof_it_is_401)
 {
     struct trace_stats stats;
     struct reply reply;
 
-    (void)state;
     start(&usual, false, NULL);
     reply = post("", GOOD_POST);
     assert_int_equal(reply_header(&reply, "WWW-Authenticate").n, 0);
@@ -331,11 +325,10 @@ static void without_proof_it_is_401(void **state)
     assert_int_equal(stats.posts, 0);
 }
 
-static void where_there_are_passwords_the_owners_will_do_and_a_credential_too(void **state)
+TEST(where_there_are_passwords_the_owners_will_do_and_a_credential_too)
 {
     struct reply reply;
 
-    (void)state;
     start(&usual, false, make_web_config());
     assert_reply(post(ANNA_SECRET, GOOD_POST), 200, "shown");
     assert_reply(post(BERT_SECRET, GOOD_POST), 403, "job 7 is not yours");
@@ -350,9 +343,8 @@ static void where_there_are_passwords_the_owners_will_do_and_a_credential_too(vo
     assert_contains(get_page(BERT_SECRET), "anna");
 }
 
-static void open_means_that_anybody_is_taken_at_his_word(void **state)
+TEST(open_means_that_anybody_is_taken_at_his_word)
 {
-    (void)state;
     start(&usual, true, make_web_config());
     assert_reply(post("", GOOD_POST), 200, "shown");
     assert_reply(post(BERT_SECRET, GOOD_POST), 200, "shown");
@@ -363,12 +355,11 @@ static void open_means_that_anybody_is_taken_at_his_word(void **state)
     assert_reply(post(BERT_SECRET, GOOD_POST), 403, "not yours");
 }
 
-static void a_credential_that_proves_nothing_is_403_and_a_missing_munged_503(void **state)
+TEST(a_credential_that_proves_nothing_is_403_and_a_missing_munged_503)
 {
     struct trace_stats stats;
     struct reply reply;
 
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:forged:" GOOD_POST), 403, "forged");
     assert_reply(post("", "MUNGE:1002:" GOOD_POST), 403, "job 7 is not yours");
@@ -380,16 +371,14 @@ static void a_credential_that_proves_nothing_is_403_and_a_missing_munged_503(voi
     assert_int_equal(stats.refused[TRACE_UNPROVED], 1);
 }
 
-static void root_may_post_for_every_job(void **state)
+TEST(root_may_post_for_every_job)
 {
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:0:" GOOD_POST), 200, "shown");
 }
 
-static void what_is_wrong_with_a_post_is_said(void **state)
+TEST(what_is_wrong_with_a_post_is_said)
 {
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:1001:{\"job_id\":0}"), 400, "job_id must be");
     assert_reply(post("", "MUNGE:1001:"), 400, "no JSON");
@@ -398,12 +387,11 @@ static void what_is_wrong_with_a_post_is_said(void **state)
                  "cpus must be a number from 0 to 1e18, not \"\\x1b[2J\\n\"");
 }
 
-static void a_large_body_is_413_and_another_method_405(void **state)
+TEST(a_large_body_is_413_and_another_method_405)
 {
     char *large = heap_alloc(TRACE_BODY_MAX + 100);
     struct reply reply;
 
-    (void)state;
     start(&usual, false, NULL);
     memset(large, 'x', TRACE_BODY_MAX + 1);
     memcpy(large, "MUNGE:1001:", 11);
@@ -417,11 +405,10 @@ static void a_large_body_is_413_and_another_method_405(void **state)
     free(large);
 }
 
-static void too_often_and_too_many_are_429(void **state)
+TEST(too_often_and_too_many_are_429)
 {
     struct reply reply;
 
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:1001:{\"job_id\":7,\"pid\":1}"), 200, "shown");
     assert_reply(post("", "MUNGE:1001:{\"job_id\":7,\"pid\":2}"), 200, "shown");
@@ -436,13 +423,12 @@ static void too_often_and_too_many_are_429(void **state)
     assert_reply(post("", "MUNGE:1002:{\"job_id\":9,\"pid\":1}"), 200, "shown");
 }
 
-static void credentials_that_prove_nothing_use_up_nothing_but_their_addresss_patience(void **state)
+TEST(credentials_that_prove_nothing_use_up_nothing_but_their_addresss_patience)
 {
     struct trace_config config = usual;
     struct trace_stats stats;
     struct reply reply;
 
-    (void)state;
     config.max_posts_per_second = 1;
     start(&config, true, NULL);
     for (int i = 0; i < 20; i++)
@@ -464,11 +450,10 @@ static void credentials_that_prove_nothing_use_up_nothing_but_their_addresss_pat
     assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
 }
 
-static void a_post_in_a_credential_counts_once(void **state)
+TEST(a_post_in_a_credential_counts_once)
 {
     struct trace_config config = usual;
 
-    (void)state;
     config.max_posts_per_second = 1;
     start(&config, false, NULL);
     for (int i = 0; i < 10; i++)
@@ -488,11 +473,10 @@ static void assert_away(struct reply reply)
     assert_reply(reply, 503, "munged does not answer");
 }
 
-static void a_munged_that_hangs_holds_up_one_worker_and_one_post(void **state)
+TEST(a_munged_that_hangs_holds_up_one_worker_and_one_post)
 {
     static struct client others[2];
 
-    (void)state;
     start(&usual, false, NULL);
     for (size_t i = 0; i < COUNT(others); i++)
         client_open(&others[i], http_address(server, 0));
@@ -525,11 +509,10 @@ static void a_munged_that_hangs_holds_up_one_worker_and_one_post(void **state)
         client_close(&others[i]);
 }
 
-static void a_munged_that_is_slow_is_waited_for(void **state)
+TEST(a_munged_that_is_slow_is_waited_for)
 {
     static struct client other;
 
-    (void)state;
     start(&usual, false, NULL);
     client_open(&other, http_address(server, 0));
     begin_request(&client, "POST", "", STR("MUNGE:hang:" GOOD_POST));
@@ -543,9 +526,8 @@ static void a_munged_that_is_slow_is_waited_for(void **state)
     client_close(&other);
 }
 
-static void a_missing_munged_is_not_asked_again_at_once(void **state)
+TEST(a_missing_munged_is_not_asked_again_at_once)
 {
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:away:" GOOD_POST), 503, "munged is not there");
     assert_away(post("", "MUNGE:1001:" GOOD_POST));
@@ -553,28 +535,25 @@ static void a_missing_munged_is_not_asked_again_at_once(void **state)
     assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
 }
 
-static void no_credential_keeps_out_the_others(void **state)
+TEST(no_credential_keeps_out_the_others)
 {
-    (void)state;
     start(&usual, false, NULL);
     assert_reply(post("", "MUNGE:odd:" GOOD_POST), 503, "has tripped");
     assert_reply(post("", "MUNGE:forged:" GOOD_POST), 403, "forged");
     assert_reply(post("", "MUNGE:1001:" GOOD_POST), 200, "shown");
 }
 
-static void a_web_page_in_somebodys_browser_cannot_post(void **state)
+TEST(a_web_page_in_somebodys_browser_cannot_post)
 {
-    (void)state;
     start(&usual, true, NULL);
     assert_reply(post("Origin: http://elsewhere\r\n", GOOD_POST), 403, "web page");
     assert_contains(get_page(""), "No job");
 }
 
-static void what_a_job_says_is_text_on_the_page_and_never_markup(void **state)
+TEST(what_a_job_says_is_text_on_the_page_and_never_markup)
 {
     const char *page;
 
-    (void)state;
     start(&usual, true, NULL);
     assert_reply(post("", "{\"job_id\":7,\"pid\":1,"
                           "\"hostname\":\"<script>alert('x')</script>\\\"&\","
@@ -586,9 +565,8 @@ static void what_a_job_says_is_text_on_the_page_and_never_markup(void **state)
     assert_null(strstr(page, "<b>"));
 }
 
-static void a_simulated_queue_is_called_one(void **state)
+TEST(a_simulated_queue_is_called_one)
 {
-    (void)state;
     is_simulated = true;
     start(&usual, true, NULL);
     assert_contains(get_page(""), "Simulated cluster");
@@ -620,12 +598,11 @@ static struct section *make_traces(size_t n_jobs, uint32_t n_hosts, struct str h
     return section;
 }
 
-static void a_page_has_an_end_and_says_so(void **state)
+TEST(a_page_has_an_end_and_says_so)
 {
     struct section *traces = make_traces(TRACE_PAGE_ROWS + 234, 5, STR("n"));
     struct buf page;
 
-    (void)state;
     buf_init(&page, TRACE_PAGE_BYTES);
     trace_page(&page, traces, jobs, false);
     assert_false(page.over);
@@ -639,13 +616,12 @@ static void a_page_has_an_end_and_says_so(void **state)
     section_unref(traces);
 }
 
-static void the_longest_names_do_not_break_the_page_off(void **state)
+TEST(the_longest_names_do_not_break_the_page_off)
 {
     char host[255];
     struct section *traces;
     struct buf page;
 
-    (void)state;
     memset(host, '"', sizeof(host));
     traces = make_traces(5000, 3, (struct str){ host, sizeof(host) });
     buf_init(&page, TRACE_PAGE_BYTES);
@@ -655,36 +631,4 @@ static void the_longest_names_do_not_break_the_page_off(void **state)
     assert_contains(page.p, "</html>\n");
     buf_free(&page);
     section_unref(traces);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_post_in_a_credential_is_shown_on_the_page),
-        TEST(white_space_around_a_credential_does_not_matter),
-        TEST(a_post_is_kept_until_its_job_is_in_the_queue),
-        TEST(without_proof_it_is_401),
-        TEST(where_there_are_passwords_the_owners_will_do_and_a_credential_too),
-        TEST(open_means_that_anybody_is_taken_at_his_word),
-        TEST(a_credential_that_proves_nothing_is_403_and_a_missing_munged_503),
-        TEST(root_may_post_for_every_job),
-        TEST(what_is_wrong_with_a_post_is_said),
-        TEST(a_large_body_is_413_and_another_method_405),
-        TEST(too_often_and_too_many_are_429),
-        TEST(credentials_that_prove_nothing_use_up_nothing_but_their_addresss_patience),
-        TEST(a_post_in_a_credential_counts_once),
-        TEST(a_munged_that_hangs_holds_up_one_worker_and_one_post),
-        TEST(a_munged_that_is_slow_is_waited_for),
-        TEST(a_missing_munged_is_not_asked_again_at_once),
-        TEST(no_credential_keeps_out_the_others),
-        TEST(a_web_page_in_somebodys_browser_cannot_post),
-        TEST(what_a_job_says_is_text_on_the_page_and_never_markup),
-        TEST(a_simulated_queue_is_called_one),
-        TEST(a_page_has_an_end_and_says_so),
-        TEST(the_longest_names_do_not_break_the_page_off),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

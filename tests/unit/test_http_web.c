@@ -115,19 +115,16 @@ static void make_certificates(void)
                      &(struct certificate_wish){ .name = "good.example", .signer = &authority });
 }
 
-static int set_up_all(void **state)
+static void set_up_all(void)
 {
-    (void)state;
     assert_non_null(mkdtemp(directory));
     make_certificates();
-    return 0;
 }
 
-static int tear_down_all(void **state)
+static void tear_down_all(void)
 {
     static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "web.yml" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         unlink(file_path(names[i]));
     rmdir(directory);
@@ -139,15 +136,15 @@ static int tear_down_all(void **state)
     certificate_free(&other_client);
     certificate_free(&expired_client);
     certificate_free(&wrong_purpose_client);
-    return 0;
 }
 
-static int set_up(void **state)
+PROGRAM_FIXTURE(set_up_all, tear_down_all)
+
+static void set_up(void)
 {
     static char text[30000];
     struct iovec piece = { text, sizeof(text) };
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     body = http_body_new(&piece, 1, "text/plain", NULL, NULL, NULL);
     log_file = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
@@ -157,19 +154,18 @@ static int set_up(void **state)
     write_file("cert.pem", old_server.cert_pem);
     write_file("key.pem", old_server.key_pem);
     write_file("ca.pem", authority.cert_pem);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     client_close(&other);
     server = http_stop(server);
     body = http_body_unref(body);
     log_file = log_free(log_file);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void start_with_clock(const char *web_config, const struct clock *clock)
 {
@@ -251,12 +247,11 @@ static bool serves(const struct certificate *expected)
     return same;
 }
 
-static void tls_serves_whole_answers_on_a_kept_connection(void **state)
+TEST(tls_serves_whole_answers_on_a_kept_connection)
 {
     static const char *const priorities[] = { TLS_12, TLS_13 };
     gnutls_certificate_credentials_t credentials = certificate_credentials(NULL);
 
-    (void)state;
     start(SERVER_PAIR);
     assert_contains(http_address(server, 0), "https://127.0.0.1:");
     for (int i = 0; i < 2; i++) {
@@ -273,12 +268,11 @@ static void tls_serves_whole_answers_on_a_kept_connection(void **state)
     gnutls_certificate_free_credentials(credentials);
 }
 
-static void a_handler_can_wait_over_tls(void **state)
+TEST(a_handler_can_wait_over_tls)
 {
     gnutls_certificate_credentials_t credentials = certificate_credentials(NULL);
     struct reply reply;
 
-    (void)state;
     start(SERVER_PAIR);
     client_open(&client, http_address(server, 0));
     assert_int_equal(client_handshake(&client, credentials, ANY_TLS), 0);
@@ -292,13 +286,12 @@ static void a_handler_can_wait_over_tls(void **state)
     gnutls_certificate_free_credentials(credentials);
 }
 
-static void a_new_certificate_serves_new_connections(void **state)
+TEST(a_new_certificate_serves_new_connections)
 {
     gnutls_certificate_credentials_t credentials = certificate_credentials(NULL);
     struct manual_clock manual;
     struct reply reply;
 
-    (void)state;
     manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
     start_with_clock(SERVER_PAIR, &manual.clock);
     client_open(&client, http_address(server, 0));
@@ -320,11 +313,10 @@ static void a_new_certificate_serves_new_connections(void **state)
     gnutls_certificate_free_credentials(credentials);
 }
 
-static void a_broken_configuration_changes_nothing(void **state)
+TEST(a_broken_configuration_changes_nothing)
 {
     struct err err;
 
-    (void)state;
     start(SERVER_PAIR "  min_version: TLS13\n");
     assert_int_equal(ask("/who", NULL, TLS_12), 0);
     assert_int_equal(reload(SERVER_PAIR "  min_versoin: TLS12\n", &err), -EINVAL);
@@ -335,11 +327,10 @@ static void a_broken_configuration_changes_nothing(void **state)
     assert_int_equal(ask("/who", NULL, TLS_12), 200);
 }
 
-static void tls_can_not_be_switched_while_running(void **state)
+TEST(tls_can_not_be_switched_while_running)
 {
     struct err err;
 
-    (void)state;
     start(SERVER_PAIR);
     assert_int_equal(reload("", &err), -EINVAL);
     assert_contains(err.text, "TLS can't be switched off while running: restart");
@@ -350,7 +341,7 @@ static void tls_can_not_be_switched_while_running(void **state)
     assert_contains(err.text, "TLS can't be switched on while running: restart");
 }
 
-static void client_certificates_are_checked_as_configured(void **state)
+TEST(client_certificates_are_checked_as_configured)
 {
     static const struct {
         const char *type;
@@ -364,7 +355,6 @@ static void client_certificates_are_checked_as_configured(void **state)
     };
     static const char *const priorities[] = { TLS_12, TLS_13 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         char text[500];
 
@@ -383,7 +373,7 @@ static void client_certificates_are_checked_as_configured(void **state)
     }
 }
 
-static void only_the_allowed_names_are_let_in(void **state)
+TEST(only_the_allowed_names_are_let_in)
 {
     static const char *const allowed[] = { "good.example", "good@example", "spiffe://example/good",
                                            "10.0.0.1" };
@@ -394,7 +384,6 @@ static void only_the_allowed_names_are_let_in(void **state)
     char text[500];
     struct err err;
 
-    (void)state;
     snprintf(text, sizeof(text), SANS, "x");
     start(text);
     for (size_t i = 0; i < 4; i++) {
@@ -418,12 +407,11 @@ static int64_t cpu_ns(void)
            (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-static void a_handshake_that_stops_half_way_does_not_keep_a_processor_busy(void **state)
+TEST(a_handshake_that_stops_half_way_does_not_keep_a_processor_busy)
 {
     static const char half[] = "\x16\x03\x01\x02\x00\x01\x00\x01";
     int64_t before;
 
-    (void)state;
     start(SERVER_PAIR);
     client_open(&client, http_address(server, 0));
     client_send(&client, (struct str){ half, sizeof(half) - 1 });
@@ -434,9 +422,8 @@ static void a_handshake_that_stops_half_way_does_not_keep_a_processor_busy(void 
     assert_int_equal(ask("/who", NULL, ANY_TLS), 200);
 }
 
-static void garbage_instead_of_tls_is_cut_off(void **state)
+TEST(garbage_instead_of_tls_is_cut_off)
 {
-    (void)state;
     start(SERVER_PAIR);
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "GET /who HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -463,11 +450,10 @@ static const char *user_line(const char *name, const char *password, unsigned co
 #define ALICE_WRONG  "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n" /* alice:wrong */
 #define BOB_SECRET   "Authorization: Basic Ym9iOnNlY3JldA==\r\n" /* bob:secret */
 
-static void a_password_is_asked_for_except_on_open_paths(void **state)
+TEST(a_password_is_asked_for_except_on_open_paths)
 {
     struct reply reply;
 
-    (void)state;
     start(user_line("alice", "secret", 4));
     client_open(&client, http_address(server, 0));
     reply = client_get(&client, "/who");
@@ -493,12 +479,11 @@ static void a_password_is_asked_for_except_on_open_paths(void **state)
     assert_int_equal(stats().connections, 1);
 }
 
-static void a_changed_password_takes_the_place_of_the_old_one(void **state)
+TEST(a_changed_password_takes_the_place_of_the_old_one)
 {
     struct reply reply;
     struct err err;
 
-    (void)state;
     start(user_line("alice", "secret", 4));
     client_open(&client, http_address(server, 0));
     reply = client_get_with(&client, "/who", ALICE_SECRET);
@@ -513,11 +498,10 @@ static void a_changed_password_takes_the_place_of_the_old_one(void **state)
     assert_str(reply.body, "user=");
 }
 
-static void a_large_body_is_not_taken_from_a_stranger(void **state)
+TEST(a_large_body_is_not_taken_from_a_stranger)
 {
     struct reply reply;
 
-    (void)state;
     start(user_line("alice", "secret", 4));
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "POST /who HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
@@ -556,12 +540,11 @@ static int count_unanswered(const int *fds, int n)
     return unanswered;
 }
 
-static void a_flood_of_guesses_holds_up_nobody_who_is_known(void **state)
+TEST(a_flood_of_guesses_holds_up_nobody_who_is_known)
 {
     struct reply reply;
     int guesses[50];
 
-    (void)state;
     start(user_line("alice", "secret", 12)); /* 240 ms and more a check */
     client_open(&client, http_address(server, 0));
     reply = client_get_with(&client, "/who", ALICE_SECRET);
@@ -581,11 +564,10 @@ static void a_flood_of_guesses_holds_up_nobody_who_is_known(void **state)
     assert_int_equal(reply.status, 200);
 }
 
-static void it_stops_while_passwords_are_being_checked(void **state)
+TEST(it_stops_while_passwords_are_being_checked)
 {
     int guesses[8];
 
-    (void)state;
     start(user_line("alice", "secret", 12));
     send_guesses(guesses, 8);
     wait_until_true(stats().refused_auth > 0); /* one is checked, the next is on */
@@ -600,12 +582,11 @@ static void it_stops_while_passwords_are_being_checked(void **state)
     }
 }
 
-static void configured_headers_are_on_every_answer_at_once(void **state)
+TEST(configured_headers_are_on_every_answer_at_once)
 {
     struct reply reply;
     struct err err;
 
-    (void)state;
     start("");
     client_open(&client, http_address(server, 0));
     reply = client_get(&client, "/body");
@@ -624,12 +605,11 @@ static void configured_headers_are_on_every_answer_at_once(void **state)
     }
 }
 
-static void the_rate_of_requests_can_be_limited(void **state)
+TEST(the_rate_of_requests_can_be_limited)
 {
     struct manual_clock manual;
     struct reply reply;
 
-    (void)state;
     manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
     start_with_clock("rate_limit: { interval: 1s, burst: 3 }\n", &manual.clock);
     client_open(&client, http_address(server, 0));
@@ -646,30 +626,4 @@ static void the_rate_of_requests_can_be_limited(void **state)
     assert_int_equal(reply.status, 429);
     server = http_stop(server);
     manual_clock_destroy(&manual);
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(tls_serves_whole_answers_on_a_kept_connection),
-        test(a_handler_can_wait_over_tls),
-        test(a_new_certificate_serves_new_connections),
-        test(a_broken_configuration_changes_nothing),
-        test(tls_can_not_be_switched_while_running),
-        test(client_certificates_are_checked_as_configured),
-        test(only_the_allowed_names_are_let_in),
-        test(a_handshake_that_stops_half_way_does_not_keep_a_processor_busy),
-        test(garbage_instead_of_tls_is_cut_off),
-        test(a_password_is_asked_for_except_on_open_paths),
-        test(a_changed_password_takes_the_place_of_the_old_one),
-        test(a_large_body_is_not_taken_from_a_stranger),
-        test(a_flood_of_guesses_holds_up_nobody_who_is_known),
-        test(it_stops_while_passwords_are_being_checked),
-        test(configured_headers_are_on_every_answer_at_once),
-        test(the_rate_of_requests_can_be_limited),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

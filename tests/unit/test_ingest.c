@@ -32,6 +32,8 @@ struct fixture {
     struct client client;
 };
 
+static struct fixture *f;
+
 /* What the recorder is made to say; 0: its own. */
 static struct {
     int code;
@@ -69,7 +71,7 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-static void start_server(struct fixture *f)
+static void start_server(void)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     const struct http_config config = {
@@ -92,7 +94,7 @@ static void start_server(struct fixture *f)
     client_open(&f->client, http_address(f->server, 0));
 }
 
-static void start(struct fixture *f)
+static void start(void)
 {
     const struct recorder_config recording = {
         .url = str_of(f->store),
@@ -113,13 +115,12 @@ static void start(struct fixture *f)
     config.recorder = f->recorder;
     f->ingest = http_ingest_new(&config);
     http_ingest_routes(f->ingest, f->routes);
-    start_server(f);
+    start_server();
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    struct fixture *f = heap_alloc(sizeof(*f));
-
+    f = heap_alloc(sizeof(*f));
     *f = (struct fixture){ .directory = "/tmp/sonde-ingest-XXXXXX",
                            .clusters = { { .name = STR("north") }, { .name = STR("south") } },
                            .n_clusters = 2 };
@@ -130,14 +131,11 @@ static int set_up(void **state)
     snprintf(f->token_file, sizeof(f->token_file), "%s/token", f->directory);
     write_file(f->token_file, "s3cret\n");
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
     static const char *const ends[] = { "/store.db", "/store.db-wal", "/store.db-shm", "/token" };
-    struct fixture *f = *state;
     char path[100];
 
     atomic_store(&fault.hangs, false);
@@ -152,8 +150,9 @@ static int tear_down(void **state)
     }
     rmdir(f->directory);
     free(f);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void send_post(struct client *client, const char *headers, struct str body)
 {
@@ -165,7 +164,7 @@ static void send_post(struct client *client, const char *headers, struct str bod
     client_send(client, body);
 }
 
-static struct reply post_with(struct fixture *f, const char *headers, const char *body)
+static struct reply post_with(const char *headers, const char *body)
 {
     send_post(&f->client, headers, str_of(body));
     return client_read(&f->client, true);
@@ -174,9 +173,9 @@ static struct reply post_with(struct fixture *f, const char *headers, const char
 #define BEARER "Authorization: Bearer s3cret\r\n"
 #define JSON   "Content-Type: application/json\r\n"
 
-static struct reply post(struct fixture *f, const char *body)
+static struct reply post(const char *body)
 {
-    return post_with(f, BEARER JSON, body);
+    return post_with(BEARER JSON, body);
 }
 
 static void assert_reply(struct reply reply, unsigned status, const char *part)
@@ -189,7 +188,7 @@ static void assert_reply(struct reply reply, unsigned status, const char *part)
     assert_contains(body, part);
 }
 
-static struct http_ingest_stats stats_of(struct fixture *f)
+static struct http_ingest_stats stats_of(void)
 {
     struct http_ingest_stats stats;
 
@@ -198,7 +197,7 @@ static struct http_ingest_stats stats_of(struct fixture *f)
 }
 
 /* The run that the records are of. */
-static void put_job(struct fixture *f, size_t cluster, uint32_t id)
+static void put_job(size_t cluster, uint32_t id)
 {
     struct record_batch batch = { .cluster = cluster, .n_jobs = 1 };
     static const atomic_bool never;
@@ -211,12 +210,12 @@ static void put_job(struct fixture *f, size_t cluster, uint32_t id)
     record.as_of = SUBMIT + 1;
     record.state.base = JOB_RUNNING;
     batch.jobs = &record;
-    if (__real_recorder_put(f->recorder, &batch, clock_mono(&clock_real) + 20 * NS_PER_SEC, &never,
+    if (__real_recorder_put(f->recorder, &batch, clock_mono(&clock_real) + TEST_DEADLINE, &never,
                             &err) < 0)
         fail_msg("%s", err.text);
 }
 
-static size_t finals_of(struct fixture *f, const char *cluster, uint32_t id, struct arena *arena,
+static size_t finals_of(const char *cluster, uint32_t id, struct arena *arena,
                         struct final_record **ret)
 {
     const struct run_key key = { SUBMIT, id, str_of(cluster) };
@@ -231,11 +230,11 @@ static size_t finals_of(struct fixture *f, const char *cluster, uint32_t id, str
     return n;
 }
 
-static size_t count_finals(struct fixture *f, const char *cluster, uint32_t id)
+static size_t count_finals(const char *cluster, uint32_t id)
 {
     struct arena arena = { 0 };
     struct final_record *finals;
-    size_t n = finals_of(f, cluster, id, &arena, &finals);
+    size_t n = finals_of(cluster, id, &arena, &finals);
 
     arena_clear(&arena);
     return n;
@@ -243,56 +242,52 @@ static size_t count_finals(struct fixture *f, const char *cluster, uint32_t id)
 
 /* --- */
 
-static void an_acknowledged_record_is_in_the_store(void **state)
+TEST(an_acknowledged_record_is_in_the_store)
 {
-    struct fixture *f = *state;
     struct final_record *finals;
     struct arena arena = { 0 };
 
-    start(f);
-    put_job(f, 0, 7);
-    assert_reply(post(f, POST(RECORD(7, ",\"cpu_seconds\":2.5,\"io\":{\"reads\":[1,-2e3]},"
-                                        "\"a\":null , \"b\":[true,false,{}]"))),
+    start();
+    put_job(0, 7);
+    assert_reply(post(POST(RECORD(7, ",\"cpu_seconds\":2.5,\"io\":{\"reads\":[1,-2e3]},"
+                                     "\"a\":null , \"b\":[true,false,{}]"))),
                  200, "{\"records\":1}\n");
-    assert_int_equal(finals_of(f, "north", 7, &arena, &finals), 1);
+    assert_int_equal(finals_of("north", 7, &arena, &finals), 1);
     assert_int_equal(finals[0].begin_time, 1700000010);
     assert_int_equal(finals[0].end_time, 1700000013);
     assert_str(finals[0].node, "n1");
     assert_str(finals[0].document, "{\"cpu_seconds\":2.5,\"io\":{\"reads\":[1,-2e3]},"
                                    "\"a\":null,\"b\":[true,false,{}]}");
     arena_clear(&arena);
-    assert_int_equal(stats_of(f).posts, 1);
-    assert_int_equal(stats_of(f).records, 1);
-    assert_int_equal(stats_of(f).refused, 0);
+    assert_int_equal(stats_of().posts, 1);
+    assert_int_equal(stats_of().records, 1);
+    assert_int_equal(stats_of().refused, 0);
 }
 
-static void posting_twice_changes_nothing(void **state)
+TEST(posting_twice_changes_nothing)
 {
-    struct fixture *f = *state;
-
-    start(f);
-    put_job(f, 0, 7);
-    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
-    assert_reply(post(f, POST(RECORD(7, "") "," RECORD(7, ""))), 200, "2");
-    assert_int_equal(count_finals(f, "north", 7), 1);
+    start();
+    put_job(0, 7);
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post(POST(RECORD(7, "") "," RECORD(7, ""))), 200, "2");
+    assert_int_equal(count_finals("north", 7), 1);
 }
 
-static void what_is_written_anew_is_json_whatever_came(void **state)
+TEST(what_is_written_anew_is_json_whatever_came)
 {
-    struct fixture *f = *state;
     struct final_record *finals;
     struct arena arena = { 0 };
 
-    start(f);
-    put_job(f, 0, 7);
-    assert_reply(post(f, POST(RECORD(7, ",\"na\\u0000me\":\"\\ud800 <\xff> \\\"\\u000a\""))), 200,
+    start();
+    put_job(0, 7);
+    assert_reply(post(POST(RECORD(7, ",\"na\\u0000me\":\"\\ud800 <\xff> \\\"\\u000a\""))), 200,
                  "1");
-    assert_int_equal(finals_of(f, "north", 7, &arena, &finals), 1);
+    assert_int_equal(finals_of("north", 7, &arena, &finals), 1);
     assert_contains(finals[0].document.p, "<\xef\xbf\xbd> \\\"\\u000a\"}");
     arena_clear(&arena);
 }
 
-static void without_the_token_nobody_gets_in(void **state)
+TEST(without_the_token_nobody_gets_in)
 {
     static const char *const headers[] = {
         "",
@@ -305,58 +300,52 @@ static void without_the_token_nobody_gets_in(void **state)
         "Authorization: Basic czNjcmV0\r\n",
         "Authorization: s3cret\r\n",
     };
-    struct fixture *f = *state;
     struct reply reply;
 
-    start(f);
-    put_job(f, 0, 7);
+    start();
+    put_job(0, 7);
     for (size_t i = 0; i < COUNT(headers); i++) {
         char all[200];
 
         snprintf(all, sizeof(all), "%s%s", headers[i], JSON);
-        reply = post_with(f, all, POST(RECORD(7, "")));
+        reply = post_with(all, POST(RECORD(7, "")));
         assert_str(reply_header(&reply, "WWW-Authenticate"), "Bearer realm=\"sonde\"");
         assert_reply(reply, 401, "token");
     }
-    assert_int_equal(stats_of(f).refused, COUNT(headers));
-    assert_int_equal(count_finals(f, "north", 7), 0);
-    assert_reply(post_with(f, "Authorization: bearer  s3cret \r\n" JSON, POST(RECORD(7, ""))), 200,
+    assert_int_equal(stats_of().refused, COUNT(headers));
+    assert_int_equal(count_finals("north", 7), 0);
+    assert_reply(post_with("Authorization: bearer  s3cret \r\n" JSON, POST(RECORD(7, ""))), 200,
                  "1");
 }
 
-static void a_changed_token_holds_at_once(void **state)
+TEST(a_changed_token_holds_at_once)
 {
-    struct fixture *f = *state;
-
-    start(f);
-    assert_reply(post(f, POST("")), 200, "{\"records\":0}");
+    start();
+    assert_reply(post(POST("")), 200, "{\"records\":0}");
     write_file(f->token_file, "another\n");
-    assert_reply(post(f, POST("")), 401, "token");
-    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 200, "0");
+    assert_reply(post(POST("")), 401, "token");
+    assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 200, "0");
     unlink(f->token_file);
-    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 503,
+    assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 503,
                  "cannot read its token");
     write_file(f->token_file, "");
-    assert_reply(post_with(f, "Authorization: Bearer another\r\n" JSON, POST("")), 503, "token");
+    assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 503, "token");
     write_file(f->token_file, "s3cret");
-    assert_reply(post(f, POST("")), 200, "0");
+    assert_reply(post(POST("")), 200, "0");
 }
 
-static void only_json_and_not_from_a_web_page(void **state)
+TEST(only_json_and_not_from_a_web_page)
 {
-    struct fixture *f = *state;
-
-    start(f);
-    assert_reply(post_with(f, BEARER, POST("")), 415, "application/json");
-    assert_reply(post_with(f, BEARER "Content-Type: text/plain\r\n", POST("")), 415, "json");
-    assert_reply(
-        post_with(f, BEARER "Content-Type: Application/JSON ; charset=utf-8\r\n", POST("")), 200,
-        "0");
-    assert_reply(post_with(f, BEARER JSON "Origin: http://evil\r\n", POST("")), 403, "web page");
+    start();
+    assert_reply(post_with(BEARER, POST("")), 415, "application/json");
+    assert_reply(post_with(BEARER "Content-Type: text/plain\r\n", POST("")), 415, "json");
+    assert_reply(post_with(BEARER "Content-Type: Application/JSON ; charset=utf-8\r\n", POST("")),
+                 200, "0");
+    assert_reply(post_with(BEARER JSON "Origin: http://evil\r\n", POST("")), 403, "web page");
     assert_reply(client_get(&f->client, "/ingest"), 405, "");
 }
 
-static void a_bad_record_is_named_and_nothing_of_its_post_is_kept(void **state)
+TEST(a_bad_record_is_named_and_nothing_of_its_post_is_kept)
 {
     static const struct {
         const char *body, *answer;
@@ -385,18 +374,17 @@ static void a_bad_record_is_named_and_nothing_of_its_post_is_kept(void **state)
         { POST(RECORD(7, ",\"x\":tru")), "\"record\":0}" },
         { POST(RECORD(7, "") ",{\"job_id\""), "\"record\":1}" },
     };
-    struct fixture *f = *state;
 
-    start(f);
-    put_job(f, 0, 7);
+    start();
+    put_job(0, 7);
     for (size_t i = 0; i < COUNT(rows); i++)
-        assert_reply(post(f, rows[i].body), 400, rows[i].answer);
-    assert_int_equal(count_finals(f, "north", 7), 0);
-    assert_int_equal(stats_of(f).refused, COUNT(rows));
-    assert_reply(post(f, POST(RECORD(7, ",\"x\":[[[[[[[1]]]]]]]"))), 200, "1");
+        assert_reply(post(rows[i].body), 400, rows[i].answer);
+    assert_int_equal(count_finals("north", 7), 0);
+    assert_int_equal(stats_of().refused, COUNT(rows));
+    assert_reply(post(POST(RECORD(7, ",\"x\":[[[[[[[1]]]]]]]"))), 200, "1");
 }
 
-static void a_post_that_is_wrong_as_a_whole_blames_no_record(void **state)
+TEST(a_post_that_is_wrong_as_a_whole_blames_no_record)
 {
     static const struct {
         const char *body, *answer;
@@ -411,119 +399,110 @@ static void a_post_that_is_wrong_as_a_whole_blames_no_record(void **state)
         { POST("") "x", "no JSON" },
         { "{\"records\":[]", "no JSON" },
     };
-    struct fixture *f = *state;
 
-    start(f);
+    start();
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct reply reply = post(f, rows[i].body);
+        struct reply reply = post(rows[i].body);
 
         assert_int_equal(str_find_str(reply.body, STR("\"record\":")), reply.body.n);
         assert_reply(reply, 400, rows[i].answer);
     }
-    assert_reply(post(f, "{\"x\":{\"records\":1},\"cluster\":\"north\",\"records\":[],\"y\":2}"),
-                 200, "0");
+    assert_reply(post("{\"x\":{\"records\":1},\"cluster\":\"north\",\"records\":[],\"y\":2}"), 200,
+                 "0");
 }
 
-static void everything_has_a_ceiling(void **state)
+TEST(everything_has_a_ceiling)
 {
-    struct fixture *f = *state;
     struct buf body;
 
-    start(f);
+    start();
     buf_init(&body, 8 << 20);
     buf_text(&body, "{\"cluster\":\"north\",\"records\":[");
     for (size_t i = 0; i <= INGEST_RECORDS_MAX; i++)
         buf_printf(&body, "%s%s", i ? "," : "", RECORD(7, ""));
     buf_text(&body, "]}");
-    assert_reply(post(f, body.p), 400, "more than 2000");
+    assert_reply(post(body.p), 400, "more than 2000");
     buf_reset(&body);
     buf_text(&body, "{\"cluster\":\"north\",\"records\":[" RECORD(7, "") ",");
     buf_text(&body, "{\"job_id\":8,\"x\":[1");
     for (size_t i = 0; i < 40000; i++)
         buf_text(&body, ",1");
     buf_text(&body, "]}]}");
-    assert_reply(post(f, body.p), 400, "longer than 64 KB\",\"record\":1}");
+    assert_reply(post(body.p), 400, "longer than 64 KB\",\"record\":1}");
     buf_reset(&body);
     buf_text(&body, "{\"cluster\":\"north\",\"records\":[{\"x\":\"");
     for (size_t i = 0; i < 4097; i++)
         buf_byte(&body, 'x');
     buf_text(&body, "\"}]}");
-    assert_reply(post(f, body.p), 400, "longer than 4096");
+    assert_reply(post(body.p), 400, "longer than 4096");
     while (body.n <= INGEST_BODY_MAX)
         buf_text(&body, "                                                                ");
-    assert_reply(post(f, body.p), 413, "");
+    assert_reply(post(body.p), 413, "");
     buf_free(&body);
 }
 
-static void each_cluster_has_its_own_records(void **state)
+TEST(each_cluster_has_its_own_records)
 {
-    struct fixture *f = *state;
-
-    start(f);
-    put_job(f, 0, 7);
-    put_job(f, 1, 7);
-    assert_reply(post(f, "{\"cluster\":\"south\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
-    assert_int_equal(count_finals(f, "south", 7), 1);
-    assert_int_equal(count_finals(f, "north", 7), 0);
-    assert_reply(post(f, "{\"records\":[]}"), 404, "say which");
-    assert_reply(post(f, "{\"cluster\":\"\",\"records\":[]}"), 404, "say which");
-    assert_reply(post(f, "{\"cluster\":\"\\\"east\",\"records\":[]}"), 404,
+    start();
+    put_job(0, 7);
+    put_job(1, 7);
+    assert_reply(post("{\"cluster\":\"south\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
+    assert_int_equal(count_finals("south", 7), 1);
+    assert_int_equal(count_finals("north", 7), 0);
+    assert_reply(post("{\"records\":[]}"), 404, "say which");
+    assert_reply(post("{\"cluster\":\"\",\"records\":[]}"), 404, "say which");
+    assert_reply(post("{\"cluster\":\"\\\"east\",\"records\":[]}"), 404,
                  "no cluster called \\\"\\\"east\\\" is recorded here");
 }
 
-static void a_single_cluster_needs_no_name(void **state)
+TEST(a_single_cluster_needs_no_name)
 {
-    struct fixture *f = *state;
-
     f->n_clusters = 1;
-    start(f);
-    put_job(f, 0, 7);
-    assert_reply(post(f, "{\"cluster\":\"\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
-    assert_int_equal(count_finals(f, "north", 7), 1);
+    start();
+    put_job(0, 7);
+    assert_reply(post("{\"cluster\":\"\",\"records\":[" RECORD(7, "") "]}"), 200, "1");
+    assert_int_equal(count_finals("north", 7), 1);
 }
 
-static void what_comes_before_a_name_is_known_is_to_come_again(void **state)
+TEST(what_comes_before_a_name_is_known_is_to_come_again)
 {
-    struct fixture *f = *state;
     struct reply reply;
 
     f->n_clusters = 1;
     f->clusters[0].name = STR("");
-    start(f);
-    reply = post(f, POST(RECORD(7, "")));
+    start();
+    reply = post(POST(RECORD(7, "")));
     assert_str(reply_header(&reply, "Retry-After"), "10");
     assert_reply(reply, 503, "has not told yet");
-    assert_reply(post(f, "{\"records\":[" RECORD(7, "") "]}"), 503, "has not told yet");
+    assert_reply(post("{\"records\":[" RECORD(7, "") "]}"), 503, "has not told yet");
     recorder_name(f->recorder, 0, STR("north"));
-    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
-    assert_reply(post(f, "{\"records\":[" RECORD(7, "") "]}"), 200, "1");
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post("{\"records\":[" RECORD(7, "") "]}"), 200, "1");
 }
 
-static void while_the_store_cannot_be_written_nothing_is_acknowledged(void **state)
+TEST(while_the_store_cannot_be_written_nothing_is_acknowledged)
 {
     static const int codes[] = { ENOSPC, ETIMEDOUT, EAGAIN, EIO, EACCES };
-    struct fixture *f = *state;
 
-    start(f);
+    start();
     for (size_t i = 0; i < COUNT(codes); i++) {
         struct reply reply;
 
         fault.code = codes[i];
-        reply = post(f, POST(RECORD(7, "")));
+        reply = post(POST(RECORD(7, "")));
         assert_str(reply_header(&reply, "Retry-After"), "10");
         assert_reply(reply, 503, "{\"error\":\"the store is \\\"full\\\"\"}");
     }
     fault.code = 0;
-    assert_reply(post(f, POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
 }
 
-static void many_at_once_wait_for_their_turn(void **state)
+TEST(many_at_once_wait_for_their_turn)
 {
-    struct fixture *f = *state;
     static struct client clients[8];
 
-    start(f);
-    put_job(f, 0, 7);
+    start();
+    put_job(0, 7);
     atomic_store(&fault.hangs, true);
     for (size_t i = 0; i < COUNT(clients); i++) {
         client_open(&clients[i], http_address(f->server, 0));
@@ -531,36 +510,12 @@ static void many_at_once_wait_for_their_turn(void **state)
     }
     wait_until_true(atomic_load(&fault.n_hanging) == 1);
     /* the HTTP thread serves others, and one worker is free */
-    assert_reply(post_with(f, JSON, POST("")), 401, "token");
+    assert_reply(post_with(JSON, POST("")), 401, "token");
     assert_int_equal(atomic_load(&fault.n_hanging), 1);
     atomic_store(&fault.hangs, false);
     for (size_t i = 0; i < COUNT(clients); i++) {
         assert_reply(client_read(&clients[i], true), 200, "1");
         client_close(&clients[i]);
     }
-    assert_int_equal(stats_of(f).posts, COUNT(clients));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_acknowledged_record_is_in_the_store),
-        TEST(posting_twice_changes_nothing),
-        TEST(what_is_written_anew_is_json_whatever_came),
-        TEST(without_the_token_nobody_gets_in),
-        TEST(a_changed_token_holds_at_once),
-        TEST(only_json_and_not_from_a_web_page),
-        TEST(a_bad_record_is_named_and_nothing_of_its_post_is_kept),
-        TEST(a_post_that_is_wrong_as_a_whole_blames_no_record),
-        TEST(everything_has_a_ceiling),
-        TEST(each_cluster_has_its_own_records),
-        TEST(a_single_cluster_needs_no_name),
-        TEST(what_comes_before_a_name_is_known_is_to_come_again),
-        TEST(while_the_store_cannot_be_written_nothing_is_acknowledged),
-        TEST(many_at_once_wait_for_their_turn),
-    };
-
-    return RUN_TESTS(tests);
+    assert_int_equal(stats_of().posts, COUNT(clients));
 }

@@ -19,7 +19,7 @@ static void check_detail(const char *detail, const char *expected)
     buf_free(&text);
 }
 
-static void indexes_of_gpus_of_every_type_are_told_together(void **state)
+TEST(indexes_of_gpus_of_every_type_are_told_together)
 {
     static const struct {
         const char *detail, *indexes;
@@ -35,12 +35,11 @@ static void indexes_of_gpus_of_every_type_are_told_together(void **state)
         { "craynetwork:1(IDX:0),gpu:a100:1(IDX:7),bandwidth:lustre(CNT:4294967296)", "7" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         check_detail(rows[i].detail, rows[i].indexes);
 }
 
-static void what_has_no_index_or_is_shared_holds_no_gpu(void **state)
+TEST(what_has_no_index_or_is_shared_holds_no_gpu)
 {
     static const char *const details[] = {
         "",
@@ -56,12 +55,11 @@ static void what_has_no_index_or_is_shared_holds_no_gpu(void **state)
         "tmpfs:500",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(details); i++)
         check_detail(details[i], "");
 }
 
-static void a_detail_that_contradicts_itself_is_refused(void **state)
+TEST(a_detail_that_contradicts_itself_is_refused)
 {
     static const char *const details[] = {
         "gpu:a100:3(IDX:0-1)", /* a list that was cut off */
@@ -81,7 +79,6 @@ static void a_detail_that_contradicts_itself_is_refused(void **state)
         ",gpu:a100:1(IDX:0),:)",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(details); i++) {
         struct gpu_indexes indexes;
 
@@ -90,13 +87,12 @@ static void a_detail_that_contradicts_itself_is_refused(void **state)
     }
 }
 
-static void indexes_are_given_one_by_one_and_counted(void **state)
+TEST(indexes_are_given_one_by_one_and_counted)
 {
     static const unsigned wanted[] = { 0, 62, 63, 64, 127, 128, 1023 };
     struct gpu_indexes indexes = { 0 };
     size_t n = 0;
 
-    (void)state;
     assert_true(gpu_indexes_add(&indexes, STR("1023,62-64,0")));
     assert_true(gpu_indexes_add(&indexes, STR("127-128")));
     for (unsigned gpu = 0; gpu_indexes_next(&indexes, &gpu); gpu++)
@@ -110,20 +106,16 @@ static void indexes_are_given_one_by_one_and_counted(void **state)
 static struct section *section;
 static struct job_gpus_reader reader;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     section = section_new(KIND_JOBS);
     job_gpus_init(&reader, section);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     job_gpus_free(&reader);
     section_unref(section);
-    return 0;
 }
 
 /* Reads one job of those nodes; the details end with NULL, an empty one is none. */
@@ -151,9 +143,8 @@ static void check_row(size_t i, uint32_t job_id, const char *node, const char *g
     assert_str(section_text(section, section->jobs.gpus[i].gpus), gpus);
 }
 
-static void the_nth_detail_is_of_the_nth_node(void **state)
+TEST(the_nth_detail_is_of_the_nth_node, .set_up = set_up, .tear_down = tear_down)
 {
-    (void)state;
     assert_true(read_job(7, running, "g[1-2]", DETAILS("gpu:a100:2(IDX:2-3)", "gpu:2(IDX:0,2)")));
     /* In the order of slurmctld's table of nodes, which need not be that of their names. */
     assert_true(read_job(9, running, "g12,c1,g[3,2]",
@@ -167,9 +158,8 @@ static void the_nth_detail_is_of_the_nth_node(void **state)
     check_row(4, 9, "g2", "2");
 }
 
-static void details_that_do_not_fit_the_nodes_tell_nothing(void **state)
+TEST(details_that_do_not_fit_the_nodes_tell_nothing, .set_up = set_up, .tear_down = tear_down)
 {
-    (void)state;
     assert_false(read_job(1, running, "g[1-3]", DETAILS("gpu:1(IDX:0)", "gpu:1(IDX:1)")));
     assert_false(read_job(2, running, "g1", DETAILS("gpu:1(IDX:0)", "gpu:1(IDX:1)")));
     assert_false(read_job(3, running, "", DETAILS("gpu:1(IDX:0)")));
@@ -181,7 +171,7 @@ static void details_that_do_not_fit_the_nodes_tell_nothing(void **state)
     check_row(0, 7, "g1", "5");
 }
 
-static void only_jobs_that_have_their_nodes_hold_gpus(void **state)
+TEST(only_jobs_that_have_their_nodes_hold_gpus, .set_up = set_up, .tear_down = tear_down)
 {
     static const struct {
         struct job_state state;
@@ -196,7 +186,6 @@ static void only_jobs_that_have_their_nodes_hold_gpus(void **state)
         { { JOB_FAILED, 0 }, false },
     };
 
-    (void)state;
     for (uint32_t i = 0; i < COUNT(rows); i++) {
         size_t before = section->jobs.n_gpus;
 
@@ -208,7 +197,7 @@ static void only_jobs_that_have_their_nodes_hold_gpus(void **state)
     }
 }
 
-static void nodes_and_jobs_tell_whether_there_are_gpus(void **state)
+TEST(nodes_and_jobs_tell_whether_there_are_gpus)
 {
     static const struct {
         const char *text;
@@ -225,7 +214,6 @@ static void nodes_and_jobs_tell_whether_there_are_gpus(void **state)
         { "cpu=4,gres/gpu:a100=1", true },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(nodes); i++) {
         struct section *of_nodes = section_new(KIND_NODES), *of_jobs = section_new(KIND_JOBS);
         struct node node[3] = { 0 };
@@ -243,22 +231,4 @@ static void nodes_and_jobs_tell_whether_there_are_gpus(void **state)
         section_unref(of_nodes);
         section_unref(of_jobs);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(indexes_of_gpus_of_every_type_are_told_together),
-        cmocka_unit_test(what_has_no_index_or_is_shared_holds_no_gpu),
-        cmocka_unit_test(a_detail_that_contradicts_itself_is_refused),
-        cmocka_unit_test(indexes_are_given_one_by_one_and_counted),
-        cmocka_unit_test(nodes_and_jobs_tell_whether_there_are_gpus),
-        cmocka_unit_test_setup_teardown(the_nth_detail_is_of_the_nth_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(details_that_do_not_fit_the_nodes_tell_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(only_jobs_that_have_their_nodes_hold_gpus, set_up,
-                                        tear_down),
-    };
-
-    return RUN_TESTS(tests);
 }

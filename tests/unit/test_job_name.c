@@ -14,11 +14,10 @@ static struct job_name name_of(const char *text)
     return name;
 }
 
-static void a_job_a_task_and_a_component_have_names(void **state)
+TEST(a_job_a_task_and_a_component_have_names)
 {
     struct job_name job = name_of("4711"), task = name_of("4711_7"), component = name_of("4711+1");
 
-    (void)state;
     assert_int_equal(job.id, 4711);
     assert_int_equal(job.task, MODEL_UNKNOWN_U32);
     assert_int_equal(job.offset, MODEL_UNKNOWN_U32);
@@ -31,32 +30,29 @@ static void a_job_a_task_and_a_component_have_names(void **state)
     assert_int_equal(name_of("4711_0").task, 0);
 }
 
-static void a_cluster_stands_in_front(void **state)
+TEST(a_cluster_stands_in_front)
 {
     struct job_name name = name_of("beluga:4711_7");
 
-    (void)state;
     assert_str(name.cluster, "beluga");
     assert_int_equal(name.id, 4711);
     assert_int_equal(name.task, 7);
 }
 
-static void spaces_around_it_do_not_matter(void **state)
+TEST(spaces_around_it_do_not_matter)
 {
     struct job_name name = name_of(" \tbeluga:4711\n");
 
-    (void)state;
     assert_str(name.cluster, "beluga");
     assert_int_equal(name.id, 4711);
 }
 
-static void what_is_written_reads_the_same(void **state)
+TEST(what_is_written_reads_the_same)
 {
     static const char *const names[] = { "4711", "4711_7", "4711+0", "beluga:4711",
                                          "beluga:4294967294_4294967294" };
     struct buf text;
 
-    (void)state;
     buf_init(&text, 100);
     for (size_t i = 0; i < COUNT(names); i++) {
         struct job_name name = name_of(names[i]);
@@ -68,7 +64,7 @@ static void what_is_written_reads_the_same(void **state)
     buf_free(&text);
 }
 
-static void anything_else_is_refused_with_examples(void **state)
+TEST(anything_else_is_refused_with_examples)
 {
     static const char *const wrong[] = {
         "",
@@ -97,7 +93,6 @@ static void anything_else_is_refused_with_examples(void **state)
     struct job_name before = { STR_INIT("untouched"), 1, 2, 3 }, name = before;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         if (job_name_read(str_of(wrong[i]), &name, &err) != -EINVAL)
             fail_msg("\"%s\" was taken", wrong[i]);
@@ -107,26 +102,11 @@ static void anything_else_is_refused_with_examples(void **state)
     assert_int_equal(name.id, 1);
 }
 
-static void a_hostile_name_does_not_reach_the_terminal(void **state)
+TEST(a_hostile_name_does_not_reach_the_terminal)
 {
     struct job_name name;
     struct err err;
 
-    (void)state;
     assert_int_equal(job_name_read(STR("\x1b[31m\r\nBcc: x"), &name, &err), -EINVAL);
     assert_null(strpbrk(err.text, "\x1b\r\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_a_task_and_a_component_have_names),
-        cmocka_unit_test(a_cluster_stands_in_front),
-        cmocka_unit_test(spaces_around_it_do_not_matter),
-        cmocka_unit_test(what_is_written_reads_the_same),
-        cmocka_unit_test(anything_else_is_refused_with_examples),
-        cmocka_unit_test(a_hostile_name_does_not_reach_the_terminal),
-    };
-
-    return RUN_TESTS(tests);
 }

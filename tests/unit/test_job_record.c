@@ -5,11 +5,10 @@
 
 #include <math.h>
 
-static void a_cleared_record_knows_nothing(void **state)
+TEST(a_cleared_record_knows_nothing)
 {
     struct job_record record;
 
-    (void)state;
     job_record_clear(&record);
     assert_true(record.restarts == MODEL_UNKNOWN_U32 && record.cpus == MODEL_UNKNOWN_U32);
     assert_true(record.energy_joules == MODEL_UNKNOWN_U64 && isnan(record.cpu_seconds));
@@ -29,9 +28,8 @@ static bool has_ended(const char *state, enum record_origin origin, int64_t end_
     return job_record_has_ended(&record);
 }
 
-static void an_end_is_told_from_a_pause(void **state)
+TEST(an_end_is_told_from_a_pause)
 {
-    (void)state;
     assert_false(has_ended("PENDING", RECORD_SEEN, 0));
     assert_false(has_ended("RUNNING", RECORD_SEEN, 99));
     assert_false(has_ended("SUSPENDED", RECORD_ACCOUNTED, 0));
@@ -54,9 +52,8 @@ static void check_types(const char *tres, const char *expected)
                expected);
 }
 
-static void types_of_gpus_are_told_in_order(void **state)
+TEST(types_of_gpus_are_told_in_order)
 {
-    (void)state;
     check_types("", "");
     check_types("cpu=4,mem=1G", "");
     check_types("gres/gpu=4", "");
@@ -69,25 +66,12 @@ static void types_of_gpus_are_told_in_order(void **state)
     check_types("gres/gpu:a_name_that_does_not_fit_into_it=1", "");
 }
 
-static void more_types_than_a_job_can_have_are_none(void **state)
+TEST(more_types_than_a_job_can_have_are_none)
 {
     char tres[2000], types[1000];
     size_t n = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 60; i++)
         n += (size_t)snprintf(tres + n, sizeof(tres) - n, "gres/gpu:t%u=1,", i);
     assert_int_equal(tres_gpu_types(str_of(tres), types, sizeof(types)), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cleared_record_knows_nothing),
-        cmocka_unit_test(an_end_is_told_from_a_pause),
-        cmocka_unit_test(types_of_gpus_are_told_in_order),
-        cmocka_unit_test(more_types_than_a_job_can_have_are_none),
-    };
-
-    return RUN_TESTS(tests);
 }

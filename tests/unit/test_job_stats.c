@@ -125,15 +125,13 @@ static const char ost_2_12_seen[] =
     " setattr=0 punch=17 sync=0 destroy=0 create=0 statfs=0 get_info=0 set_info=2 quotactl=0\n"
     "<cp.1000> read(0 of 0 bytes, 0-0) write(1 of 10 bytes, 10-10) getattr=0\n";
 
-static void an_ost_of_2_12_is_read(void **state)
+TEST(an_ost_of_2_12_is_read)
 {
-    (void)state;
     assert_reads(ost_2_12, ost_2_12_seen, 0);
 }
 
-static void an_mdt_of_2_12_is_read_with_its_data(void **state)
+TEST(an_mdt_of_2_12_is_read_with_its_data)
 {
-    (void)state;
     assert_reads("job_stats:\n"
                  "- job_id:          touch.0\n"
                  "  snapshot_time:   1322494602\n"
@@ -174,15 +172,13 @@ static const char ost_2_15_seen[] =
     "<1234:nemo.exe:node0001> read(3 of 1056768 bytes, 4096-1048576)"
     " write(1 of 10 bytes, 10-10) read=3 write=1 getattr=0 prealloc=6\n";
 
-static void an_ost_of_2_15_tells_operations_beside_bytes(void **state)
+TEST(an_ost_of_2_15_tells_operations_beside_bytes)
 {
-    (void)state;
     assert_reads(ost_2_15, ost_2_15_seen, 0);
 }
 
-static void an_mdt_of_2_15_is_read_with_its_data(void **state)
+TEST(an_mdt_of_2_15_is_read_with_its_data)
 {
-    (void)state;
     assert_reads("job_stats:\n"
                  "- job_id:          1234\n"
                  "  snapshot_time:   1655000000.000000001 secs.nsecs\n"
@@ -203,9 +199,8 @@ static void an_mdt_of_2_15_is_read_with_its_data(void **state)
                  0);
 }
 
-static void of_2_16_the_small_ones_are_counted(void **state)
+TEST(of_2_16_the_small_ones_are_counted)
 {
-    (void)state;
     assert_reads("job_stats:\n"
                  "- job_id:          1\n"
                  "  read_bytes:      { samples:          63, unit: bytes, min:       1, max:"
@@ -220,25 +215,22 @@ static void of_2_16_the_small_ones_are_counted(void **state)
                  0);
 }
 
-static void before_2_11_numbers_follow_their_names_without_a_space(void **state)
+TEST(before_2_11_numbers_follow_their_names_without_a_space)
 {
-    (void)state;
     assert_reads("- job_id:          1\n"
                  "  read_bytes:      { samples:           1, unit: bytes, min:12345678,"
                  " max:12345678, sum:1234567812345678 }\n",
                  "<1> read(1 of 1234567812345678 bytes, 12345678-12345678)\n", 0);
 }
 
-static void idle_targets_have_no_entries(void **state)
+TEST(idle_targets_have_no_entries)
 {
-    (void)state;
     assert_reads("job_stats:\n", "", 0);
     assert_reads("", "", 0);
 }
 
-static void lctl_says_of_which_target_it_tells(void **state)
+TEST(lctl_says_of_which_target_it_tells)
 {
-    (void)state;
     assert_reads("obdfilter.scratch-OST0000.job_stats=\n"
                  "job_stats:\n"
                  "- job_id:          1\n"
@@ -268,11 +260,10 @@ static void see_target(void *ctx, struct str target, bool is_mdt)
                STR_ARG(target));
 }
 
-static void lines_that_name_a_target_are_told_of_each_time(void **state)
+TEST(lines_that_name_a_target_are_told_of_each_time)
 {
     struct reading reading;
 
-    (void)state;
     begin(&reading);
     job_stats_tell_targets(reading.parser, see_target);
     feed(&reading,
@@ -291,7 +282,7 @@ static void lines_that_name_a_target_are_told_of_each_time(void **state)
     end(&reading);
 }
 
-static void entries_of_a_target_that_cannot_be_read_are_left_out(void **state)
+TEST(entries_of_a_target_that_cannot_be_read_are_left_out)
 {
     static const char *const lines[] = {
         "mgs.MGS.job_stats=",
@@ -304,7 +295,6 @@ static void entries_of_a_target_that_cannot_be_read_are_left_out(void **state)
         "89012345678901234567890123456789012345678.job_stats=",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
         struct buf text;
 
@@ -329,9 +319,8 @@ static void entries_of_a_target_that_cannot_be_read_are_left_out(void **state)
                  "MDT scratch-MDT0000 <2>\n", 1);
 }
 
-static void an_id_of_2_12_may_hold_anything_printable(void **state)
+TEST(an_id_of_2_12_may_hold_anything_printable)
 {
-    (void)state;
     assert_reads("- job_id:          my prog: v1.2 #3 {x}.1000\n"
                  "- job_id:          - job_id:          2\n"
                  "- job_id:          job_stats:\n"
@@ -347,7 +336,7 @@ static void an_id_of_2_12_may_hold_anything_printable(void **state)
                  0);
 }
 
-static void a_quoted_id_is_unquoted(void **state)
+TEST(a_quoted_id_is_unquoted)
 {
     static const char text[] = "- job_id:          \"1234:a.out:n1\"\n"
                                "- job_id:          \"@1\"\n"
@@ -358,13 +347,11 @@ static void a_quoted_id_is_unquoted(void **state)
                                "< a \nb\n\"\\\xff >\n"
                                "<\0>\n";
 
-    (void)state;
     assert_reads_str(str_of(text), (struct str){ seen, sizeof(seen) - 1 }, 0);
 }
 
-static void quotes_that_lustre_did_not_write_are_part_of_the_id(void **state)
+TEST(quotes_that_lustre_did_not_write_are_part_of_the_id)
 {
-    (void)state;
     assert_reads("- job_id:          \"a\n"
                  "- job_id:          a\"\n"
                  "- job_id:          \"\n"
@@ -384,9 +371,8 @@ static void quotes_that_lustre_did_not_write_are_part_of_the_id(void **state)
                  0);
 }
 
-static void an_id_may_be_empty(void **state)
+TEST(an_id_may_be_empty)
 {
-    (void)state;
     assert_reads("- job_id:          \n"
                  "  sync:            { samples: 1, unit: reqs }\n"
                  "- job_id:\n"
@@ -410,13 +396,12 @@ static void put_long_id(struct buf *to, const char *quote, const char *text, siz
     buf_text(to, "\n  sync:            { samples: 1, unit: reqs }\n  garbage\n- job_id:  2\n");
 }
 
-static void an_entry_whose_id_is_too_long_is_left_out_whole(void **state)
+TEST(an_entry_whose_id_is_too_long_is_left_out_whole)
 {
     static const struct {
         const char *quote, *text;
     } forms[] = { { "", "x" }, { "\"", "x" }, { "\"", "\\x78" } };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(forms); i++) {
         struct buf text, seen;
 
@@ -440,9 +425,8 @@ static void an_entry_whose_id_is_too_long_is_left_out_whole(void **state)
     }
 }
 
-static void an_id_that_is_there_twice_is_given_twice(void **state)
+TEST(an_id_that_is_there_twice_is_given_twice)
 {
-    (void)state;
     assert_reads("- job_id:          1\n"
                  "  sync:            { samples: 1, unit: reqs }\n"
                  "- job_id:          1\n"
@@ -450,7 +434,7 @@ static void an_id_that_is_there_twice_is_given_twice(void **state)
                  "<1> sync=1\n<1> sync=2\n", 0);
 }
 
-static void a_counter_that_cannot_be_read_is_left_out_alone(void **state)
+TEST(a_counter_that_cannot_be_read_is_left_out_alone)
 {
     static const char *const lines[] = {
         "open: { samples: -5, unit: reqs }",
@@ -509,7 +493,6 @@ static void a_counter_that_cannot_be_read_is_left_out_alone(void **state)
         "",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
         struct buf text;
 
@@ -527,9 +510,8 @@ static void a_counter_that_cannot_be_read_is_left_out_alone(void **state)
     }
 }
 
-static void the_largest_numbers_are_read(void **state)
+TEST(the_largest_numbers_are_read)
 {
-    (void)state;
     assert_reads("- job_id:          1\n"
                  "  snapshot_time:   9223372036854775807\n"
                  "  read_bytes:      { samples: 18446744073709551615, unit: bytes, min: 0, max:"
@@ -540,9 +522,8 @@ static void the_largest_numbers_are_read(void **state)
                  0);
 }
 
-static void what_later_releases_may_add_to_a_counter_is_passed_over(void **state)
+TEST(what_later_releases_may_add_to_a_counter_is_passed_over)
 {
-    (void)state;
     assert_reads("- job_id:          1\n"
                  "  read_bytes:      { samples: 1, unit: bytes, p99: -3, x: { a: 1, b: 2 }, sum: 2,"
                  " min: 3, max: 4 }\n"
@@ -550,11 +531,10 @@ static void what_later_releases_may_add_to_a_counter_is_passed_over(void **state
                  "<1> read(1 of 2 bytes, 3-4) new_thing=5\n", 0);
 }
 
-static void what_is_cut_off_anywhere_tells_all_before(void **state)
+TEST(what_is_cut_off_anywhere_tells_all_before)
 {
     struct str text = str_of(ost_2_15);
 
-    (void)state;
     for (size_t n = 0; n <= text.n; n++) {
         struct str cut = str_head(text, n), lines = cut;
         struct reading whole;
@@ -571,11 +551,10 @@ static void what_is_cut_off_anywhere_tells_all_before(void **state)
     assert_reads_str(text, str_of(ost_2_15_seen), 0);
 }
 
-static void pieces_make_no_difference(void **state)
+TEST(pieces_make_no_difference)
 {
     struct str text = str_of(ost_2_12);
 
-    (void)state;
     for (size_t at = 1; at < text.n; at++) {
         struct reading reading;
 
@@ -589,7 +568,7 @@ static void pieces_make_no_difference(void **state)
     }
 }
 
-static void a_line_without_end_is_one_bad_line_and_takes_no_memory(void **state)
+TEST(a_line_without_end_is_one_bad_line_and_takes_no_memory)
 {
     static const struct {
         const char *begin, *seen;
@@ -601,7 +580,6 @@ static void a_line_without_end_is_one_bad_line_and_takes_no_memory(void **state)
     };
     static char piece[65536];
 
-    (void)state;
     memset(piece, 'x', sizeof(piece));
     for (size_t i = 0; i < COUNT(lines); i++) {
         struct reading reading;
@@ -623,9 +601,8 @@ static void a_line_without_end_is_one_bad_line_and_takes_no_memory(void **state)
     }
 }
 
-static void a_long_line_is_judged_alike_in_any_pieces(void **state)
+TEST(a_long_line_is_judged_alike_in_any_pieces)
 {
-    (void)state;
     for (size_t length = 4094; length <= 4099; length++) {
         const char *const begin = "  open: { samples: 1, unit: ";
         struct buf text;
@@ -642,7 +619,7 @@ static void a_long_line_is_judged_alike_in_any_pieces(void **state)
     }
 }
 
-static void nul_bytes_end_nothing(void **state)
+TEST(nul_bytes_end_nothing)
 {
     static const char text[] = "- job_id:          a\0b\n"
                                "  op\0en:           { samples: 1, unit: reqs }\n"
@@ -652,16 +629,14 @@ static void nul_bytes_end_nothing(void **state)
                                "- job_id:          2\n";
     static const char seen[] = "<a\0b> statfs=1\n<2>\n";
 
-    (void)state;
     assert_reads_str((struct str){ text, sizeof(text) - 1 }, (struct str){ seen, sizeof(seen) - 1 },
                      3);
 }
 
-static void carriage_returns_before_newlines_are_no_text(void **state)
+TEST(carriage_returns_before_newlines_are_no_text)
 {
     struct buf text;
 
-    (void)state;
     buf_init(&text, 65536);
     buf_text(&text, "\r\n");
     for (const char *p = ost_2_15; *p; p++) {
@@ -678,9 +653,8 @@ static void carriage_returns_before_newlines_are_no_text(void **state)
     buf_free(&text);
 }
 
-static void counters_after_garbage_are_nobodys(void **state)
+TEST(counters_after_garbage_are_nobodys)
 {
-    (void)state;
     assert_reads("  open:            { samples: 9, unit: reqs }\n"
                  "- job_id:          1\n"
                  "  sync:            { samples: 1, unit: reqs }\n"
@@ -699,11 +673,10 @@ static void counters_after_garbage_are_nobodys(void **state)
                  "<1> sync=1\n<6> open=6\n", 6);
 }
 
-static void operations_past_the_ceiling_are_left_out_and_counted(void **state)
+TEST(operations_past_the_ceiling_are_left_out_and_counted)
 {
     struct buf text, seen;
 
-    (void)state;
     buf_init(&text, 65536);
     buf_init(&seen, 65536);
     buf_text(&text, "- job_id:          1\n");
@@ -722,11 +695,10 @@ static void operations_past_the_ceiling_are_left_out_and_counted(void **state)
     buf_free(&seen);
 }
 
-static void a_reset_drops_what_was_begun(void **state)
+TEST(a_reset_drops_what_was_begun)
 {
     struct reading reading;
 
-    (void)state;
     begin(&reading);
     job_stats_feed(reading.parser, STR("mdt.scratch-MDT0000.job_stats=\n"
                                        "- job_id: 1\n  garbage\n- job_id: 2\n- job_id: 3"));
@@ -739,11 +711,10 @@ static void a_reset_drops_what_was_begun(void **state)
     end(&reading);
 }
 
-static void after_the_end_comes_another_file(void **state)
+TEST(after_the_end_comes_another_file)
 {
     struct reading reading;
 
-    (void)state;
     begin(&reading);
     job_stats_feed(reading.parser, STR("mdt.scratch-MDT0000.job_stats=\nbroken\n- job_id: 1\n  o"));
     job_stats_finish(reading.parser);
@@ -761,13 +732,12 @@ static void count(void *ctx, const struct job_stats_entry *entry)
     ++*(size_t *)ctx;
 }
 
-static void reading_allocates_nothing(void **state)
+TEST(reading_allocates_nothing)
 {
     size_t entries = 0;
     struct job_stats_parser *parser = job_stats_parser_new(count, &entries);
     unsigned long before = atomic_load(&n_allocations);
 
-    (void)state;
     for (size_t i = 0; i < 1000; i++) {
         struct str text = str_of(ost_2_15);
 
@@ -778,42 +748,4 @@ static void reading_allocates_nothing(void **state)
     assert_int_equal(entries, 1000);
     assert_int_equal(atomic_load(&n_allocations), before);
     job_stats_parser_free(parser);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ost_of_2_12_is_read),
-        cmocka_unit_test(an_mdt_of_2_12_is_read_with_its_data),
-        cmocka_unit_test(an_ost_of_2_15_tells_operations_beside_bytes),
-        cmocka_unit_test(an_mdt_of_2_15_is_read_with_its_data),
-        cmocka_unit_test(of_2_16_the_small_ones_are_counted),
-        cmocka_unit_test(before_2_11_numbers_follow_their_names_without_a_space),
-        cmocka_unit_test(lines_that_name_a_target_are_told_of_each_time),
-        cmocka_unit_test(idle_targets_have_no_entries),
-        cmocka_unit_test(lctl_says_of_which_target_it_tells),
-        cmocka_unit_test(entries_of_a_target_that_cannot_be_read_are_left_out),
-        cmocka_unit_test(an_id_of_2_12_may_hold_anything_printable),
-        cmocka_unit_test(a_quoted_id_is_unquoted),
-        cmocka_unit_test(quotes_that_lustre_did_not_write_are_part_of_the_id),
-        cmocka_unit_test(an_id_may_be_empty),
-        cmocka_unit_test(an_entry_whose_id_is_too_long_is_left_out_whole),
-        cmocka_unit_test(an_id_that_is_there_twice_is_given_twice),
-        cmocka_unit_test(a_counter_that_cannot_be_read_is_left_out_alone),
-        cmocka_unit_test(the_largest_numbers_are_read),
-        cmocka_unit_test(what_later_releases_may_add_to_a_counter_is_passed_over),
-        cmocka_unit_test(what_is_cut_off_anywhere_tells_all_before),
-        cmocka_unit_test(pieces_make_no_difference),
-        cmocka_unit_test(a_line_without_end_is_one_bad_line_and_takes_no_memory),
-        cmocka_unit_test(a_long_line_is_judged_alike_in_any_pieces),
-        cmocka_unit_test(nul_bytes_end_nothing),
-        cmocka_unit_test(carriage_returns_before_newlines_are_no_text),
-        cmocka_unit_test(counters_after_garbage_are_nobodys),
-        cmocka_unit_test(operations_past_the_ceiling_are_left_out_and_counted),
-        cmocka_unit_test(a_reset_drops_what_was_begun),
-        cmocka_unit_test(after_the_end_comes_another_file),
-        cmocka_unit_test(reading_allocates_nothing),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -110,9 +110,8 @@ static void check_trace(struct str document, const char *expected, struct str sk
 /* The document gives these events, or this error, whole and in pieces of any size. */
 #define assert_events(document, expected) check_trace(STR(document), expected, (struct str){ 0 })
 
-static void every_kind_of_value_is_an_event(void **state)
+TEST(every_kind_of_value_is_an_event)
 {
-    (void)state;
     assert_events("{}", "{ }");
     assert_events(" [ ] ", "[ ]");
     assert_events("null", "null");
@@ -126,9 +125,8 @@ static void every_kind_of_value_is_an_event(void **state)
     assert_events("{ \"k\" : 1 , \"k\" : 2 }", "{ \"k\": 1 \"k\": 2 }");
 }
 
-static void numbers_come_as_they_are_written(void **state)
+TEST(numbers_come_as_they_are_written)
 {
-    (void)state;
     assert_events("[0,-0,10,-10,1.5,0.0,0e0,1E+5,1e-05,12.25e1]",
                   "[ 0 -0 10 -10 1.5 0.0 0e0 1E+5 1e-05 12.25e1 ]");
     assert_events("123456789012345678901234567890", "123456789012345678901234567890");
@@ -136,18 +134,16 @@ static void numbers_come_as_they_are_written(void **state)
     assert_events("1e5", "1e5");
 }
 
-static void infinity_and_nan_are_numbers_because_slurm_writes_them(void **state)
+TEST(infinity_and_nan_are_numbers_because_slurm_writes_them)
 {
-    (void)state;
     assert_events("[Infinity,-Infinity,NaN,-NaN]", "[ Infinity -Infinity NaN -NaN ]");
     assert_events("-Infinity", "-Infinity");
     assert_events("-NaB", "line 1, column 4: expected the word -NaN, found 'B'");
     assert_events("-x", "line 1, column 2: expected a digit, found 'x'");
 }
 
-static void escapes_are_undone(void **state)
+TEST(escapes_are_undone)
 {
-    (void)state;
     assert_events("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
                   "\"\\\"\\\\/\\u0008\\u000c\\u000a\\u000d\\u0009\"");
     assert_events("\"\\u0041\\u00e9\\u20ac\\uD83D\\uDE00\"", "\"A\u00e9\u20ac\U0001F600\"");
@@ -155,9 +151,8 @@ static void escapes_are_undone(void **state)
     assert_events("\"\\uDBFF\\uDFFF\\uFFFF\"", "\"\U0010FFFF\uFFFF\"");
 }
 
-static void half_a_surrogate_pair_becomes_a_replacement_character(void **state)
+TEST(half_a_surrogate_pair_becomes_a_replacement_character)
 {
-    (void)state;
     assert_events("\"\\uD83D\"", "\"" FFFD "\"");
     assert_events("\"\\uDE00x\"", "\"" FFFD "x\"");
     assert_events("\"\\uD83D\\uD83D\\uDE00\"", "\"" FFFD "\U0001F600\"");
@@ -167,9 +162,8 @@ static void half_a_surrogate_pair_becomes_a_replacement_character(void **state)
     assert_events("\"\\uD83D\xff\"", "\"" FFFD FFFD "\"");
 }
 
-static void bytes_that_are_not_utf8_become_replacement_characters_one_each(void **state)
+TEST(bytes_that_are_not_utf8_become_replacement_characters_one_each)
 {
-    (void)state;
     assert_events("\"a\xff\x80z\"", "\"a" FFFD FFFD "z\"");
     assert_events("\"\xe2\x82\"", "\"" FFFD FFFD "\"");
     assert_events("\"\xe2\x82\xac\xe2\x82x\"", "\"\u20ac" FFFD FFFD "x\"");
@@ -181,7 +175,7 @@ static void bytes_that_are_not_utf8_become_replacement_characters_one_each(void 
     assert_events("\"\x7f\"", "\"\\u007f\"");
 }
 
-static void what_the_grammar_forbids_is_an_error_at_its_place(void **state)
+TEST(what_the_grammar_forbids_is_an_error_at_its_place)
 {
     static const struct {
         struct str document;
@@ -244,14 +238,12 @@ static void what_the_grammar_forbids_is_an_error_at_its_place(void **state)
 #undef CASE
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         check_trace(cases[i].document, cases[i].expected, (struct str){ 0 });
 }
 
-static void a_cut_document_says_where_it_ends(void **state)
+TEST(a_cut_document_says_where_it_ends)
 {
-    (void)state;
     assert_events("\"abc", "line 1, column 5: the document ends inside a string, cut short");
     assert_events("\"abc\\", "line 1, column 6: the document ends inside a string, cut short");
     assert_events("\"\\uD83D", "line 1, column 8: the document ends inside a string, cut short");
@@ -267,14 +259,13 @@ static void a_cut_document_says_where_it_ends(void **state)
                   "cut short");
 }
 
-static void every_prefix_of_a_document_waits_for_more_and_is_an_error_at_the_end(void **state)
+TEST(every_prefix_of_a_document_waits_for_more_and_is_an_error_at_the_end)
 {
     static const char document[] =
         "{\"jobs\": [\n  {\"id\": -10, \"name\": \"a\\n\\ud83d\\ude00\u20ac\xff\", \"load\": "
         "1.5e+3,\n"
         "   \"set\": true, \"none\": null, \"level\": -Infinity, \"no\": false}]}";
 
-    (void)state;
     for (size_t length = 0; length < sizeof(document) - 1; length++) {
         struct json *json = json_new();
         struct err err = { 0 };
@@ -298,12 +289,11 @@ static void every_prefix_of_a_document_waits_for_more_and_is_an_error_at_the_end
     }
 }
 
-static void empty_pieces_change_nothing(void **state)
+TEST(empty_pieces_change_nothing)
 {
     struct json *json = json_new();
     struct str none = { NULL, 0 };
 
-    (void)state;
     json_feed(json, none);
     assert_int_equal(json_next(json), JSON_MORE);
     json_feed(json, STR("[\"a"));
@@ -320,12 +310,11 @@ static void empty_pieces_change_nothing(void **state)
     json_free(json);
 }
 
-static void a_token_within_a_piece_is_not_copied(void **state)
+TEST(a_token_within_a_piece_is_not_copied)
 {
     static const char piece[] = "{\"k\u00e9y\":\"value\",\"n\":1234}";
     struct json *json = json_new();
 
-    (void)state;
     json_feed(json, str_of(piece));
     assert_int_equal(json_next(json), JSON_OBJECT);
     assert_int_equal(json_next(json), JSON_KEY);
@@ -338,11 +327,10 @@ static void a_token_within_a_piece_is_not_copied(void **state)
     json_free(json);
 }
 
-static void text_belongs_to_keys_strings_and_numbers_only(void **state)
+TEST(text_belongs_to_keys_strings_and_numbers_only)
 {
     struct json *json = json_new();
 
-    (void)state;
     json_feed(json, STR("[\"a\",true]"));
     json_next(json);
     assert_str(json_text(json), "");
@@ -353,12 +341,11 @@ static void text_belongs_to_keys_strings_and_numbers_only(void **state)
     json_free(json);
 }
 
-static void a_scanner_can_be_used_again_after_an_error(void **state)
+TEST(a_scanner_can_be_used_again_after_an_error)
 {
     struct json *json = json_new();
     struct err err;
 
-    (void)state;
     json_feed(json, STR("{\"a\":[\n\"x\\"));
     while (json_next(json) > JSON_END)
         ;
@@ -380,7 +367,7 @@ static void a_scanner_can_be_used_again_after_an_error(void **state)
     json_free(json);
 }
 
-static void integers_are_read_up_to_their_limits(void **state)
+TEST(integers_are_read_up_to_their_limits)
 {
     static const struct {
         const char *text;
@@ -404,7 +391,6 @@ static void integers_are_read_up_to_their_limits(void **state)
         { "true", false, false, 0, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct json *json = json_new();
         uint64_t u64 = 77;
@@ -434,12 +420,11 @@ static double read_double(const char *text)
     return value;
 }
 
-static void every_number_is_a_double_too(void **state)
+TEST(every_number_is_a_double_too)
 {
     struct json *json = json_new();
     double value;
 
-    (void)state;
     assert_true(read_double("1794767803") == 1794767803);
     assert_true(read_double("-1.25e2") == -125);
     assert_true(read_double("2.3283064376228985e-10") == 2.3283064376228985e-10);
@@ -459,9 +444,8 @@ static void check_skip(struct str document, const char *expected)
     check_trace(document, expected, STR("x"));
 }
 
-static void the_value_of_a_key_can_be_skipped(void **state)
+TEST(the_value_of_a_key_can_be_skipped)
 {
-    (void)state;
     check_skip(STR("{\"a\":1,\"x\":{\"b\":[[],{\"x\":2}],\"c\":\"}\"},\"d\":3}"),
                "{ \"a\": 1 \"x\": \"d\": 3 }");
     check_skip(STR("{\"x\":[1,[2],{}]}"), "{ \"x\": }");
@@ -470,20 +454,18 @@ static void the_value_of_a_key_can_be_skipped(void **state)
     check_skip(STR("{\"x\":Infinity}"), "{ \"x\": }");
 }
 
-static void what_is_skipped_must_be_json_all_the_same(void **state)
+TEST(what_is_skipped_must_be_json_all_the_same)
 {
-    (void)state;
     check_skip(STR("{\"x\":[1,}"), "{ \"x\": line 1, column 9: expected a value, found '}'");
     check_skip(STR("{\"x\":[1"),
                "{ \"x\": line 1, column 8: the document ends where a comma or ] is expected, "
                "cut short");
 }
 
-static void a_container_can_be_skipped_from_inside(void **state)
+TEST(a_container_can_be_skipped_from_inside)
 {
     static const char document[] = "[{\"a\":[1,2]},[3,[4]],5]";
 
-    (void)state;
     for (size_t cut = 1; cut < sizeof(document) - 1; cut++) {
         struct json *json = json_new();
         struct str rest = str_of(document);
@@ -512,11 +494,10 @@ static void a_container_can_be_skipped_from_inside(void **state)
     }
 }
 
-static void skipping_after_a_scalar_skips_nothing(void **state)
+TEST(skipping_after_a_scalar_skips_nothing)
 {
     struct json *json = json_new();
 
-    (void)state;
     json_feed(json, STR("[1,[2],3]"));
     json_next(json);
     assert_int_equal(json_next(json), JSON_NUMBER);
@@ -532,14 +513,13 @@ static void skipping_after_a_scalar_skips_nothing(void **state)
     json_free(json);
 }
 
-static void sixty_four_levels_are_read_and_a_hundred_thousand_are_an_error(void **state)
+TEST(sixty_four_levels_are_read_and_a_hundred_thousand_are_an_error)
 {
     struct json *json = json_new();
     struct err err;
     char *deep = heap_array(100000, 1);
     size_t opened = 0;
 
-    (void)state;
     memset(deep, '[', 100000);
     json_feed(json, (struct str){ deep, 100000 });
     while (json_next(json) == JSON_ARRAY)
@@ -561,11 +541,10 @@ static void sixty_four_levels_are_read_and_a_hundred_thousand_are_an_error(void 
     json_free(json);
 }
 
-static void objects_and_arrays_may_alternate_down_to_the_last_level(void **state)
+TEST(objects_and_arrays_may_alternate_down_to_the_last_level)
 {
     struct buf document, expected;
 
-    (void)state;
     buf_init(&document, 10000);
     buf_init(&expected, 10000);
     for (size_t i = 0; i < 32; i++) {
@@ -617,12 +596,11 @@ static enum json_event read_long_token(const char *before, char fill, size_t len
 
 /* Byte by byte as well: reading a token again with each piece would take hours. */
 /* Else one user's endless command line would hide everybody's jobs. */
-static void a_string_that_nobody_wants_may_have_any_length(void **state)
+TEST(a_string_that_nobody_wants_may_have_any_length)
 {
     static const char *const begins[] = { "{\"unwanted\": \"", "{\"unwanted\": [{\"deep\": \"" };
     static const char *const ends[] = { "\", \"wanted\": 7}", "\"}], \"wanted\": 7}" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(begins); i++) {
         struct json *json = json_new();
         uint64_t wanted = 0;
@@ -650,12 +628,11 @@ static void a_string_that_nobody_wants_may_have_any_length(void **state)
     }
 }
 
-static void a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut(void **state)
+TEST(a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut)
 {
     static const size_t pieces[] = { 1, 3, 1000, 65536, 100 << 20 };
     size_t length;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pieces); i++) {
         assert_int_equal(read_long_token("[\"", 'x', TOKEN_MAX, "\"]", pieces[i], &length),
                          JSON_STRING);
@@ -680,7 +657,7 @@ static void a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut(void **sta
     }
 }
 
-static void a_gigabyte_of_string_is_refused_after_its_first_megabyte(void **state)
+TEST(a_gigabyte_of_string_is_refused_after_its_first_megabyte)
 {
     enum { PIECE = 65536 };
     char *piece = heap_array(PIECE, 1);
@@ -688,7 +665,6 @@ static void a_gigabyte_of_string_is_refused_after_its_first_megabyte(void **stat
     enum json_event event = JSON_MORE;
     size_t fed = 0;
 
-    (void)state;
     memset(piece, 'x', PIECE);
     json_feed(json, STR("[\""));
     assert_int_equal(json_next(json), JSON_ARRAY);
@@ -747,9 +723,8 @@ static void check_recording(const char *name, const char *const *parts)
     buf_free(&cut);
 }
 
-static void what_slurm_printed_is_read_whole(void **state)
+TEST(what_slurm_printed_is_read_whole)
 {
-    (void)state;
     check_recording("squeue-22.05.json",
                     (const char *const[]){ "\"name\": \"we|ird, na\\\"me \u00e9\"",
                                            "\"release\": \"22.05.8\"",
@@ -763,37 +738,4 @@ static void what_slurm_printed_is_read_whole(void **state)
     check_recording(
         "shares-24.11.json",
         (const char *const[]){ "\"level\": Infinity }", "\"number\": 0.014084507042253521", NULL });
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_value_is_an_event),
-        cmocka_unit_test(numbers_come_as_they_are_written),
-        cmocka_unit_test(infinity_and_nan_are_numbers_because_slurm_writes_them),
-        cmocka_unit_test(escapes_are_undone),
-        cmocka_unit_test(half_a_surrogate_pair_becomes_a_replacement_character),
-        cmocka_unit_test(bytes_that_are_not_utf8_become_replacement_characters_one_each),
-        cmocka_unit_test(what_the_grammar_forbids_is_an_error_at_its_place),
-        cmocka_unit_test(a_cut_document_says_where_it_ends),
-        cmocka_unit_test(every_prefix_of_a_document_waits_for_more_and_is_an_error_at_the_end),
-        cmocka_unit_test(empty_pieces_change_nothing),
-        cmocka_unit_test(a_token_within_a_piece_is_not_copied),
-        cmocka_unit_test(text_belongs_to_keys_strings_and_numbers_only),
-        cmocka_unit_test(a_scanner_can_be_used_again_after_an_error),
-        cmocka_unit_test(integers_are_read_up_to_their_limits),
-        cmocka_unit_test(every_number_is_a_double_too),
-        cmocka_unit_test(the_value_of_a_key_can_be_skipped),
-        cmocka_unit_test(what_is_skipped_must_be_json_all_the_same),
-        cmocka_unit_test(a_container_can_be_skipped_from_inside),
-        cmocka_unit_test(skipping_after_a_scalar_skips_nothing),
-        cmocka_unit_test(sixty_four_levels_are_read_and_a_hundred_thousand_are_an_error),
-        cmocka_unit_test(objects_and_arrays_may_alternate_down_to_the_last_level),
-        cmocka_unit_test(a_string_that_nobody_wants_may_have_any_length),
-        cmocka_unit_test(a_token_may_be_a_megabyte_and_no_longer_however_it_is_cut),
-        cmocka_unit_test(a_gigabyte_of_string_is_refused_after_its_first_megabyte),
-        cmocka_unit_test(what_slurm_printed_is_read_whole),
-    };
-
-    return RUN_TESTS(tests);
 }

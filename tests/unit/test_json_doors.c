@@ -196,9 +196,8 @@ static void forget_default(struct section *section)
         section->nodes.partition[i].is_default = false;
 }
 
-static void partitions_of_every_parser_are_those_of_the_text(void **state)
+TEST(partitions_of_every_parser_are_those_of_the_text)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *json =
             read_file(KIND_NODES, &answer_json_partitions, document_of("partitions", &parsers[i]));
@@ -216,7 +215,7 @@ static void partitions_of_every_parser_are_those_of_the_text(void **state)
     }
 }
 
-static void partitions_complete_the_nodes_whichever_way_they_are_told(void **state)
+TEST(partitions_complete_the_nodes_whichever_way_they_are_told)
 {
     static const struct {
         const struct answer_class *class;
@@ -234,7 +233,6 @@ static void partitions_complete_the_nodes_whichever_way_they_are_told(void **sta
           "\"max_time_limit\": \"30\"}]}" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ways); i++) {
         struct section *section =
             read_text(KIND_NODES, &answer_json_nodes,
@@ -258,13 +256,12 @@ static void partitions_complete_the_nodes_whichever_way_they_are_told(void **sta
     }
 }
 
-static void settings_are_lacking_as_long_as_those_of_one_partition_are(void **state)
+TEST(settings_are_lacking_as_long_as_those_of_one_partition_are)
 {
     struct section *section =
         read_text(KIND_NODES, &answer_json_nodes,
                   STR("{\"nodes\": [{\"name\": \"n1\", \"partitions\": [\"b\", \"gone\"]}]}"));
 
-    (void)state;
     add_text(section, &answer_json_partitions,
              STR("{\"partitions\": [{\"name\": \"b\", \"state\": \"UP\"}, {\"state\": \"UP\"}]}"));
     assert_true(section->nodes.lacks_settings);
@@ -277,12 +274,11 @@ static void settings_are_lacking_as_long_as_those_of_one_partition_are(void **st
     section_unref(section);
 }
 
-static void lines_that_are_no_partitions_are_refused(void **state)
+TEST(lines_that_are_no_partitions_are_refused)
 {
     struct outcome outcome =
         read_as(KIND_NODES, &answer_partitions, STR("slurm_load_partitions: no\nPartitionName=\n"));
 
-    (void)state;
     assert_int_equal(outcome.code, -EBADMSG);
     assert_contains(outcome.err.text, "slurm_load_partitions: no");
     section_unref(outcome.section);
@@ -302,9 +298,8 @@ static void forget_activity(struct section *section)
         section->reservations.reservation[i].is_active = false;
 }
 
-static void reservations_of_every_parser_are_those_of_the_text(void **state)
+TEST(reservations_of_every_parser_are_those_of_the_text)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *json = read_file(KIND_RESERVATIONS, &answer_json_reservations,
                                          document_of("reservations", &parsers[i]));
@@ -318,7 +313,7 @@ static void reservations_of_every_parser_are_those_of_the_text(void **state)
     }
 }
 
-static void flags_of_a_reservation_stand_as_scontrol_prints_them(void **state)
+TEST(flags_of_a_reservation_stand_as_scontrol_prints_them)
 {
     struct section *section = read_text(
         KIND_RESERVATIONS, &answer_json_reservations,
@@ -330,7 +325,6 @@ static void flags_of_a_reservation_stand_as_scontrol_prints_them(void **state)
             "[\"MAINT\"]}, {\"name\": \"d\"}]}"));
     const struct reservation *reservation = section->reservations.reservation;
 
-    (void)state;
     assert_int_equal(section->reservations.n, 4);
     assert_int_equal(section->skipped, 1);
     assert_str(section_text(section, reservation[0].flags),
@@ -342,7 +336,7 @@ static void flags_of_a_reservation_stand_as_scontrol_prints_them(void **state)
     section_unref(section);
 }
 
-static void a_reservation_is_active_between_its_times(void **state)
+TEST(a_reservation_is_active_between_its_times)
 {
     struct section *section = read_text(
         KIND_RESERVATIONS, &answer_json_reservations,
@@ -352,15 +346,13 @@ static void a_reservation_is_active_between_its_times(void **state)
             "false, \"number\": 4294967000}},"
             "{\"name\": \"future\", \"start_time\": 4294966000, \"end_time\": 4294967000}]}"));
 
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(section->reservations.reservation[i].is_active, i == 1);
     section_unref(section);
 }
 
-static void shares_of_every_parser_are_those_of_the_text(void **state)
+TEST(shares_of_every_parser_are_those_of_the_text)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *json, *text;
 
@@ -374,7 +366,7 @@ static void shares_of_every_parser_are_those_of_the_text(void **state)
     }
 }
 
-static void levels_and_factors_may_have_every_shape(void **state)
+TEST(levels_and_factors_may_have_every_shape)
 {
     static const struct {
         const char *level;
@@ -394,7 +386,6 @@ static void levels_and_factors_may_have_every_shape(void **state)
         { "[1]", NAN },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(levels); i++) {
         char text[512];
         struct section *section;
@@ -415,7 +406,7 @@ static void levels_and_factors_may_have_every_shape(void **state)
 }
 
 /* As without Fair Tree, where slurmctld has no levels. */
-static void factors_of_accounts_and_levels_of_zero_are_unknown(void **state)
+TEST(factors_of_accounts_and_levels_of_zero_are_unknown)
 {
     struct section *section = read_text(
         KIND_SHARES, &answer_json_shares,
@@ -428,7 +419,6 @@ static void factors_of_accounts_and_levels_of_zero_are_unknown(void **state)
             "0}}, {\"name\": \"nobody\", \"type\": [\"USER\"]}, {\"parent\": \"a\"}]}}"));
     const struct share *share = section->shares.share;
 
-    (void)state;
     assert_int_equal(section->shares.n, 2);
     assert_int_equal(section->skipped, 2);
     assert_true(share[0].is_parent && share[0].raw_shares == MODEL_UNKNOWN_U64);
@@ -492,9 +482,8 @@ static void assert_contains_all(struct map *all, const struct map *some, const c
             fail_msg("%s does not say \"%.*s\"", what, STR_ARG(some->entries[i].key));
 }
 
-static void limits_of_every_parser_are_those_of_the_text(void **state)
+TEST(limits_of_every_parser_are_those_of_the_text)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         /* scontrol tells a QOS's limits of one user only once somebody uses it. */
         unsigned kinds =
@@ -533,7 +522,7 @@ static void limits_of_every_parser_are_those_of_the_text(void **state)
     }
 }
 
-static void limits_of_a_user_of_a_qos_are_told_unused(void **state)
+TEST(limits_of_a_user_of_a_qos_are_told_unused)
 {
     struct section *section = read_text(
         KIND_ASSOCIATIONS, &answer_json_qos,
@@ -544,7 +533,6 @@ static void limits_of_a_user_of_a_qos_are_told_unused(void **state)
             "}}}, {\"name\": null}]}"));
     const struct associations *all = &section->associations;
 
-    (void)state;
     assert_int_equal(section->skipped, 2);
     assert_int_equal(all->n_qos, 1);
     assert_int_equal(all->qos[0].n_limits, 4);
@@ -558,9 +546,8 @@ static void limits_of_a_user_of_a_qos_are_told_unused(void **state)
     section_unref(section);
 }
 
-static void any_document_tells_who_answers(void **state)
+TEST(any_document_tells_who_answers)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *section =
             read_file(KIND_CONFIG, &answer_json_config, document_of("ping", &parsers[i]));
@@ -574,11 +561,10 @@ static void any_document_tells_who_answers(void **state)
     }
 }
 
-static void a_document_that_tells_of_a_failure_still_tells_who_answers(void **state)
+TEST(a_document_that_tells_of_a_failure_still_tells_who_answers)
 {
     struct outcome outcome;
 
-    (void)state;
     section_unref(read_text(KIND_CONFIG, &answer_json_config,
                             STR("{\"meta\": {\"Slurm\": {\"release\": \"23.02.7\"}}, \"errors\": "
                                 "[{\"error\": \"x\"}]}")));
@@ -607,9 +593,8 @@ static struct buf list_gpus(const struct section *section)
     return to;
 }
 
-static void gpus_of_every_parser_are_those_that_scontrol_shows(void **state)
+TEST(gpus_of_every_parser_are_those_that_scontrol_shows)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *section =
             read_file(KIND_JOBS, &answer_json_jobs, document_of("gpus", &parsers[i]));
@@ -631,7 +616,7 @@ static void gpus_of_every_parser_are_those_that_scontrol_shows(void **state)
         "\"nodes\":\"" nodes "\"},{\"job_id\":8,\"job_state\":\"RUNNING\",\"nodes\":\"g9\","       \
         "\"gres_detail\":[\"gpu:1(IDX:5)\"]}]}")
 
-static void a_node_without_gpus_keeps_its_place_among_the_details(void **state)
+TEST(a_node_without_gpus_keeps_its_place_among_the_details)
 {
     static const struct {
         struct str document;
@@ -651,7 +636,6 @@ static void a_node_without_gpus_keeps_its_place_among_the_details(void **state)
         { RUNNING_ON("g1", "[\"gpu:2(IDX:0)\"]"), "", 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section = read_text(KIND_JOBS, &answer_json_jobs, rows[i].document);
         struct buf told = list_gpus(section), wanted;
@@ -667,9 +651,8 @@ static void a_node_without_gpus_keeps_its_place_among_the_details(void **state)
     }
 }
 
-static void old_parsers_tell_the_same_of_jobs_and_nodes(void **state)
+TEST(old_parsers_tell_the_same_of_jobs_and_nodes)
 {
-    (void)state;
     assert_same(read_file(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[0])),
                 read_file(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[1])),
                 "v0.0.37");
@@ -702,12 +685,11 @@ static void old_parsers_tell_the_same_of_jobs_and_nodes(void **state)
     }
 }
 
-static void statistics_of_an_old_slurmrestd_are_read(void **state)
+TEST(statistics_of_an_old_slurmrestd_are_read)
 {
     struct section *section =
         read_file(KIND_DIAG, &answer_json_diag, document_of("diag", &parsers[1]));
 
-    (void)state;
     assert_true(section->diag.backfill.count > 0);
     assert_true(section->diag.n_rpc_by_type > 5);
     assert_true(section->diag.backfill_mean_table < 10);
@@ -717,14 +699,13 @@ static void statistics_of_an_old_slurmrestd_are_read(void **state)
 }
 
 /* Newer ones have the queue's mean in the place of the table's. */
-static void the_mean_table_is_its_sum_by_the_cycles(void **state)
+TEST(the_mean_table_is_its_sum_by_the_cycles)
 {
     struct section *section =
         read_text(KIND_DIAG, &answer_json_diag,
                   STR("{\"statistics\": {\"bf_cycle_counter\": 154, \"bf_table_size_mean\": 7, "
                       "\"bf_table_size_sum\": 612, \"bf_queue_len_sum\": 1082}}"));
 
-    (void)state;
     assert_int_equal(section->diag.backfill_mean_table, 3);
     section_unref(section);
     section = read_text(KIND_DIAG, &answer_json_diag,
@@ -734,7 +715,7 @@ static void the_mean_table_is_its_sum_by_the_cycles(void **state)
     section_unref(section);
 }
 
-static void statistics_that_are_told_twice_are_the_last(void **state)
+TEST(statistics_that_are_told_twice_are_the_last)
 {
     struct section *section = read_text(
         KIND_DIAG, &answer_json_diag,
@@ -742,7 +723,6 @@ static void statistics_that_are_told_twice_are_the_last(void **state)
             "\"statistics\": {\"schedule_exit\": {\"end_job_queue\": 3, \"licenses\": 4}}}"));
     const struct cycle *cycle = &section->diag.main;
 
-    (void)state;
     assert_int_equal(cycle->n_exits, 2);
     assert_str(section_text(section, cycle->exit[0].reason), "End of job queue");
     assert_int_equal(cycle->exit[0].count, 3);
@@ -750,7 +730,7 @@ static void statistics_that_are_told_twice_are_the_last(void **state)
     section_unref(section);
 }
 
-static void users_whom_no_directory_knows_are_told_by_their_numbers(void **state)
+TEST(users_whom_no_directory_knows_are_told_by_their_numbers)
 {
     struct section *section =
         read_text(KIND_JOBS, &answer_json_jobs,
@@ -760,7 +740,6 @@ static void users_whom_no_directory_knows_are_told_by_their_numbers(void **state
     const struct job *job = section->jobs.job;
     const struct rpc *rpc;
 
-    (void)state;
     assert_str(section_text(section, job[0].user), "2001");
     assert_str(section_text(section, job[1].user), "2002");
     assert_str(section_text(section, job[2].user), "nobody");
@@ -796,11 +775,10 @@ static const struct {
     { "doors/diag-22.05-v0.0.38.json", KIND_DIAG, &answer_json_diag },
 };
 
-static void the_pieces_in_which_a_document_comes_make_no_difference(void **state)
+TEST(the_pieces_in_which_a_document_comes_make_no_difference)
 {
     static const size_t pieces[] = { 1, 2, 7, 4093 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(documents); i++) {
         struct buf text = file_of("%s", documents[i].file);
 
@@ -817,9 +795,8 @@ static void the_pieces_in_which_a_document_comes_make_no_difference(void **state
     }
 }
 
-static void a_document_that_is_cut_off_anywhere_is_refused(void **state)
+TEST(a_document_that_is_cut_off_anywhere_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(documents); i++) {
         struct buf text = file_of("%s", documents[i].file);
 
@@ -862,13 +839,12 @@ static size_t value_length(struct str s)
 }
 
 /* Each value in turn is something else, or is there twice. */
-static void values_of_the_wrong_type_cost_at_most_themselves(void **state)
+TEST(values_of_the_wrong_type_cost_at_most_themselves)
 {
     static const char *const others[] = { "null",  "[]", "{}",       "\"x\"",
                                           "1e999", "-1", "[[{}],1]", "true,\"name\":\"twice\"" };
     struct buf wrong;
 
-    (void)state;
     buf_init(&wrong, 1 << 20);
     for (size_t i = 0; i < COUNT(documents); i++) {
         struct buf text = file_of("%s", documents[i].file);
@@ -893,12 +869,11 @@ static void values_of_the_wrong_type_cost_at_most_themselves(void **state)
     buf_free(&wrong);
 }
 
-static void deep_nesting_is_refused_everywhere(void **state)
+TEST(deep_nesting_is_refused_everywhere)
 {
     enum { DEEP = 100000 };
     struct buf text;
 
-    (void)state;
     buf_init(&text, 2 << 20);
     for (size_t i = 0; i < COUNT(documents); i++) {
         struct outcome outcome;
@@ -935,12 +910,11 @@ static int read_long(enum kind kind, const struct answer_class *class, const cha
     return code;
 }
 
-static void endless_texts_and_numbers_are_passed_over_or_refused(void **state)
+TEST(endless_texts_and_numbers_are_passed_over_or_refused)
 {
     enum { MANY = 32 << 20 };
     struct err err;
 
-    (void)state;
     assert_int_equal(read_long(KIND_JOBS, &answer_json_jobs, "{\"unheard_of\": \"", 'x', MANY,
                                "\", \"jobs\": []}", &err),
                      0);
@@ -955,7 +929,7 @@ static void endless_texts_and_numbers_are_passed_over_or_refused(void **state)
         -EFBIG);
 }
 
-static void what_is_no_document_is_refused_with_the_reason(void **state)
+TEST(what_is_no_document_is_refused_with_the_reason)
 {
     static const struct {
         const char *text, *reason;
@@ -971,7 +945,6 @@ static void what_is_no_document_is_refused_with_the_reason(void **state)
         { "{\"errors\": [{}]}", "does not describe", -EREMOTEIO },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(documents); i++)
         for (size_t k = 0; k < COUNT(bad); k++) {
             struct outcome outcome =
@@ -1052,7 +1025,7 @@ static struct section *ask(struct commands *commands, enum kind kind)
 
     commands->warning[0] = '\0';
     if (commands->source->class->read(commands->source, kind,
-                                      clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                                      clock_mono(&clock_real) + TEST_DEADLINE, &section,
                                       commands->warning, &err) < 0)
         fail_msg("%s", err.text);
     return section;
@@ -1079,12 +1052,11 @@ static void end_commands(struct commands *commands)
 #define ASK_PARTS "scontrol --all --local --oneliner show partitions\n"
 #define PARTS     "*partitions) cat \"$data/doors/partitions-24.11.txt\" ;;\n"
 
-static void nodes_are_asked_of_scontrol_and_then_their_partitions(void **state)
+TEST(nodes_are_asked_of_scontrol_and_then_their_partitions)
 {
     struct commands commands;
     struct section *section;
 
-    (void)state;
     begin_commands(&commands);
     put_command(&commands, "scontrol",
                 "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n" PARTS);
@@ -1097,12 +1069,11 @@ static void nodes_are_asked_of_scontrol_and_then_their_partitions(void **state)
     end_commands(&commands);
 }
 
-static void nodes_stay_when_their_partitions_are_not_told(void **state)
+TEST(nodes_stay_when_their_partitions_are_not_told)
 {
     struct commands commands;
     struct section *section;
 
-    (void)state;
     begin_commands(&commands);
     put_command(&commands, "scontrol",
                 "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n"
@@ -1116,11 +1087,10 @@ static void nodes_stay_when_their_partitions_are_not_told(void **state)
 }
 
 /* As of 22.05, and upgraded. */
-static void sinfo_is_asked_while_scontrol_has_no_json(void **state)
+TEST(sinfo_is_asked_while_scontrol_has_no_json)
 {
     struct commands commands;
 
-    (void)state;
     begin_commands(&commands);
     put_command(&commands, "scontrol", NO_JSON PARTS);
     put_command(&commands, "sinfo", "*) cat \"$data/foreign/nodes-22.05.json\" ;;");
@@ -1145,7 +1115,7 @@ static void sinfo_is_asked_while_scontrol_has_no_json(void **state)
 
 /* As of a release without the library for JSON (24.11 crashes over it), or without what makes JSON.
  */
-static void text_is_asked_of_what_has_no_json(void **state)
+TEST(text_is_asked_of_what_has_no_json)
 {
     static const char *const lacks[] = {
         NO_JSON,
@@ -1158,7 +1128,6 @@ static void text_is_asked_of_what_has_no_json(void **state)
         "exit 253 ;;\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lacks); i++) {
         struct commands commands;
         struct buf script;
@@ -1182,17 +1151,16 @@ static void text_is_asked_of_what_has_no_json(void **state)
     }
 }
 
-static void a_failure_of_slurms_is_no_lack_of_json(void **state)
+TEST(a_failure_of_slurms_is_no_lack_of_json)
 {
     struct commands commands;
     struct section *section;
     struct err err;
 
-    (void)state;
     begin_commands(&commands);
     put_command(&commands, "sshare", "*) echo 'sshare: error: Connection refused' >&2; exit 1 ;;");
     assert_true(commands.source->class->read(commands.source, KIND_SHARES,
-                                             clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+                                             clock_mono(&clock_real) + TEST_DEADLINE, &section,
                                              commands.warning, &err) < 0);
     assert_contains(err.text, "Connection refused");
     assert_asked(&commands, "sshare --all --json\n");
@@ -1204,12 +1172,11 @@ static void a_failure_of_slurms_is_no_lack_of_json(void **state)
     end_commands(&commands);
 }
 
-static void reservations_and_licences_are_asked_for_in_json(void **state)
+TEST(reservations_and_licences_are_asked_for_in_json)
 {
     struct commands commands;
     struct section *section;
 
-    (void)state;
     begin_commands(&commands);
     put_command(&commands, "scontrol",
                 "*res*) cat \"$data/doors/reservations-24.11-v0.0.42.json\" ;;\n"
@@ -1222,45 +1189,4 @@ static void reservations_and_licences_are_asked_for_in_json(void **state)
     section_unref(section);
     assert_asked(&commands, "scontrol show reservations --json\nscontrol show licenses --json\n");
     end_commands(&commands);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partitions_of_every_parser_are_those_of_the_text),
-        cmocka_unit_test(partitions_complete_the_nodes_whichever_way_they_are_told),
-        cmocka_unit_test(settings_are_lacking_as_long_as_those_of_one_partition_are),
-        cmocka_unit_test(lines_that_are_no_partitions_are_refused),
-        cmocka_unit_test(reservations_of_every_parser_are_those_of_the_text),
-        cmocka_unit_test(flags_of_a_reservation_stand_as_scontrol_prints_them),
-        cmocka_unit_test(a_reservation_is_active_between_its_times),
-        cmocka_unit_test(shares_of_every_parser_are_those_of_the_text),
-        cmocka_unit_test(levels_and_factors_may_have_every_shape),
-        cmocka_unit_test(factors_of_accounts_and_levels_of_zero_are_unknown),
-        cmocka_unit_test(limits_of_every_parser_are_those_of_the_text),
-        cmocka_unit_test(limits_of_a_user_of_a_qos_are_told_unused),
-        cmocka_unit_test(any_document_tells_who_answers),
-        cmocka_unit_test(a_document_that_tells_of_a_failure_still_tells_who_answers),
-        cmocka_unit_test(gpus_of_every_parser_are_those_that_scontrol_shows),
-        cmocka_unit_test(a_node_without_gpus_keeps_its_place_among_the_details),
-        cmocka_unit_test(old_parsers_tell_the_same_of_jobs_and_nodes),
-        cmocka_unit_test(statistics_of_an_old_slurmrestd_are_read),
-        cmocka_unit_test(the_mean_table_is_its_sum_by_the_cycles),
-        cmocka_unit_test(statistics_that_are_told_twice_are_the_last),
-        cmocka_unit_test(users_whom_no_directory_knows_are_told_by_their_numbers),
-        cmocka_unit_test(the_pieces_in_which_a_document_comes_make_no_difference),
-        cmocka_unit_test(a_document_that_is_cut_off_anywhere_is_refused),
-        cmocka_unit_test(values_of_the_wrong_type_cost_at_most_themselves),
-        cmocka_unit_test(deep_nesting_is_refused_everywhere),
-        cmocka_unit_test(endless_texts_and_numbers_are_passed_over_or_refused),
-        cmocka_unit_test(what_is_no_document_is_refused_with_the_reason),
-        cmocka_unit_test(nodes_are_asked_of_scontrol_and_then_their_partitions),
-        cmocka_unit_test(nodes_stay_when_their_partitions_are_not_told),
-        cmocka_unit_test(sinfo_is_asked_while_scontrol_has_no_json),
-        cmocka_unit_test(text_is_asked_of_what_has_no_json),
-        cmocka_unit_test(a_failure_of_slurms_is_no_lack_of_json),
-        cmocka_unit_test(reservations_and_licences_are_asked_for_in_json),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,20 +17,18 @@ static struct keep *keep_of(const struct str *accounts, size_t n_accounts, const
     return keep;
 }
 
-static void without_patterns_all_are_kept(void **state)
+TEST(without_patterns_all_are_kept)
 {
     struct keep *keep = keep_of(NULL, 0, NULL, 0);
 
-    (void)state;
     assert_null(keep);
     assert_true(keep_has(keep, STR("anybody"), STR("")));
 }
 
-static void a_pattern_must_match_the_whole_name(void **state)
+TEST(a_pattern_must_match_the_whole_name)
 {
     struct keep *keep = keep_of(KEEP(STR("rrg-.*"), STR("def-a|b")), NULL, 0);
 
-    (void)state;
     assert_true(keep_has(keep, STR("rrg-bengioy"), STR("x")));
     assert_true(keep_has(keep, STR("def-a"), STR("x")));
     assert_true(keep_has(keep, STR("b"), STR("x")));
@@ -42,11 +40,10 @@ static void a_pattern_must_match_the_whole_name(void **state)
     keep_free(keep);
 }
 
-static void an_account_or_a_user_is_enough(void **state)
+TEST(an_account_or_a_user_is_enough)
 {
     struct keep *keep = keep_of(KEEP(STR("bio")), KEEP(STR("al.*"), STR("bob")));
 
-    (void)state;
     assert_true(keep_has(keep, STR("bio"), STR("carol")));
     assert_true(keep_has(keep, STR("physics"), STR("alice")));
     assert_true(keep_has(keep, STR(""), STR("bob")));
@@ -54,11 +51,10 @@ static void an_account_or_a_user_is_enough(void **state)
     keep_free(keep);
 }
 
-static void a_pattern_that_is_none_is_refused_with_a_sentence(void **state)
+TEST(a_pattern_that_is_none_is_refused_with_a_sentence)
 {
     static const char *const wrong[] = { "a(", "a)|(b", "[", "(?<" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct str text = str_of(wrong[i]);
         struct keep *keep;
@@ -70,7 +66,7 @@ static void a_pattern_that_is_none_is_refused_with_a_sentence(void **state)
     }
 }
 
-static void a_section_loses_the_jobs_of_others_and_their_gpus(void **state)
+TEST(a_section_loses_the_jobs_of_others_and_their_gpus)
 {
     static const struct {
         const char *account, *user;
@@ -78,7 +74,6 @@ static void a_section_loses_the_jobs_of_others_and_their_gpus(void **state)
     struct keep *keep = keep_of(KEEP(STR("bio")), KEEP(STR("alice")));
     struct section *section = section_new(KIND_JOBS);
 
-    (void)state;
     section->jobs.job = ARENA_ARRAY(&section->arena, struct job, COUNT(jobs));
     section->jobs.gpus = ARENA_ARRAY(&section->arena, struct job_gpus, COUNT(jobs));
     section->jobs.n = section->jobs.n_gpus = COUNT(jobs);
@@ -104,12 +99,11 @@ static void a_section_loses_the_jobs_of_others_and_their_gpus(void **state)
 }
 
 /* Its jobs are those of the first, which others are reading. */
-static void what_is_said_again_is_left_as_it_is(void **state)
+TEST(what_is_said_again_is_left_as_it_is)
 {
     struct keep *keep = keep_of(KEEP(STR("bio")), NULL, 0);
     struct section *section = section_new(KIND_JOBS), *again;
 
-    (void)state;
     section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 2);
     section->jobs.n = 2;
     section->jobs.job[0] =
@@ -122,18 +116,4 @@ static void what_is_said_again_is_left_as_it_is(void **state)
     section_unref(again);
     section_unref(section);
     keep_free(keep);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_patterns_all_are_kept),
-        cmocka_unit_test(a_pattern_must_match_the_whole_name),
-        cmocka_unit_test(an_account_or_a_user_is_enough),
-        cmocka_unit_test(a_pattern_that_is_none_is_refused_with_a_sentence),
-        cmocka_unit_test(a_section_loses_the_jobs_of_others_and_their_gpus),
-        cmocka_unit_test(what_is_said_again_is_left_as_it_is),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -35,16 +35,14 @@ static struct section *section;
 static struct err err;
 static char warning[SOURCE_WARNING];
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     manual_clock_init(&manual, now * NS_PER_SEC, 0);
     cluster_name = "mila";
     snprintf(directory, sizeof(directory), "/tmp/test_kept.XXXXXX");
     assert_non_null(mkdtemp(directory));
     snprintf(url, sizeof(url), "sqlite:%s/store", directory);
     snprintf(file, sizeof(file), "%s/allocations.yml", directory);
-    return 0;
 }
 
 static void remove_store(void)
@@ -58,17 +56,17 @@ static void remove_store(void)
     }
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     section = section_unref(section);
     source = source_close(source);
     remove_store();
     unlink(file);
     assert_int_equal(rmdir(directory), 0);
     manual_clock_destroy(&manual);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static void write_file(const char *path, const char *text)
 {
@@ -145,7 +143,7 @@ static int look(enum kind kind)
 {
     section = section_unref(section);
     err = (struct err){ 0 };
-    return source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC, &section,
+    return source->class->read(source, kind, clock_mono(&clock_real) + TEST_DEADLINE, &section,
                                warning, &err);
 }
 
@@ -178,12 +176,11 @@ static const struct allocation *find(const char *account)
     return NULL;
 }
 
-static void jobs_that_have_ended_are_those_of_this_cluster(void **state)
+TEST(jobs_that_have_ended_are_those_of_this_cluster)
 {
     struct store *store = open_store();
     struct job_record failed = job(3, "physics", now - 100, now - 50);
 
-    (void)state;
     failed.state.base = JOB_FAILED;
     put(store, "mila", job(1, "physics", now - 200, now - 100));
     put(store, "mila", job(2, "physics", now - 200, now - 100));
@@ -201,11 +198,10 @@ static void jobs_that_have_ended_are_those_of_this_cluster(void **state)
     assert_str(section_text(section, section->ended.row[0].partition), "gpu");
 }
 
-static void what_is_added_later_is_seen_at_the_next_look(void **state)
+TEST(what_is_added_later_is_seen_at_the_next_look)
 {
     struct store *store = open_store();
 
-    (void)state;
     put(store, "mila", job(1, "physics", now - 200, now - 100));
     close_store(store);
     open_source();
@@ -218,9 +214,8 @@ static void what_is_added_later_is_seen_at_the_next_look(void **state)
     assert_int_equal(count_of("COMPLETED", "physics"), 2);
 }
 
-static void until_the_recorder_has_made_the_store_there_is_none(void **state)
+TEST(until_the_recorder_has_made_the_store_there_is_none)
 {
-    (void)state;
     open_source();
     assert_int_equal(look(KIND_ENDED), -ENOENT);
     assert_contains(err.text, "the recorder makes it");
@@ -229,11 +224,10 @@ static void until_the_recorder_has_made_the_store_there_is_none(void **state)
     assert_int_equal(section->ended.n, 0);
 }
 
-static void a_store_that_was_replaced_is_opened_anew(void **state)
+TEST(a_store_that_was_replaced_is_opened_anew)
 {
     struct store *store = open_store();
 
-    (void)state;
     put(store, "mila", job(1, "physics", now - 200, now - 100));
     close_store(store);
     open_source();
@@ -249,9 +243,8 @@ static void a_store_that_was_replaced_is_opened_anew(void **state)
     assert_int_equal(count_of("COMPLETED", "chemistry"), 1);
 }
 
-static void what_is_no_store_is_refused_until_one_is_there(void **state)
+TEST(what_is_no_store_is_refused_until_one_is_there)
 {
-    (void)state;
     write_file(url + strlen("sqlite:"), "this is not what it should be, but a text");
     open_source();
     assert_int_equal(look(KIND_ENDED), -EBADMSG);
@@ -260,9 +253,8 @@ static void what_is_no_store_is_refused_until_one_is_there(void **state)
     look_well(KIND_ENDED);
 }
 
-static void without_its_name_nothing_is_told_of_a_cluster(void **state)
+TEST(without_its_name_nothing_is_told_of_a_cluster)
 {
-    (void)state;
     close_store(open_store());
     cluster_name = NULL;
     open_source();
@@ -271,11 +263,10 @@ static void without_its_name_nothing_is_told_of_a_cluster(void **state)
     look_well(KIND_ENDED);
 }
 
-static void simulated_jobs_are_not_taken_for_real_ones(void **state)
+TEST(simulated_jobs_are_not_taken_for_real_ones)
 {
     struct store *store;
 
-    (void)state;
     assert_int_equal(store_open(str_of(url), true, &store, &err), 0);
     store_close(store);
     open_source();
@@ -283,27 +274,24 @@ static void simulated_jobs_are_not_taken_for_real_ones(void **state)
     assert_contains(err.text, "simulated");
 }
 
-static void another_scheme_is_refused(void **state)
+TEST(another_scheme_is_refused)
 {
     const struct kept_settings settings = { .url = STR("mysql:host"), .cluster = 3 };
 
-    (void)state;
     assert_int_equal(source_open_kept(&settings, &manual.clock, &source, &err), -EINVAL);
 }
 
-static void without_a_file_there_are_no_allocations(void **state)
+TEST(without_a_file_there_are_no_allocations)
 {
-    (void)state;
     open_source();
     assert_int_equal(source->class->kinds, KIND_BIT(KIND_ENDED));
     assert_string_equal(source->class->name, "store");
 }
 
-static void a_mistake_in_the_file_is_told_when_it_is_opened(void **state)
+TEST(a_mistake_in_the_file_is_told_when_it_is_opened)
 {
     struct kept_settings settings = { .url = str_of(url), .cluster = 3 };
 
-    (void)state;
     write_file(file, "clusters: {mila: {physics: {gpu_year: 1}}}");
     settings.allocations_file = str_of(file);
     assert_int_equal(source_open_kept(&settings, &manual.clock, &source, &err), -EINVAL);
@@ -324,11 +312,10 @@ static void make_usage(void)
     close_store(store);
 }
 
-static void what_is_used_is_counted_from_the_beginning_of_an_allocation(void **state)
+TEST(what_is_used_is_counted_from_the_beginning_of_an_allocation)
 {
     const struct allocation *of;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters:\n"
                      "  mila: {physics: {gpu_years: 1, cpu_years: 2, from: 2026-04-01, to: "
@@ -346,11 +333,10 @@ static void what_is_used_is_counted_from_the_beginning_of_an_allocation(void **s
     assert_true(of->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200));
 }
 
-static void the_rate_is_that_of_the_last_seven_days(void **state)
+TEST(the_rate_is_that_of_the_last_seven_days)
 {
     const struct allocation *of;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
                      "chemistry: {gpu_years: 1, from: 2026-05-31, to: 2027-04-01}}}");
@@ -362,11 +348,10 @@ static void the_rate_is_that_of_the_last_seven_days(void **state)
     assert_true(of->used[ALLOCATION_GPUS] == 0 && of->rate[ALLOCATION_GPUS] == 0);
 }
 
-static void what_was_used_long_ago_is_counted_once_an_hour(void **state)
+TEST(what_was_used_long_ago_is_counted_once_an_hour)
 {
     struct store *store;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
                      "2027-04-01}}}");
@@ -385,11 +370,10 @@ static void what_was_used_long_ago_is_counted_once_an_hour(void **state)
     assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)(day + 7200 + 1000 + 100));
 }
 
-static void another_store_or_another_list_of_accounts_is_counted_at_once(void **state)
+TEST(another_store_or_another_list_of_accounts_is_counted_at_once)
 {
     struct store *store;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
                      "2027-04-01}}}");
@@ -407,11 +391,10 @@ static void another_store_or_another_list_of_accounts_is_counted_at_once(void **
     assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * 50);
 }
 
-static void the_rate_of_a_young_allocation_is_that_since_it_began(void **state)
+TEST(the_rate_of_a_young_allocation_is_that_since_it_began)
 {
     const struct allocation *of;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-05-31, to: "
                      "2027-04-01}}}");
@@ -427,11 +410,10 @@ static void the_rate_of_a_young_allocation_is_that_since_it_began(void **state)
     assert_true(isnan(of->rate[ALLOCATION_GPUS]));
 }
 
-static void accounts_that_are_included_count_as_well(void **state)
+TEST(accounts_that_are_included_count_as_well)
 {
     const struct allocation *of;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01, "
                      "includes: [chemistry, nobody]}}}");
@@ -442,9 +424,8 @@ static void accounts_that_are_included_count_as_well(void **state)
     assert_true(of->used[ALLOCATION_CPUS] == 4. * (double)(day + 7200 + 10));
 }
 
-static void only_the_allocation_of_now_is_told(void **state)
+TEST(only_the_allocation_of_now_is_told)
 {
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: [{gpu_years: 1, from: 2025-04-01, to: "
                      "2026-04-01}, {gpu_years: 2, from: 2026-04-01, to: 2027-04-01}, {gpu_years: "
@@ -460,12 +441,11 @@ static void only_the_allocation_of_now_is_told(void **state)
     assert_int_equal(find("physics")->from, april + 365 * day);
 }
 
-static void what_began_before_the_store_reaches_back_is_unknown(void **state)
+TEST(what_began_before_the_store_reaches_back_is_unknown)
 {
     struct store *store = open_store();
     const struct allocation *of;
 
-    (void)state;
     put(store, "mila", job(1, "physics", now - 2 * day, now - day));
     close_store(store);
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
@@ -486,11 +466,10 @@ static void what_began_before_the_store_reaches_back_is_unknown(void **state)
     assert_true(find("physics")->used[ALLOCATION_GPUS] == 2. * (double)day);
 }
 
-static void what_was_deleted_is_not_known_any_more(void **state)
+TEST(what_was_deleted_is_not_known_any_more)
 {
     struct store *store;
 
-    (void)state;
     make_usage();
     store = open_store();
     put_mark(store, "pruned_end", april + 30 * day);
@@ -525,11 +504,10 @@ static int watch(sqlite3 *db, const char **message, const void *api)
     return sqlite3_set_authorizer(db, cancel_at_usage, NULL);
 }
 
-static void what_was_counted_before_a_look_broke_off_is_not_counted_again(void **state)
+TEST(what_was_counted_before_a_look_broke_off_is_not_counted_again)
 {
     struct store *store;
 
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
                      "chemistry: {gpu_years: 1, from: 2026-04-02, to: 2027-04-01}}}");
@@ -549,9 +527,8 @@ static void what_was_counted_before_a_look_broke_off_is_not_counted_again(void *
     assert_true(find("chemistry")->used[ALLOCATION_GPUS] == 2. * (10 + 100));
 }
 
-static void a_store_without_jobs_tells_what_was_promised_alone(void **state)
+TEST(a_store_without_jobs_tells_what_was_promised_alone)
 {
-    (void)state;
     close_store(open_store());
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: 2027-04-01}, "
                      "all: {gpu_years: 5}}}");
@@ -563,9 +540,8 @@ static void a_store_without_jobs_tells_what_was_promised_alone(void **state)
     assert_true(find("all")->seconds[ALLOCATION_GPUS] == 5. * ALLOCATION_YEAR_SECONDS);
 }
 
-static void a_change_of_the_file_holds_at_the_next_look(void **state)
+TEST(a_change_of_the_file_holds_at_the_next_look)
 {
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {students: 1}}}");
     open_source();
@@ -576,9 +552,8 @@ static void a_change_of_the_file_holds_at_the_next_look(void **state)
     assert_true(find("physics")->students == 2);
 }
 
-static void a_mistake_made_later_leaves_what_the_file_said_before(void **state)
+TEST(a_mistake_made_later_leaves_what_the_file_said_before)
 {
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {students: 1}}}");
     open_source();
@@ -598,11 +573,10 @@ static void a_mistake_made_later_leaves_what_the_file_said_before(void **state)
     assert_true(find("physics")->students == 3);
 }
 
-static void more_accounts_than_are_asked_for_by_name_are_counted_too(void **state)
+TEST(more_accounts_than_are_asked_for_by_name_are_counted_too)
 {
     FILE *stream;
 
-    (void)state;
     make_usage();
     stream = fopen(file, "we");
     assert_non_null(stream);
@@ -618,48 +592,12 @@ static void more_accounts_than_are_asked_for_by_name_are_counted_too(void **stat
     assert_true(find("physics")->used[ALLOCATION_CPUS] == 4. * (double)(day + 7200));
 }
 
-static void a_look_that_was_cancelled_ends(void **state)
+TEST(a_look_that_was_cancelled_ends)
 {
-    (void)state;
     make_usage();
     write_file(file, "clusters: {mila: {physics: {gpu_years: 1, from: 2026-04-01, to: "
                      "2027-04-01}}}");
     open_source();
     source_cancel(source);
     assert_int_equal(look(KIND_ALLOCATIONS), -ECANCELED);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(jobs_that_have_ended_are_those_of_this_cluster),
-        TEST(what_is_added_later_is_seen_at_the_next_look),
-        TEST(until_the_recorder_has_made_the_store_there_is_none),
-        TEST(a_store_that_was_replaced_is_opened_anew),
-        TEST(what_is_no_store_is_refused_until_one_is_there),
-        TEST(without_its_name_nothing_is_told_of_a_cluster),
-        TEST(simulated_jobs_are_not_taken_for_real_ones),
-        TEST(another_scheme_is_refused),
-        TEST(without_a_file_there_are_no_allocations),
-        TEST(a_mistake_in_the_file_is_told_when_it_is_opened),
-        TEST(what_is_used_is_counted_from_the_beginning_of_an_allocation),
-        TEST(the_rate_is_that_of_the_last_seven_days),
-        TEST(what_was_used_long_ago_is_counted_once_an_hour),
-        TEST(another_store_or_another_list_of_accounts_is_counted_at_once),
-        TEST(the_rate_of_a_young_allocation_is_that_since_it_began),
-        TEST(accounts_that_are_included_count_as_well),
-        TEST(only_the_allocation_of_now_is_told),
-        TEST(what_began_before_the_store_reaches_back_is_unknown),
-        TEST(what_was_deleted_is_not_known_any_more),
-        TEST(what_was_counted_before_a_look_broke_off_is_not_counted_again),
-        TEST(a_store_without_jobs_tells_what_was_promised_alone),
-        TEST(a_change_of_the_file_holds_at_the_next_look),
-        TEST(a_mistake_made_later_leaves_what_the_file_said_before),
-        TEST(more_accounts_than_are_asked_for_by_name_are_counted_too),
-        TEST(a_look_that_was_cancelled_ends),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -20,12 +20,12 @@ static void begin(enum kind kind)
     section = section_new(kind);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     section = section_unref(section);
-    return 0;
 }
+
+PROGRAM_FIXTURE(NULL, tear_down)
 
 static symbol put(const char *text)
 {
@@ -41,9 +41,8 @@ static void add_ended(const char *state, const char *partition, const char *acco
     rows[ended->n++] = (struct ended_jobs){ put(state), put(partition), put(account), count };
 }
 
-static void jobs_that_have_ended_are_told_as_they_were_counted(void **state)
+TEST(jobs_that_have_ended_are_told_as_they_were_counted)
 {
-    (void)state;
     begin(KIND_ENDED);
     add_ended("COMPLETED", "gpu", "physics", 7);
     add_ended("COMPLETED", "gpu", "chemistry", 2);
@@ -60,12 +59,11 @@ static void jobs_that_have_ended_are_told_as_they_were_counted(void **state)
         "slurm_jobs_ended_total{state=\"CANCELLED\",partition=\"cpu\",account=\"\"} 3\n");
 }
 
-static void the_counter_is_one_in_both_formats(void **state)
+TEST(the_counter_is_one_in_both_formats)
 {
     struct collected collected;
     struct buf open;
 
-    (void)state;
     begin(KIND_ENDED);
     add_ended("COMPLETED", "gpu", "physics", 7);
     collected = collect_from("ended", section);
@@ -92,11 +90,10 @@ static void add_crowd(size_t n_accounts, size_t n_partitions)
     }
 }
 
-static void up_to_the_ceiling_every_account_is_told(void **state)
+TEST(up_to_the_ceiling_every_account_is_told)
 {
     struct collected collected;
 
-    (void)state;
     begin(KIND_ENDED);
     add_crowd(CEILING / 2, 2);
     collected = collect_from("ended", section);
@@ -105,11 +102,10 @@ static void up_to_the_ceiling_every_account_is_told(void **state)
     buf_free(&collected.text);
 }
 
-static void past_it_accounts_are_added_up_and_partitions_stay_exact(void **state)
+TEST(past_it_accounts_are_added_up_and_partitions_stay_exact)
 {
     struct collected collected;
 
-    (void)state;
     begin(KIND_ENDED);
     add_crowd(CEILING / 2, 2);
     add_ended("FAILED", "p1", "a0", 5);
@@ -125,9 +121,8 @@ static void past_it_accounts_are_added_up_and_partitions_stay_exact(void **state
                  "slurm_jobs_ended_total{state=\"FAILED\",partition=\"p1\",account=\"other\"} 5\n");
 }
 
-static void past_it_with_partitions_alone_these_are_added_up_too(void **state)
+TEST(past_it_with_partitions_alone_these_are_added_up_too)
 {
-    (void)state;
     begin(KIND_ENDED);
     add_crowd(1, CEILING + 1);
     add_crowd(2, CEILING / 2 + 1);
@@ -167,11 +162,10 @@ static void assert_none_goes_back(struct str before, struct str after)
     }
 }
 
-static void no_counter_goes_back_when_the_ceiling_is_passed(void **state)
+TEST(no_counter_goes_back_when_the_ceiling_is_passed)
 {
     struct collected before, after;
 
-    (void)state;
     begin(KIND_ENDED);
     add_ended("COMPLETED", "p0", "other", 9); /* a real account of that name */
     add_crowd(CEILING - 1, 1);
@@ -224,11 +218,10 @@ static void check_allocations(const char *expected)
     buf_free(&collected.text);
 }
 
-static void an_allocation_is_told_with_what_is_left_and_when_it_is_empty(void **state)
+TEST(an_allocation_is_told_with_what_is_left_and_when_it_is_empty)
 {
     struct allocation *of;
 
-    (void)state;
     begin(KIND_ALLOCATIONS);
     of = add_allocation("physics");
     *of = (struct allocation){
@@ -257,22 +250,20 @@ static void an_allocation_is_told_with_what_is_left_and_when_it_is_empty(void **
                       "sonde_allocation_students{account=\"physics\"} 14\n");
 }
 
-static void what_was_promised_for_good_is_a_threshold_only(void **state)
+TEST(what_was_promised_for_good_is_a_threshold_only)
 {
     struct allocation *of;
 
-    (void)state;
     begin(KIND_ALLOCATIONS);
     of = add_allocation("a");
     of->seconds[ALLOCATION_GPUS] = 8. * ALLOCATION_YEAR_SECONDS;
     check_allocations("sonde_allocation_gpus{account=\"a\"} 8\n");
 }
 
-static void of_what_was_not_promised_nothing_is_told(void **state)
+TEST(of_what_was_not_promised_nothing_is_told)
 {
     struct allocation *of;
 
-    (void)state;
     begin(KIND_ALLOCATIONS);
     of = add_allocation("a");
     of->from = 1770000000;
@@ -285,11 +276,10 @@ static void of_what_was_not_promised_nothing_is_told(void **state)
                       "sonde_allocation_students{account=\"a\"} 1\n");
 }
 
-static void what_is_used_may_be_unknown(void **state)
+TEST(what_is_used_may_be_unknown)
 {
     struct allocation *of;
 
-    (void)state;
     begin(KIND_ALLOCATIONS);
     of = add_allocation("a");
     of->from = 1770000000;
@@ -300,22 +290,4 @@ static void what_is_used_may_be_unknown(void **state)
                       "sonde_allocation_cpu_seconds{account=\"a\"} 20000000\n"
                       "sonde_allocation_start_timestamp_seconds{account=\"a\"} 1770000000\n"
                       "sonde_allocation_end_timestamp_seconds{account=\"a\"} 1790000000\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_that_have_ended_are_told_as_they_were_counted),
-        cmocka_unit_test(the_counter_is_one_in_both_formats),
-        cmocka_unit_test(up_to_the_ceiling_every_account_is_told),
-        cmocka_unit_test(past_it_accounts_are_added_up_and_partitions_stay_exact),
-        cmocka_unit_test(past_it_with_partitions_alone_these_are_added_up_too),
-        cmocka_unit_test(no_counter_goes_back_when_the_ceiling_is_passed),
-        cmocka_unit_test(an_allocation_is_told_with_what_is_left_and_when_it_is_empty),
-        cmocka_unit_test(what_was_promised_for_good_is_a_threshold_only),
-        cmocka_unit_test(of_what_was_not_promised_nothing_is_told),
-        cmocka_unit_test(what_is_used_may_be_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -69,12 +69,11 @@ static void put_answer(const char *name, enum kind kind, const char *settings)
     close(fd);
 }
 
-static int make_directory(void **state)
+static void make_directory(void)
 {
     struct err err;
     int fd;
 
-    (void)state;
     assert_non_null(mkdtemp(directory));
     fd = open_file("hello", 0644);
     assert_int_equal(wire_write_hello(fd, STR("22.05"), &err), 0);
@@ -90,21 +89,21 @@ static int make_directory(void **state)
     close(fd);
     put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
     put_answer("nodes", KIND_NODES, "nodes=16,jobs=100");
-    return 0;
 }
 
-static int remove_directory(void **state)
+static void remove_directory(void)
 {
     DIR *all = opendir(directory);
     struct dirent *entry;
 
-    (void)state;
     while ((entry = readdir(all)))
         if (entry->d_name[0] != '.')
             unlinkat(dirfd(all), entry->d_name, 0);
     closedir(all);
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+PROGRAM_FIXTURE(make_directory, remove_directory)
 
 static struct source *open_source(size_t max_output)
 {
@@ -155,14 +154,13 @@ static void close_source(struct source *source)
     remove_helper("26.05");
 }
 
-static void what_a_helper_tells_becomes_sections(void **state)
+TEST(what_a_helper_tells_becomes_sections)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct source_about about;
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play jobs; ask; play nodes; ask");
     assert_jobs(source);
     assert_int_equal(ask(source, KIND_NODES, 20, &section, &err), 0);
@@ -174,24 +172,22 @@ static void what_a_helper_tells_becomes_sections(void **state)
     close_source(source);
 }
 
-static void one_that_lacks_its_library_gives_way_to_an_older_release(void **state)
+TEST(one_that_lacks_its_library_gives_way_to_an_older_release)
 {
     struct source *source = open_source(ANSWER_MAX);
 
-    (void)state;
     put_helper("26.05", "echo 'cannot open shared object file: libslurm.so.45' >&2; exit 127");
     put_helper("22.05", "hello; ask; play jobs; ask");
     assert_jobs(source);
     close_source(source);
 }
 
-static void without_a_library_for_any_the_loaders_words_are_told(void **state)
+TEST(without_a_library_for_any_the_loaders_words_are_told)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05",
                "echo 'error while loading shared libraries: libslurm.so.38' >&2; exit 127");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
@@ -203,26 +199,24 @@ static void without_a_library_for_any_the_loaders_words_are_told(void **state)
     close_source(source);
 }
 
-static void without_any_helper_it_says_where_it_has_looked(void **state)
+TEST(without_any_helper_it_says_where_it_has_looked)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(source->class->probe(source, &err), -ENOENT);
     assert_contains(err.text, directory);
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -ENOENT);
     close_source(source);
 }
 
-static void one_that_exits_while_asked_gives_way_to_another_the_next_time(void **state)
+TEST(one_that_exits_while_asked_gives_way_to_another_the_next_time)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("26.05", "hello; ask; echo 'fatal: plugin is of another release' >&2; exit 1");
     put_helper("22.05", "hello; ask; play jobs; ask");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
@@ -231,13 +225,12 @@ static void one_that_exits_while_asked_gives_way_to_another_the_next_time(void *
     close_source(source);
 }
 
-static void one_that_dies_in_the_middle_of_a_record_is_started_again(void **state)
+TEST(one_that_dies_in_the_middle_of_a_record_is_started_again)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; if [ -e again ]; then play jobs; ask; fi\n"
                         ": >again; head -c 5000 jobs >&0; kill -9 $$");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
@@ -246,13 +239,12 @@ static void one_that_dies_in_the_middle_of_a_record_is_started_again(void **stat
     close_source(source);
 }
 
-static void one_that_talks_nonsense_is_an_error_at_once(void **state)
+TEST(one_that_talks_nonsense_is_an_error_at_once)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "echo 'Usage: nothing that you would know' >&0; cat");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
     put_helper("22.05", "hello; ask; cat /dev/zero >&0");
@@ -264,14 +256,13 @@ static void one_that_talks_nonsense_is_an_error_at_once(void **state)
     close_source(source);
 }
 
-static void one_that_hangs_is_killed_with_its_children(void **state)
+TEST(one_that_hangs_is_killed_with_its_children)
 {
     struct source *source = open_source(ANSWER_MAX);
     int64_t began = clock_mono(&clock_real);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; trap '' TERM; sleep 1000 & sleep 1000");
     assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
     assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
@@ -281,13 +272,12 @@ static void one_that_hangs_is_killed_with_its_children(void **state)
     close_source(source);
 }
 
-static void one_that_waits_for_slurm_conf_is_explained(void **state)
+TEST(one_that_waits_for_slurm_conf_is_explained)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; echo 'error: unable to status file /etc/slurm/slurm.conf: No "
                         "such file or directory, retrying' >&2; sleep 1000");
     assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
@@ -296,13 +286,12 @@ static void one_that_waits_for_slurm_conf_is_explained(void **state)
     close_source(source);
 }
 
-static void floods_have_a_ceiling(void **state)
+TEST(floods_have_a_ceiling)
 {
     struct source *source = open_source(20000);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play jobs; cat");
     put_answer("jobs", KIND_JOBS, "nodes=16,jobs=1000");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EFBIG);
@@ -314,12 +303,11 @@ static void floods_have_a_ceiling(void **state)
     put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
 }
 
-static void one_that_dies_unasked_is_replaced_before_it_is_missed(void **state)
+TEST(one_that_dies_unasked_is_replaced_before_it_is_missed)
 {
     struct source *source = open_source(ANSWER_MAX);
     siginfo_t info;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play jobs");
     assert_jobs(source);
     assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
@@ -327,13 +315,12 @@ static void one_that_dies_unasked_is_replaced_before_it_is_missed(void **state)
     close_source(source);
 }
 
-static void when_slurm_fails_the_next_helper_reads_its_configuration_anew(void **state)
+TEST(when_slurm_fails_the_next_helper_reads_its_configuration_anew)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play down; ask; play nodes");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
     put_helper("26.05", "hello; ask; play jobs; ask");
@@ -341,13 +328,12 @@ static void when_slurm_fails_the_next_helper_reads_its_configuration_anew(void *
     close_source(source);
 }
 
-static void one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time(void **state)
+TEST(one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("26.05", "hello; ask; play down; ask");
     put_helper("22.05", "hello; ask; play jobs; ask");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
@@ -355,13 +341,12 @@ static void one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time
     close_source(source);
 }
 
-static void a_refusal_by_slurm_is_told_and_the_helper_stays(void **state)
+TEST(a_refusal_by_slurm_is_told_and_the_helper_stays)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play error; ask; play jobs; ask");
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EACCES);
     assert_string_equal(err.text, "Access denied");
@@ -369,13 +354,12 @@ static void a_refusal_by_slurm_is_told_and_the_helper_stays(void **state)
     close_source(source);
 }
 
-static void no_change_gives_the_same_facts_again(void **state)
+TEST(no_change_gives_the_same_facts_again)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *first, *second;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; play jobs; ask; play unchanged; ask");
     assert_int_equal(ask(source, KIND_JOBS, 20, &first, &err), 0);
     assert_int_equal(ask(source, KIND_JOBS, 20, &second, &err), 0);
@@ -388,27 +372,25 @@ static void no_change_gives_the_same_facts_again(void **state)
     close_source(source);
 }
 
-static void a_read_ends_when_it_is_cancelled(void **state)
+TEST(a_read_ends_when_it_is_cancelled)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    (void)state;
     put_helper("22.05", "hello; ask; sleep 1000");
     atomic_store(&source->cancelled, true);
     assert_int_equal(ask(source, KIND_JOBS, 1000, &section, &err), -ECANCELED);
     close_source(source);
 }
 
-static void a_helper_gets_its_socket_and_slurm_conf_and_nothing_else(void **state)
+TEST(a_helper_gets_its_socket_and_slurm_conf_and_nothing_else)
 {
     struct source *source = open_source(ANSWER_MAX);
     int leak = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
     char said[100] = "", path[200];
     FILE *file;
 
-    (void)state;
     put_helper("22.05", "(cd /proc/$$/fd && echo $SLURM_CONF *) >said; hello; ask; play jobs; ask");
     assert_jobs(source);
     snprintf(path, sizeof(path), "%s/said", directory);
@@ -420,29 +402,4 @@ static void a_helper_gets_its_socket_and_slurm_conf_and_nothing_else(void **stat
     assert_null(strstr(said, " 3"));
     close(leak);
     close_source(source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_helper_tells_becomes_sections),
-        cmocka_unit_test(one_that_lacks_its_library_gives_way_to_an_older_release),
-        cmocka_unit_test(without_a_library_for_any_the_loaders_words_are_told),
-        cmocka_unit_test(without_any_helper_it_says_where_it_has_looked),
-        cmocka_unit_test(one_that_exits_while_asked_gives_way_to_another_the_next_time),
-        cmocka_unit_test(one_that_dies_in_the_middle_of_a_record_is_started_again),
-        cmocka_unit_test(one_that_talks_nonsense_is_an_error_at_once),
-        cmocka_unit_test(one_that_hangs_is_killed_with_its_children),
-        cmocka_unit_test(one_that_waits_for_slurm_conf_is_explained),
-        cmocka_unit_test(floods_have_a_ceiling),
-        cmocka_unit_test(one_that_dies_unasked_is_replaced_before_it_is_missed),
-        cmocka_unit_test(when_slurm_fails_the_next_helper_reads_its_configuration_anew),
-        cmocka_unit_test(one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time),
-        cmocka_unit_test(a_refusal_by_slurm_is_told_and_the_helper_stays),
-        cmocka_unit_test(no_change_gives_the_same_facts_again),
-        cmocka_unit_test(a_read_ends_when_it_is_cancelled),
-        cmocka_unit_test(a_helper_gets_its_socket_and_slurm_conf_and_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

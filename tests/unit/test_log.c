@@ -58,11 +58,10 @@ static size_t count_lines(struct str text)
     return n;
 }
 
-static void a_line_has_time_level_message_and_fields(void **state)
+TEST(a_line_has_time_level_message_and_fields)
 {
     struct fixture *f = begin(LOG_INFO);
 
-    (void)state;
     LOG(f->log, LOG_WARN, "refresh failed", LOG_STR("source", "cli"), LOG_INT("jobs", -5),
         LOG_DOUBLE("seconds", 0.25), LOG_VIEW("reason", STR("timed out")));
     assert_str(written(f),
@@ -71,11 +70,10 @@ static void a_line_has_time_level_message_and_fields(void **state)
     end(f);
 }
 
-static void a_hostile_value_cannot_forge_a_line_or_a_field(void **state)
+TEST(a_hostile_value_cannot_forge_a_line_or_a_field)
 {
     struct fixture *f = begin(LOG_INFO);
 
-    (void)state;
     LOG(f->log, LOG_INFO, "job",
         LOG_VIEW("name", STR("x\nts=0 level=error msg=\"forged\"\r\t\0\x1b[2J")),
         LOG_VIEW("equals", STR("a=b")), LOG_VIEW("quote", STR("\"")), LOG_VIEW("back", STR("\\")),
@@ -88,13 +86,12 @@ static void a_hostile_value_cannot_forge_a_line_or_a_field(void **state)
     end(f);
 }
 
-static void a_line_ends_however_long_its_values_are(void **state)
+TEST(a_line_ends_however_long_its_values_are)
 {
     struct fixture *f = begin(LOG_INFO);
     char value[100000];
     struct str line;
 
-    (void)state;
     memset(value, '\1', sizeof(value));
     LOG(f->log, LOG_INFO, "long", LOG_VIEW("a", ((struct str){ value, sizeof(value) })),
         LOG_VIEW("b", ((struct str){ value, sizeof(value) })),
@@ -109,12 +106,11 @@ static void a_line_ends_however_long_its_values_are(void **state)
     end(f);
 }
 
-static void lines_below_the_level_are_not_written(void **state)
+TEST(lines_below_the_level_are_not_written)
 {
     struct fixture *f = begin(LOG_WARN);
     enum log_level level = LOG_ERROR;
 
-    (void)state;
     LOG(f->log, LOG_DEBUG, "quiet");
     LOG(f->log, LOG_INFO, "quiet");
     assert_str(written(f), "");
@@ -131,11 +127,10 @@ static void lines_below_the_level_are_not_written(void **state)
     end(f);
 }
 
-static void a_message_that_repeats_is_limited_and_then_counted(void **state)
+TEST(a_message_that_repeats_is_limited_and_then_counted)
 {
     struct fixture *f = begin(LOG_INFO);
 
-    (void)state;
     for (int i = 0; i < 100; i++)
         LOG(f->log, LOG_INFO, "again", LOG_INT("i", i));
     assert_int_equal(count_lines(written(f)), 10);
@@ -149,12 +144,11 @@ static void a_message_that_repeats_is_limited_and_then_counted(void **state)
     end(f);
 }
 
-static void more_messages_than_are_counted_share_one_limit(void **state)
+TEST(more_messages_than_are_counted_share_one_limit)
 {
     static const char many[80][8]; /* only the addresses count: a message is a literal */
     struct fixture *f = begin(LOG_INFO);
 
-    (void)state;
     for (size_t i = 0; i < 80; i++)
         log_write(f->log, LOG_INFO, many[i], NULL, 0);
     written(f);
@@ -167,14 +161,13 @@ static void more_messages_than_are_counted_share_one_limit(void **state)
     end(f);
 }
 
-static void a_reader_that_has_stopped_reading_stops_nobody(void **state)
+TEST(a_reader_that_has_stopped_reading_stops_nobody)
 {
     char bytes[65536];
     int ends[2];
     struct log *log;
     ssize_t n;
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
     memset(bytes, 'x', sizeof(bytes));
     while (write(ends[1], bytes, sizeof(bytes)) > 0)
@@ -193,19 +186,4 @@ static void a_reader_that_has_stopped_reading_stops_nobody(void **state)
     log_free(log);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_has_time_level_message_and_fields),
-        cmocka_unit_test(a_hostile_value_cannot_forge_a_line_or_a_field),
-        cmocka_unit_test(a_line_ends_however_long_its_values_are),
-        cmocka_unit_test(lines_below_the_level_are_not_written),
-        cmocka_unit_test(a_message_that_repeats_is_limited_and_then_counted),
-        cmocka_unit_test(more_messages_than_are_counted_share_one_limit),
-        cmocka_unit_test(a_reader_that_has_stopped_reading_stops_nobody),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -32,22 +32,20 @@ static struct section *section;
 static struct lustre_id ids[ROOM];
 static struct lustre_metadata metadata[ROOM];
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     section = section_new(KIND_LUSTRE);
     section->lustre.id = ids;
     section->lustre.metadata = metadata;
     section->lustre.has_details = true;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     section = section_unref(section);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static symbol put(const char *text)
 {
@@ -129,9 +127,8 @@ static double value_of(const char *collector, const char *series)
     return value;
 }
 
-static void each_family_of_the_tables_is_the_one_that_is_tested(void **state)
+TEST(each_family_of_the_tables_is_the_one_that_is_tested)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(tables); i++) {
         const struct collector *collector = collectors[collector_find(str_of(tables[i].collector))];
 
@@ -144,9 +141,8 @@ static void each_family_of_the_tables_is_the_one_that_is_tested(void **state)
     }
 }
 
-static void a_quiet_filesystem_is_an_answer(void **state)
+TEST(a_quiet_filesystem_is_an_answer)
 {
-    (void)state;
     check_collected("lustre", LUSTRE_STAGES + 5 + 2, 0);
     check_collected("lustre_jobs", 0, 0);
     check("sonde_lustre_unattributed_ids",
@@ -160,9 +156,8 @@ static void a_quiet_filesystem_is_an_answer(void **state)
           "sonde_lustre_unattributed_throughput_bytes{direction=\"write\"} 0\n");
 }
 
-static void the_stages_have_the_names_that_they_always_had(void **state)
+TEST(the_stages_have_the_names_that_they_always_had)
 {
-    (void)state;
     for (size_t i = 0; i < LUSTRE_STAGES; i++)
         section->lustre.stage_seconds[i] = 0.5 + (double)i;
     check("cluster_exporter_stage_execution_seconds",
@@ -175,9 +170,8 @@ static void the_stages_have_the_names_that_they_always_had(void **state)
           "5.5\n");
 }
 
-static void jobs_of_one_account_and_user_are_added_up_in_the_order_met(void **state)
+TEST(jobs_of_one_account_and_user_are_added_up_in_the_order_met)
 {
-    (void)state;
     add_job(1, "physics", "zoe", 100, 1);
     add_job(2, "physics", "ann", 1000, NAN);
     add_job(3, "physics", "zoe", 20.5, 2);
@@ -192,9 +186,8 @@ static void jobs_of_one_account_and_user_are_added_up_in_the_order_met(void **st
           "cluster_job_write_throughput_bytes{account=\"physics\",user=\"zoe\"} 7\n");
 }
 
-static void what_nobody_told_of_a_pair_is_absent_and_not_zero(void **state)
+TEST(what_nobody_told_of_a_pair_is_absent_and_not_zero)
 {
-    (void)state;
     add_job(1, "physics", "ann", NAN, NAN);
     add_job(2, "physics", "bob", NAN, 8);
     add_process("rsync", "staff", "ann", NAN, NAN);
@@ -209,9 +202,8 @@ static void what_nobody_told_of_a_pair_is_absent_and_not_zero(void **state)
           "sonde_job_lustre_write_bytes_per_second{job_id=\"2\"} 8\n");
 }
 
-static void processes_are_added_up_by_name_group_and_user(void **state)
+TEST(processes_are_added_up_by_name_group_and_user)
 {
-    (void)state;
     add_process("rsync", "staff", "ann", 1, 10);
     add_process("rsync", "guests", "ann", 2, NAN);
     add_process("rsync", "staff", "1234", 4, NAN);
@@ -233,14 +225,13 @@ static void processes_are_added_up_by_name_group_and_user(void **state)
           "user_name=\"ann\"} 5\n");
 }
 
-static void metadata_operations_are_added_up_by_target(void **state)
+TEST(metadata_operations_are_added_up_by_target)
 {
     struct lustre_id *job = add_job(1, "physics", "ann", NAN, NAN);
     struct lustre_id *other = add_job(2, "physics", "ann", NAN, NAN);
     struct lustre_id *process = add_process("find", "staff", "bob", NAN, NAN);
     struct lustre_id *nobody = add_id(LUSTRE_NOBODY, NAN, NAN);
 
-    (void)state;
     add_metadata(job, "scratch-MDT0000", 3);
     add_metadata(process, "scratch-MDT0000", 50);
     add_metadata(job, "scratch-MDT0001", 4);
@@ -257,9 +248,8 @@ static void metadata_operations_are_added_up_by_target(void **state)
           "user_name=\"bob\",target=\"scratch-MDT0000\"} 75\n");
 }
 
-static void what_counts_for_nobody_is_told_apart(void **state)
+TEST(what_counts_for_nobody_is_told_apart)
 {
-    (void)state;
     section->lustre.unknown_jobs = 3;
     section->lustre.unknown_users = 2;
     section->lustre.unreadable = 1;
@@ -285,9 +275,8 @@ static void what_counts_for_nobody_is_told_apart(void **state)
           "sonde_job_lustre_read_bytes_per_second{job_id=\"1\"} 5000\n");
 }
 
-static void names_are_only_ever_values(void **state)
+TEST(names_are_only_ever_values)
 {
-    (void)state;
     add_process("a\"} 1\nforged{x=\"", "g\\", "u\nv", 1, NAN);
     add_process("\xff", "", "", 2, NAN);
     add_process("other", "", "", 4, NAN);
@@ -339,9 +328,8 @@ static double other_processes(void)
                               "group_name=\"\",user_name=\"\"}");
 }
 
-static void the_ceiling_itself_is_not_crossed(void **state)
+TEST(the_ceiling_itself_is_not_crossed)
 {
-    (void)state;
     add_processes(CEILING, scattered);
     check_collected("lustre", LUSTRE_STAGES + 5 + 2 + CEILING, 0);
     assert_true(isnan(other_processes()));
@@ -363,7 +351,8 @@ static void check_largest(size_t n, double (*amount)(size_t i, size_t n))
 {
     size_t rest = n - CEILING;
 
-    set_up(NULL);
+    tear_down();
+    set_up();
     add_processes(n, amount);
     check_collected("lustre", LUSTRE_STAGES + 5 + 2 + CEILING + 1, rest);
     assert_true(other_processes() == (double)(rest * (rest + 1) / 2));
@@ -371,14 +360,12 @@ static void check_largest(size_t n, double (*amount)(size_t i, size_t n))
     check_process((unsigned)rest, false);
     check_process((unsigned)rest + 1, true);
     check_process((unsigned)n, true);
-    tear_down(NULL);
 }
 
-static void past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_up(void **state)
+TEST(past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_up)
 {
     static double (*const orders[])(size_t, size_t) = { scattered, ascending, descending };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         check_largest(CEILING + 1, orders[i]);
         check_largest(2 * CEILING, orders[i]);
@@ -386,11 +373,10 @@ static void past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_
     }
 }
 
-static void of_equally_large_processes_the_first_by_name_are_shown(void **state)
+TEST(of_equally_large_processes_the_first_by_name_are_shown)
 {
     char name[32];
 
-    (void)state;
     for (size_t i = 0; i < ROOM; i++) {
         snprintf(name, sizeof(name), "p%04.0f", scattered(i, ROOM));
         add_process(name, "staff", "ann", 1, NAN);
@@ -403,9 +389,8 @@ static void of_equally_large_processes_the_first_by_name_are_shown(void **state)
                                          "group_name=\"staff\",user_name=\"ann\"}")));
 }
 
-static void a_process_called_other_is_part_of_the_rest(void **state)
+TEST(a_process_called_other_is_part_of_the_rest)
 {
-    (void)state;
     add_process("other", "", "", 1e6, NAN);
     add_process("other", "staff", "ann", 2e6, NAN);
     add_processes(CEILING - 1, scattered);
@@ -415,9 +400,8 @@ static void a_process_called_other_is_part_of_the_rest(void **state)
                                    "group_name=\"staff\",user_name=\"ann\"}") == 2e6);
 }
 
-static void the_ceiling_is_that_of_each_family(void **state)
+TEST(the_ceiling_is_that_of_each_family)
 {
-    (void)state;
     add_processes(CEILING + 1, scattered);
     add_process("writer", "staff", "ann", NAN, 1);
     check("cluster_proc_write_throughput_bytes",
@@ -425,12 +409,11 @@ static void the_ceiling_is_that_of_each_family(void **state)
           "user_name=\"ann\"} 1\n");
 }
 
-static void the_rest_of_metadata_operations_is_told_by_target(void **state)
+TEST(the_rest_of_metadata_operations_is_told_by_target)
 {
     size_t n = CEILING + 5;
     char name[32];
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "p%04zu", i);
         add_metadata(add_process(name, "staff", "ann", NAN, NAN), "scratch-MDT0000",
@@ -446,11 +429,10 @@ static void the_rest_of_metadata_operations_is_told_by_target(void **state)
                          "group_name=\"\",user_name=\"\",target=\"scratch-MDT0001\"}") == 1);
 }
 
-static void accounts_and_users_have_no_ceiling(void **state)
+TEST(accounts_and_users_have_no_ceiling)
 {
     char user[32];
 
-    (void)state;
     for (uint32_t i = 0; i < ROOM; i++) {
         snprintf(user, sizeof(user), "u%u", i);
         add_job(i, "physics", user, 1, 1);
@@ -458,11 +440,10 @@ static void accounts_and_users_have_no_ceiling(void **state)
     check_collected("lustre", LUSTRE_STAGES + 5 + 2 + 2 * ROOM, 0);
 }
 
-static void a_job_tells_what_it_does_in_each_second(void **state)
+TEST(a_job_tells_what_it_does_in_each_second)
 {
     struct lustre_id *job = add_job(4711, "physics", "ann", 1 << 20, 3 << 20);
 
-    (void)state;
     job->per_second[LUSTRE_READS] = 16;
     job->per_second[LUSTRE_WRITES] = 4;
     job->per_second[LUSTRE_SMALL_READS] = 5;
@@ -492,13 +473,12 @@ static void a_job_tells_what_it_does_in_each_second(void **state)
           "sonde_job_lustre_small_io_ratio{job_id=\"4711\"} 0.25\n");
 }
 
-static void without_reads_and_writes_there_are_no_means_and_no_ratio(void **state)
+TEST(without_reads_and_writes_there_are_no_means_and_no_ratio)
 {
     struct lustre_id *silent = add_job(1, "physics", "ann", 100, 100);
     struct lustre_id *idle = add_job(2, "physics", "ann", 100, 100);
     struct lustre_id *sizeless = add_job(3, "physics", "ann", NAN, 100);
 
-    (void)state;
     silent->per_second[LUSTRE_OPENS] = 1;
     idle->per_second[LUSTRE_READS] = idle->per_second[LUSTRE_WRITES] = 0;
     sizeless->per_second[LUSTRE_READS] = 10;
@@ -507,19 +487,17 @@ static void without_reads_and_writes_there_are_no_means_and_no_ratio(void **stat
     check("sonde_job_lustre_small_io_ratio", "sonde_job_lustre_small_io_ratio{job_id=\"3\"} 0\n");
 }
 
-static void more_small_reads_than_reads_are_all_of_them(void **state)
+TEST(more_small_reads_than_reads_are_all_of_them)
 {
     struct lustre_id *job = add_job(1, "physics", "ann", NAN, NAN);
 
-    (void)state;
     job->per_second[LUSTRE_READS] = 10;
     job->per_second[LUSTRE_SMALL_READS] = 12;
     check("sonde_job_lustre_small_io_ratio", "sonde_job_lustre_small_io_ratio{job_id=\"1\"} 1\n");
 }
 
-static void nothing_is_told_of_jobs_where_details_were_not_asked_for(void **state)
+TEST(nothing_is_told_of_jobs_where_details_were_not_asked_for)
 {
-    (void)state;
     add_job(1, "physics", "ann", 100, 100);
     section->lustre.has_details = false;
     check_collected("lustre_jobs", 0, 0);
@@ -527,8 +505,7 @@ static void nothing_is_told_of_jobs_where_details_were_not_asked_for(void **stat
           "cluster_job_read_throughput_bytes{account=\"physics\",user=\"ann\"} 100\n");
 }
 
-static void
-past_the_ceiling_the_jobs_that_move_or_do_most_are_shown_and_the_rest_added_up(void **state)
+TEST(past_the_ceiling_the_jobs_that_move_or_do_most_are_shown_and_the_rest_added_up)
 {
     enum { THIRD = CEILING / 3, REST = CEILING - THIRD };
     static const struct {
@@ -550,7 +527,6 @@ past_the_ceiling_the_jobs_that_move_or_do_most_are_shown_and_the_rest_added_up(v
         { "sonde_job_lustre_small_io_ratio{job_id=\"other\"}", NAN },
     };
 
-    (void)state;
     for (uint32_t i = CEILING; i > 0; i--)
         add_job(i, "physics", "ann", 100, NAN)->per_second[LUSTRE_READS] = 1;
     add_job(5000, "physics", "ann", 30, NAN)->per_second[LUSTRE_READS] = 2;
@@ -578,12 +554,11 @@ static struct buf render(const struct collector *collector, enum metric_format f
     return out;
 }
 
-static void both_formats_tell_the_same(void **state)
+TEST(both_formats_tell_the_same)
 {
     struct lustre_id *job = add_job(1, "a\"b", "ann\n", 1.25, 1e300);
     struct lustre_id *process = add_process("a b:c", "", "0", 3, NAN);
 
-    (void)state;
     for (size_t i = 0; i < LUSTRE_RATES; i++)
         job->per_second[i] = 0.1 * (double)(i + 1);
     add_metadata(job, "scratch-MDT0000", 1);
@@ -606,36 +581,4 @@ static void both_formats_tell_the_same(void **state)
         buf_free(&open);
         buf_free(&text);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_family_of_the_tables_is_the_one_that_is_tested),
-        TEST(a_quiet_filesystem_is_an_answer),
-        TEST(the_stages_have_the_names_that_they_always_had),
-        TEST(jobs_of_one_account_and_user_are_added_up_in_the_order_met),
-        TEST(what_nobody_told_of_a_pair_is_absent_and_not_zero),
-        TEST(processes_are_added_up_by_name_group_and_user),
-        TEST(metadata_operations_are_added_up_by_target),
-        TEST(what_counts_for_nobody_is_told_apart),
-        TEST(names_are_only_ever_values),
-        TEST(the_ceiling_itself_is_not_crossed),
-        cmocka_unit_test(past_the_ceiling_the_largest_processes_are_shown_and_the_rest_added_up),
-        TEST(of_equally_large_processes_the_first_by_name_are_shown),
-        TEST(a_process_called_other_is_part_of_the_rest),
-        TEST(the_ceiling_is_that_of_each_family),
-        TEST(the_rest_of_metadata_operations_is_told_by_target),
-        TEST(accounts_and_users_have_no_ceiling),
-        TEST(a_job_tells_what_it_does_in_each_second),
-        TEST(without_reads_and_writes_there_are_no_means_and_no_ratio),
-        TEST(more_small_reads_than_reads_are_all_of_them),
-        TEST(nothing_is_told_of_jobs_where_details_were_not_asked_for),
-        TEST(past_the_ceiling_the_jobs_that_move_or_do_most_are_shown_and_the_rest_added_up),
-        TEST(both_formats_tell_the_same),
-    };
-
-    return RUN_TESTS(tests);
 }

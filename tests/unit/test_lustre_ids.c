@@ -56,7 +56,7 @@ static void assert_usual(struct str id, const struct said *said)
     free(copy);
 }
 
-static void digits_are_a_job_and_anything_else_a_name_and_a_user(void **state)
+TEST(digits_are_a_job_and_anything_else_a_name_and_a_user)
 {
     static const struct {
         struct str id;
@@ -78,14 +78,13 @@ static void digits_are_a_job_and_anything_else_a_name_and_a_user(void **state)
     };
     struct lustre_parts parts;
 
-    (void)state;
     for (size_t i = 0; i + 1 < COUNT(cases); i++)
         assert_usual(cases[i].id, &cases[i].said);
     assert_true(lustre_id_read(cases[COUNT(cases) - 1].id, &parts));
     assert_int_equal(parts.process.n, 3);
 }
 
-static void what_is_neither_is_not_read(void **state)
+TEST(what_is_neither_is_not_read)
 {
     static const struct str ids[] = {
         STR_INIT(""),
@@ -113,7 +112,6 @@ static void what_is_neither_is_not_read(void **state)
     };
     const struct said unreadable = UNREADABLE;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ids); i++)
         assert_usual(ids[i], &unreadable);
 }
@@ -128,7 +126,7 @@ static struct lustre_format *format_of(const char *text)
     return format;
 }
 
-static void each_format_is_read_as_a_site_has_set_it(void **state)
+TEST(each_format_is_read_as_a_site_has_set_it)
 {
     static const struct {
         const char *format, *id;
@@ -179,7 +177,6 @@ static void each_format_is_read_as_a_site_has_set_it(void **state)
         { "%e-%j-%H", "a--b-5", { true, 0, -1, "a" } },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct lustre_format *format = format_of(cases[i].format);
         struct lustre_parts parts;
@@ -190,7 +187,7 @@ static void each_format_is_read_as_a_site_has_set_it(void **state)
     }
 }
 
-static void a_format_that_could_not_be_read_back_is_refused(void **state)
+TEST(a_format_that_could_not_be_read_back_is_refused)
 {
     static const struct {
         const char *format, *because;
@@ -213,7 +210,6 @@ static void a_format_that_could_not_be_read_back_is_refused(void **state)
     char endless[300];
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_int_equal(lustre_format_new(str_of(cases[i].format), &format, &err), -EINVAL);
         assert_contains(err.text, cases[i].because);
@@ -226,13 +222,12 @@ static void a_format_that_could_not_be_read_back_is_refused(void **state)
     assert_null(lustre_format_free(NULL));
 }
 
-static void an_id_that_is_too_long_is_of_no_format(void **state)
+TEST(an_id_that_is_too_long_is_of_no_format)
 {
     struct lustre_format *format = format_of("%e.%u");
     struct lustre_parts parts;
     char id[257];
 
-    (void)state;
     memset(id, 'a', sizeof(id));
     memcpy(id + 252, ".1000", 5);
     assert_false(lustre_format_read(format, (struct str){ id, 257 }, &parts));
@@ -240,17 +235,4 @@ static void an_id_that_is_too_long_is_of_no_format(void **state)
     assert_int_equal(parts.user_id, 100);
     assert_int_equal(parts.process.n, 252);
     lustre_format_free(format);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digits_are_a_job_and_anything_else_a_name_and_a_user),
-        cmocka_unit_test(what_is_neither_is_not_read),
-        cmocka_unit_test(each_format_is_read_as_a_site_has_set_it),
-        cmocka_unit_test(a_format_that_could_not_be_read_back_is_refused),
-        cmocka_unit_test(an_id_that_is_too_long_is_of_no_format),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -28,6 +28,8 @@ struct fixture {
     struct lustre_use *use;
 };
 
+static struct fixture *fixture;
+
 static void put(const char *path, const char *text)
 {
     char full[512];
@@ -88,10 +90,9 @@ static struct str asked(void)
     return (struct str){ text, n };
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     remove_all("");
     manual_clock_init(&fixture->clock, 1800000000 * NS_PER_SEC, 5000 * NS_PER_SEC);
     snprintf(fixture->proc, sizeof(fixture->proc), "%s/proc", root);
@@ -100,23 +101,33 @@ static int set_up(void **state)
     fixture->config = (struct lustre_targets_config){
         fixture->proc, fixture->sys, fixture->lctl, 10, 1 << 20, &fixture->clock.clock,
     };
-    *state = fixture;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *fixture = *state;
-
     lustre_use_unref(fixture->use);
     lustre_targets_stop(fixture->targets);
     manual_clock_destroy(&fixture->clock);
     free(fixture);
-    return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
+static void make_root(void)
+{
+    assert_non_null(mkdtemp(root));
+}
+
+static void remove_root(void)
+{
+    remove_all("");
+    rmdir(root);
+}
+
+PROGRAM_FIXTURE(make_root, remove_root)
+
 /* Whether a look of this very moment has come. */
-static bool has_looked(struct fixture *fixture)
+static bool has_looked(void)
 {
     fixture->use = lustre_use_unref(fixture->use);
     fixture->use = lustre_targets_latest(fixture->targets, 0);
@@ -125,7 +136,7 @@ static bool has_looked(struct fixture *fixture)
     return fixture->use != NULL;
 }
 
-static void start(struct fixture *fixture)
+static void start(void)
 {
     struct err err = { 0 };
 
@@ -133,13 +144,13 @@ static void start(struct fixture *fixture)
         fail_msg("%s", err.text);
 }
 
-static const struct lustre_use *look(struct fixture *fixture)
+static const struct lustre_use *look(void)
 {
     if (!fixture->targets)
-        start(fixture);
+        start();
     manual_clock_advance(&fixture->clock, tick_ns);
     lustre_targets_ask(fixture->targets);
-    wait_until_true(has_looked(fixture));
+    wait_until_true(has_looked());
     return fixture->use;
 }
 
@@ -168,7 +179,7 @@ static int64_t value_of(const struct lustre_use *use, const char *target, const 
     "  snapshot_time:   1322494602.000000001\n"                                                    \
     "  open:            { samples: " opens ", unit: usecs, min: 1, max: 2, sum: 3, sumsq: 4 }\n"
 
-static void each_target_is_read_wherever_its_file_is(void **state)
+TEST(each_target_is_read_wherever_its_file_is)
 {
     const struct lustre_use *use;
 
@@ -179,7 +190,7 @@ static void each_target_is_read_wherever_its_file_is(void **state)
     put("sys/kernel/debug/lustre/mdt/home-MDT0001/job_stats", "");
     put("sys/fs/lustre/obdfilter/scratch-OST0000/", NULL);
     put("proc/fs/lustre/obdfilter/num_refs", "8\n");
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_targets, 4);
     assert_int_equal(use->n_unread, 0);
     assert_int_equal(use->n, 3);
@@ -192,80 +203,78 @@ static void each_target_is_read_wherever_its_file_is(void **state)
     assert_int_equal(asked().n, 0);
 }
 
-static void a_target_with_two_files_is_read_once(void **state)
+TEST(a_target_with_two_files_is_read_once)
 {
     const struct lustre_use *use;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "200"));
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_targets, 1);
     assert_int_equal(use->n, 1);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
 }
 
-static void a_node_that_is_no_server_has_no_targets(void **state)
+TEST(a_node_that_is_no_server_has_no_targets)
 {
-    const struct lustre_use *use = look(*state);
+    const struct lustre_use *use = look();
 
     assert_int_equal(use->n_targets, 0);
     assert_string_equal(use->first_error, "");
     put("proc/fs/lustre/llite/scratch-ffff/stats", "a client\n");
     put("sys/fs/lustre/mdt", "not a directory\n");
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_targets, 0);
     assert_int_equal(use->n_unread, 0);
     assert_int_equal(asked().n, 0);
 }
 
-static void targets_come_and_go_and_count_anew(void **state)
+TEST(targets_come_and_go_and_count_anew)
 {
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") READ("2", "50"));
-    look(*state);
+    look();
     put(OST("a-OST0001"), "job_stats:\n" READ("1", "7"));
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "30"));
-    assert_int_equal(value_of(look(*state), "a-OST0001", "1"), 7);
-    assert_int_equal(value_of(look(*state), "a-OST0000", "1"), 30);
-    assert_int_equal(value_of(look(*state), "a-OST0000", "2"), -1);
+    assert_int_equal(value_of(look(), "a-OST0001", "1"), 7);
+    assert_int_equal(value_of(look(), "a-OST0000", "1"), 30);
+    assert_int_equal(value_of(look(), "a-OST0000", "2"), -1);
     remove_all("proc/fs/lustre/obdfilter");
-    assert_int_equal(look(*state)->n_targets, 0);
+    assert_int_equal(look()->n_targets, 0);
 }
 
-static void what_cannot_be_read_is_counted_and_the_rest_is_there(void **state)
+TEST(what_cannot_be_read_is_counted_and_the_rest_is_there)
 {
-    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     put(OST("a-OST0001") "/", NULL);
     put("sys/fs/lustre/obdfilter/a-OST0002/", NULL);
     fixture->config.lctl = NULL;
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_targets, 3);
     assert_int_equal(use->n_unread, 2);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_contains(use->first_error, "a-OST0001/job_stats: Is a directory");
     remove_all("proc/fs/lustre/obdfilter/a-OST0001");
-    assert_contains(look(*state)->first_error, "a-OST0001 has no job_stats");
+    assert_contains(look()->first_error, "a-OST0001 has no job_stats");
 }
 
-static void lines_that_cannot_be_read_are_counted_in_each_look_anew(void **state)
+TEST(lines_that_cannot_be_read_are_counted_in_each_look_anew)
 {
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") "  read_bytes:      { samples: -1 }\n");
-    assert_int_equal(look(*state)->lines_left_out, 1);
-    assert_int_equal(look(*state)->lines_left_out, 1);
+    assert_int_equal(look()->lines_left_out, 1);
+    assert_int_equal(look()->lines_left_out, 1);
 }
 
-static void ids_past_the_ceiling_are_counted(void **state)
+TEST(ids_past_the_ceiling_are_counted)
 {
-    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     fixture->config.max_ids = 2;
     put(OST("a-OST0000"),
         "job_stats:\n" READ("1", "100000") READ("2", "300000") READ("3", "200000") READ("2", "5"));
     put(OST("a-OST0001"), "job_stats:\n" READ("1", "1"));
-    use = look(fixture);
+    use = look();
     assert_int_equal(use->n, 3);
     assert_int_equal(use->ids_left_out, 1);
     assert_int_equal(use->ids_merged, 1);
@@ -306,15 +315,14 @@ static int open_pipe(const char *path)
     return fd;
 }
 
-static void a_file_that_hangs_delays_nobody(void **state)
+TEST(a_file_that_hangs_delays_nobody)
 {
-    struct fixture *fixture = *state;
     struct lustre_use *use;
     int threads = count_threads(), pipe;
     int64_t began_ns;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    look(fixture);
+    look();
     make_pipe(OST("a-OST0001"));
     manual_clock_advance(&fixture->clock, tick_ns);
     lustre_targets_ask(fixture->targets);
@@ -332,49 +340,44 @@ static void a_file_that_hangs_delays_nobody(void **state)
     wait_until_true(count_threads() == threads);
 }
 
-static void a_file_that_hung_is_read_again(void **state)
+TEST(a_file_that_hung_is_read_again)
 {
-    struct fixture *fixture = *state;
-
     make_pipe(OST("a-OST0001"));
-    start(fixture);
+    start();
     lustre_targets_ask(fixture->targets);
     close(open_pipe(OST("a-OST0001")));
     remove_all("proc/fs/lustre/obdfilter/a-OST0001");
     put(OST("a-OST0001"), "job_stats:\n" READ("1", "100"));
     manual_clock_advance(&fixture->clock, tick_ns);
-    wait_until_true((lustre_targets_ask(fixture->targets), has_looked(fixture)));
+    wait_until_true((lustre_targets_ask(fixture->targets), has_looked()));
     assert_int_equal(value_of(fixture->use, "a-OST0001", "1"), 100);
 }
 
-static void a_look_outlives_the_next_one_and_the_thread(void **state)
+TEST(a_look_outlives_the_next_one_and_the_thread)
 {
-    struct fixture *fixture = *state;
     struct lustre_use *first;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    look(fixture);
+    look();
     first = lustre_targets_latest(fixture->targets, tick_ns);
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "200"));
-    assert_int_equal(value_of(look(fixture), "a-OST0000", "1"), 200);
+    assert_int_equal(value_of(look(), "a-OST0000", "1"), 200);
     fixture->targets = lustre_targets_stop(fixture->targets);
     assert_int_equal(value_of(first, "a-OST0000", "1"), 100);
     assert_null(lustre_use_unref(first));
 }
 
-static void without_an_asker_nobody_looks(void **state)
+TEST(without_an_asker_nobody_looks)
 {
-    struct fixture *fixture = *state;
-
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    start(fixture);
+    start();
     fixture->targets = lustre_targets_stop(fixture->targets);
     assert_null(lustre_targets_latest(NULL, INT64_MAX));
     lustre_targets_ask(NULL);
     assert_null(lustre_targets_stop(NULL));
 }
 
-static void without_files_lctl_is_asked_for_what_there_is(void **state)
+TEST(without_files_lctl_is_asked_for_what_there_is)
 {
     const struct lustre_use *use;
 
@@ -382,7 +385,7 @@ static void without_files_lctl_is_asked_for_what_there_is(void **state)
     put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") "obdfilter.a-OST0001.job_stats=\n.");
-    use = look(*state);
+    use = look();
     assert_str(asked(), "get_param obdfilter.*.job_stats\n");
     assert_int_equal(use->n_targets, 2);
     assert_int_equal(use->n_unread, 0); /* the second one is idle */
@@ -392,7 +395,7 @@ static void without_files_lctl_is_asked_for_what_there_is(void **state)
     put("proc/fs/lustre/mdt/a-MDT0000/", NULL);
     put_lctl("cat <<'.'\nobdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
                  READ("2", "6") "mdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
-    use = look(*state);
+    use = look();
     assert_str(asked(), "get_param obdfilter.*.job_stats\n"
                         "get_param obdfilter.*.job_stats mdt.*.job_stats\n");
     assert_int_equal(use->n, 3);
@@ -414,7 +417,7 @@ static void put_printing_lctl(const char *const *texts, size_t n)
     put_lctl(script);
 }
 
-static void what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out(void **state)
+TEST(what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out)
 {
     static const char *const printed[] = {
         READ("0", "1"),
@@ -429,63 +432,62 @@ static void what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out(void 
     put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
     put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
     put_printing_lctl(printed, COUNT(printed));
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n, 2);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_int_equal(value_of(use, "a-OST0001", "2"), 2);
     assert_int_equal(use->ids_merged, 0);
 }
 
-static void an_lctl_that_names_no_target_has_not_told_of_any(void **state)
+TEST(an_lctl_that_names_no_target_has_not_told_of_any)
 {
     const struct lustre_use *use;
 
     put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
     put_lctl("echo hello; echo world");
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "names no Lustre target");
     put_lctl(":"); /* what it does when all files are empty */
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_unread, 0);
     assert_string_equal(use->first_error, "");
 }
 
-static void lctl_is_asked_for_those_without_a_file_beside_those_with_one(void **state)
+TEST(lctl_is_asked_for_those_without_a_file_beside_those_with_one)
 {
     static const char *const osts[] = {
         PRINTED("a-OST0000", READ("1", "7")),
         PRINTED("a-OST0001", READ("1", "8")),
     };
-    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
     put_lctl("cat <<'.'\nmdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
-    use = look(fixture);
+    use = look();
     assert_str(asked(), "get_param mdt.*.job_stats\n");
     assert_int_equal(use->n_unread, 0);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
     put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
     put_printing_lctl(osts, COUNT(osts));
-    use = look(fixture);
+    use = look();
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100); /* its file has told */
     assert_int_equal(value_of(use, "a-OST0001", "1"), 8);
     assert_int_equal(use->n_unread, 0);
 }
 
 /* As nobody, who may read nothing that only root may; the thread that looks is made as this one. */
-static const struct lustre_use *look_as_nobody(struct fixture *fixture)
+static const struct lustre_use *look_as_nobody(void)
 {
     const struct lustre_use *use;
 
     fixture->targets = lustre_targets_stop(fixture->targets);
     setfsuid(65534);
-    start(fixture);
+    start();
     setfsuid(0);
-    use = look(fixture);
+    use = look();
     return use;
 }
 
@@ -497,34 +499,33 @@ static void set_mode(const char *path, mode_t mode)
     assert_int_equal(chmod(full, mode), 0);
 }
 
-static void what_may_not_be_read_is_not_taken_for_absent(void **state)
+TEST(what_may_not_be_read_is_not_taken_for_absent)
 {
-    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     fixture->config.lctl = NULL;
     set_mode("", 0755);
     put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "1"));
     set_mode("sys/kernel/debug", 0);
-    use = look_as_nobody(fixture);
+    use = look_as_nobody();
     assert_int_equal(use->n_targets, 0); /* nobody can tell */
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
     put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
-    use = look_as_nobody(fixture);
+    use = look_as_nobody();
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "a-OST0000 cannot be looked for: ");
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
     /* What is not needed may be closed. */
     put(OST("a-OST0000"), "job_stats:\n" READ("1", "1"));
-    use = look_as_nobody(fixture);
+    use = look_as_nobody();
     assert_int_equal(use->n_unread, 0);
     assert_string_equal(use->first_error, "");
 
     set_mode("sys/fs/lustre/obdfilter", 0);
     remove_all("proc");
-    use = look_as_nobody(fixture);
+    use = look_as_nobody();
     assert_int_equal(use->n_targets, 1); /* at least */
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "Permission denied");
@@ -532,13 +533,12 @@ static void what_may_not_be_read_is_not_taken_for_absent(void **state)
     set_mode("sys/fs/lustre/obdfilter", 0755);
 }
 
-static void a_look_waits_from_when_it_was_asked_for_until_its_end(void **state)
+TEST(a_look_waits_from_when_it_was_asked_for_until_its_end)
 {
-    struct fixture *fixture = *state;
     int pipe;
 
     make_pipe(OST("a-OST0000"));
-    start(fixture);
+    start();
     manual_clock_advance(&fixture->clock, tick_ns);
     assert_int_equal(lustre_targets_waits_ns(fixture->targets), 0);
     lustre_targets_ask(fixture->targets);
@@ -552,7 +552,7 @@ static void a_look_waits_from_when_it_was_asked_for_until_its_end(void **state)
     assert_int_equal(lustre_targets_waits_ns(NULL), 0);
 }
 
-static void of_an_lctl_that_failed_what_it_printed_counts(void **state)
+TEST(of_an_lctl_that_failed_what_it_printed_counts)
 {
     const struct lustre_use *use;
 
@@ -560,13 +560,13 @@ static void of_an_lctl_that_failed_what_it_printed_counts(void **state)
     put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") ".\necho 'error: get_param: no luck' >&2; exit 2");
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_unread, 1);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_contains(use->first_error, "no luck");
 }
 
-static void of_an_lctl_that_was_killed_whole_targets_count(void **state)
+TEST(of_an_lctl_that_was_killed_whole_targets_count)
 {
     const struct lustre_use *use;
 
@@ -575,76 +575,37 @@ static void of_an_lctl_that_was_killed_whole_targets_count(void **state)
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") "obdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
                  READ("2", "5") ".\nkill -9 $$");
-    use = look(*state);
+    use = look();
     assert_int_equal(use->n_unread, 1);
     assert_int_equal(use->n, 1);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
 }
 
-static void an_lctl_that_hangs_does_not_outlive_the_thread(void **state)
+TEST(an_lctl_that_hangs_does_not_outlive_the_thread)
 {
-    struct fixture *fixture = *state;
     int threads = count_threads();
 
     put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
     put_lctl("exec sleep 1000");
-    start(fixture);
+    start();
     lustre_targets_ask(fixture->targets);
     wait_until_true(asked().n > 0);
     fixture->targets = lustre_targets_stop(fixture->targets);
     wait_until_true(count_threads() == threads);
 }
 
-static void without_lctl_targets_without_files_are_unread(void **state)
+TEST(without_lctl_targets_without_files_are_unread)
 {
-    struct fixture *fixture = *state;
     const struct lustre_use *use;
 
     put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
-    use = look(fixture);
+    use = look();
     assert_int_equal(use->n_targets, 1);
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "lctl");
     fixture->targets = lustre_targets_stop(fixture->targets);
     fixture->config.lctl = NULL;
-    use = look(fixture);
+    use = look();
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "a-MDT0000 has no job_stats");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_target_is_read_wherever_its_file_is),
-        TEST(a_target_with_two_files_is_read_once),
-        TEST(a_node_that_is_no_server_has_no_targets),
-        TEST(targets_come_and_go_and_count_anew),
-        TEST(what_cannot_be_read_is_counted_and_the_rest_is_there),
-        TEST(lines_that_cannot_be_read_are_counted_in_each_look_anew),
-        TEST(ids_past_the_ceiling_are_counted),
-        TEST(a_file_that_hangs_delays_nobody),
-        TEST(a_file_that_hung_is_read_again),
-        TEST(a_look_outlives_the_next_one_and_the_thread),
-        TEST(without_an_asker_nobody_looks),
-        TEST(without_files_lctl_is_asked_for_what_there_is),
-        TEST(what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out),
-        TEST(an_lctl_that_names_no_target_has_not_told_of_any),
-        TEST(lctl_is_asked_for_those_without_a_file_beside_those_with_one),
-        TEST(what_may_not_be_read_is_not_taken_for_absent),
-        TEST(a_look_waits_from_when_it_was_asked_for_until_its_end),
-        TEST(of_an_lctl_that_failed_what_it_printed_counts),
-        TEST(of_an_lctl_that_was_killed_whole_targets_count),
-        TEST(an_lctl_that_hangs_does_not_outlive_the_thread),
-        TEST(without_lctl_targets_without_files_are_unread),
-    };
-    int failed;
-
-    if (!mkdtemp(root))
-        return 1;
-    failed = RUN_TESTS(tests);
-    remove_all("");
-    rmdir(root);
-    return failed;
 }

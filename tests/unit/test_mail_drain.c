@@ -39,19 +39,20 @@ struct fixture {
     unsigned n_asked, n_unknown; /* how often accounting is asked, and does not know */
     int report_code;             /* once it does */
     bool was_last;
-    void (*meanwhile)(struct fixture *fixture); /* while a report is made */
+    void (*meanwhile)(void); /* while a report is made */
     struct err err;
 };
+
+static struct fixture *fixture;
 
 static int report(void *ctx, const struct mail_entry *entry, bool is_last, struct arena *arena,
                   struct drain_report *ret, struct err *err)
 {
-    struct fixture *fixture = ctx;
-
+    (void)ctx;
     (void)entry;
     fixture->was_last = is_last;
     if (fixture->meanwhile)
-        fixture->meanwhile(fixture);
+        fixture->meanwhile();
     if (fixture->n_asked++ < fixture->n_unknown)
         return err_set(err, EAGAIN, "not known yet");
     if (fixture->report_code)
@@ -72,7 +73,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
     close(fd);
 }
 
-static const char *in(const struct fixture *fixture, const char *name)
+static const char *in(const char *name)
 {
     static char path[300];
 
@@ -80,18 +81,17 @@ static const char *in(const struct fixture *fixture, const char *name)
     return path;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-drain-XXXXXX");
     assert_non_null(mkdtemp(fixture->directory));
     snprintf(fixture->spool, sizeof(fixture->spool), "%s/spool", fixture->directory);
     snprintf(fixture->url, sizeof(fixture->url), "sendmail:%s/sendmail", fixture->directory);
     assert_int_equal(mkdir(fixture->spool, 0770), 0);
-    assert_int_equal(mkdir(in(fixture, "box"), 0700), 0);
-    write_file(in(fixture, "sendmail"), sendmail_script, 0700);
-    fixture->log_fd = open(in(fixture, "log"), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
+    assert_int_equal(mkdir(in("box"), 0700), 0);
+    write_file(in("sendmail"), sendmail_script, 0700);
+    fixture->log_fd = open(in("log"), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
     manual_clock_init(&fixture->clock, START * NS_PER_SEC, 1000 * NS_PER_SEC);
     fixture->log = log_new(fixture->log_fd, LOG_INFO, &fixture->clock.clock);
     fixture->post = (struct post_settings){ .url = str_of(fixture->url) };
@@ -109,8 +109,6 @@ static int setup(void **state)
         .report = report,
         .ctx = fixture,
     };
-    *state = fixture;
-    return 0;
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *ftw)
@@ -121,21 +119,20 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     log_free(fixture->log);
     close(fixture->log_fd);
     manual_clock_destroy(&fixture->clock);
     nftw(fixture->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(setup, teardown)
 
 /* --- what the tests say and look at --- */
 
-static struct mail_entry entry_of(const struct fixture *fixture, const char *event, uint32_t id)
+static struct mail_entry entry_of(const char *event, uint32_t id)
 {
     struct mail_entry entry;
 
@@ -150,27 +147,27 @@ static struct mail_entry entry_of(const struct fixture *fixture, const char *eve
     return entry;
 }
 
-static void add(struct fixture *fixture, const struct mail_entry *entry)
+static void add(const struct mail_entry *entry)
 {
     if (mail_spool_add(fixture->spool, entry, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static void add_to(struct fixture *fixture, const char *to, const char *event, uint32_t id)
+static void add_to(const char *to, const char *event, uint32_t id)
 {
-    struct mail_entry entry = entry_of(fixture, event, id);
+    struct mail_entry entry = entry_of(event, id);
 
     entry.to = str_of(to);
-    add(fixture, &entry);
+    add(&entry);
 }
 
-static void drain(struct fixture *fixture)
+static void drain(void)
 {
     if (drain_run(&fixture->config, false, &fixture->result, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static void pass(struct fixture *fixture, int64_t seconds)
+static void pass(int64_t seconds)
 {
     manual_clock_advance(&fixture->clock, seconds * NS_PER_SEC);
 }
@@ -188,9 +185,9 @@ static size_t count_in(const char *path)
     return n;
 }
 
-static size_t n_mails(const struct fixture *fixture)
+static size_t n_mails(void)
 {
-    return count_in(in(fixture, "box"));
+    return count_in(in("box"));
 }
 
 static struct buf read_path(const char *path)
@@ -209,17 +206,17 @@ static struct buf read_path(const char *path)
     return text;
 }
 
-static void assert_in_file(const struct fixture *fixture, const char *name, const char *words)
+static void assert_in_file(const char *name, const char *words)
 {
-    struct buf text = read_path(in(fixture, name));
+    struct buf text = read_path(in(name));
 
     assert_contains(text.p, words);
     buf_free(&text);
 }
 
-static size_t n_tries(const struct fixture *fixture)
+static size_t n_tries(void)
 {
-    struct buf text = read_path(in(fixture, "tries"));
+    struct buf text = read_path(in("tries"));
     size_t n = 0;
 
     for (size_t i = 0; i < text.n; i++)
@@ -228,341 +225,306 @@ static size_t n_tries(const struct fixture *fixture)
     return n;
 }
 
-static void tell_sendmail(const struct fixture *fixture, const char *to, const char *status)
+static void tell_sendmail(const char *to, const char *status)
 {
     char name[100];
 
     snprintf(name, sizeof(name), "exit-%s", to);
     if (status)
-        write_file(in(fixture, name), status, 0600);
+        write_file(in(name), status, 0600);
     else
-        unlink(in(fixture, name));
+        unlink(in(name));
 }
 
 /* --- the tests --- */
 
-static void the_begin_of_a_job_is_told_at_once_and_in_short(void **state)
+TEST(the_begin_of_a_job_is_told_at_once_and_in_short)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 4711);
-    drain(fixture);
+    add_to("anna", "Began", 4711);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
     assert_int_equal(fixture->result.left, 0);
     assert_int_equal(fixture->n_asked, 0);
-    assert_in_file(fixture, "box/0", "To: anna@x.org\n");
-    assert_in_file(fixture, "box/0", "Subject: Job 4711 (my job) on beluga began\n");
-    assert_in_file(fixture, "box/0", "\n  Cluster     beluga\n");
-    drain(fixture);
-    assert_int_equal(n_mails(fixture), 1);
+    assert_in_file("box/0", "To: anna@x.org\n");
+    assert_in_file("box/0", "Subject: Job 4711 (my job) on beluga began\n");
+    assert_in_file("box/0", "\n  Cluster     beluga\n");
+    drain();
+    assert_int_equal(n_mails(), 1);
 }
 
-static void the_end_of_a_job_brings_the_report_with_its_file(void **state)
+TEST(the_end_of_a_job_brings_the_report_with_its_file)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "bob@y.org", "Ended", 4711);
-    drain(fixture);
+    add_to("bob@y.org", "Ended", 4711);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_in_file(fixture, "box/0", "To: bob@y.org\n");
-    assert_in_file(fixture, "box/0", "Subject: the subject\n");
-    assert_in_file(fixture, "box/0", "\nthe report\n");
-    assert_in_file(fixture, "box/0", "<p>the report</p>");
-    assert_in_file(fixture, "box/0", "filename=\"job-4711.pdf\"");
+    assert_in_file("box/0", "To: bob@y.org\n");
+    assert_in_file("box/0", "Subject: the subject\n");
+    assert_in_file("box/0", "\nthe report\n");
+    assert_in_file("box/0", "<p>the report</p>");
+    assert_in_file("box/0", "filename=\"job-4711.pdf\"");
 }
 
-static void a_report_waits_until_accounting_knows(void **state)
+TEST(a_report_waits_until_accounting_knows)
 {
-    struct fixture *fixture = *state;
-
     fixture->n_unknown = 1;
-    add_to(fixture, "anna", "Failed", 4711);
-    drain(fixture);
+    add_to("anna", "Failed", 4711);
+    drain();
     assert_int_equal(fixture->result.left, 1);
     assert_int_equal(fixture->n_asked, 1);
     assert_false(fixture->was_last);
-    pass(fixture, 10);
-    drain(fixture);
+    pass(10);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_in_file(fixture, "box/0", "\nthe report\n");
+    assert_in_file("box/0", "\nthe report\n");
 }
 
-static void after_the_wait_it_takes_what_there_is(void **state)
+TEST(after_the_wait_it_takes_what_there_is)
 {
-    struct fixture *fixture = *state;
-
     fixture->n_unknown = 1;
-    add_to(fixture, "anna", "Ended", 4711);
-    drain(fixture);
-    pass(fixture, 121);
-    drain(fixture);
+    add_to("anna", "Ended", 4711);
+    drain();
+    pass(121);
+    drain();
     assert_true(fixture->was_last);
-    assert_in_file(fixture, "box/0", "\nthe report\n");
+    assert_in_file("box/0", "\nthe report\n");
 }
 
-static void without_a_report_the_short_mail_goes_after_the_wait(void **state)
+TEST(without_a_report_the_short_mail_goes_after_the_wait)
 {
-    struct fixture *fixture = *state;
-
     fixture->report_code = -EIO;
-    add_to(fixture, "anna", "Ended", 4711);
-    drain(fixture);
+    add_to("anna", "Ended", 4711);
+    drain();
     assert_int_equal(fixture->result.left, 1);
-    pass(fixture, 121);
-    drain(fixture);
+    pass(121);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_in_file(fixture, "box/0", "Subject: Job 4711 (my job) on beluga ended\n");
-    assert_in_file(fixture, "log", "no report today");
+    assert_in_file("box/0", "Subject: Job 4711 (my job) on beluga ended\n");
+    assert_in_file("log", "no report today");
 }
 
-static void of_slurm_20_11_its_own_subject_is_sent(void **state)
+TEST(of_slurm_20_11_its_own_subject_is_sent)
 {
-    struct fixture *fixture = *state;
     struct mail_entry entry;
 
     mail_entry_of_environment((char *[]){ NULL }, "Slurm Job_id=7 Name=x Ended", "anna", START,
                               &entry);
-    add(fixture, &entry);
-    drain(fixture);
+    add(&entry);
+    drain();
     assert_int_equal(fixture->n_asked, 0);
-    assert_in_file(fixture, "box/0", "Subject: Slurm Job_id=7 Name=x Ended\n");
+    assert_in_file("box/0", "Subject: Slurm Job_id=7 Name=x Ended\n");
 }
 
-static void no_name_of_a_job_adds_a_header(void **state)
+TEST(no_name_of_a_job_adds_a_header)
 {
-    struct fixture *fixture = *state;
-    struct mail_entry entry = entry_of(fixture, "Began", 1);
+    struct mail_entry entry = entry_of("Began", 1);
     struct buf mail;
 
     entry.name = STR("x\r\nBcc: y@x.org\r\n\r\n</script><h1>");
-    add(fixture, &entry);
-    drain(fixture);
-    mail = read_path(in(fixture, "box/0"));
+    add(&entry);
+    drain();
+    mail = read_path(in("box/0"));
     assert_null(strstr(mail.p, "\nBcc"));
     assert_null(strstr(mail.p, "\r"));
     buf_free(&mail);
 }
 
-static void a_server_that_is_down_is_tried_once_for_all(void **state)
+TEST(a_server_that_is_down_is_tried_once_for_all)
 {
-    struct fixture *fixture = *state;
-
     for (uint32_t i = 0; i < 10; i++)
-        add_to(fixture, "anna", "Began", i);
-    tell_sendmail(fixture, "all", "78");
-    drain(fixture);
-    assert_int_equal(n_tries(fixture), 1);
+        add_to("anna", "Began", i);
+    tell_sendmail("all", "78");
+    drain();
+    assert_int_equal(n_tries(), 1);
     assert_int_equal(fixture->result.left, 10);
-    assert_in_file(fixture, "log", "as it was told");
-    tell_sendmail(fixture, "all", NULL);
-    drain(fixture);
+    assert_in_file("log", "as it was told");
+    tell_sendmail("all", NULL);
+    drain();
     assert_int_equal(fixture->result.sent, 10);
-    assert_int_equal(n_mails(fixture), 10);
+    assert_int_equal(n_mails(), 10);
 }
 
-static void who_is_refused_for_now_is_tried_later_and_others_are_not_kept_waiting(void **state)
+TEST(who_is_refused_for_now_is_tried_later_and_others_are_not_kept_waiting)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 1);
-    add_to(fixture, "anna", "Began", 2);
-    add_to(fixture, "bob", "Began", 3);
-    tell_sendmail(fixture, "anna@x.org", "75");
-    drain(fixture);
+    add_to("anna", "Began", 1);
+    add_to("anna", "Began", 2);
+    add_to("bob", "Began", 3);
+    tell_sendmail("anna@x.org", "75");
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_int_equal(n_tries(fixture), 2);
-    tell_sendmail(fixture, "anna@x.org", NULL);
-    pass(fixture, 61);
-    drain(fixture);
+    assert_int_equal(n_tries(), 2);
+    tell_sendmail("anna@x.org", NULL);
+    pass(61);
+    drain();
     assert_int_equal(fixture->result.left, 0);
-    assert_int_equal(n_mails(fixture), 3);
+    assert_int_equal(n_mails(), 3);
 }
 
-static void a_restart_does_not_forget_when_to_try_again(void **state)
+TEST(a_restart_does_not_forget_when_to_try_again)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 1);
-    tell_sendmail(fixture, "anna@x.org", "75");
-    drain(fixture);
-    tell_sendmail(fixture, "anna@x.org", NULL);
-    pass(fixture, 30);
-    drain(fixture);
+    add_to("anna", "Began", 1);
+    tell_sendmail("anna@x.org", "75");
+    drain();
+    tell_sendmail("anna@x.org", NULL);
+    pass(30);
+    drain();
     assert_int_equal(fixture->result.left, 1);
-    assert_int_equal(n_tries(fixture), 1);
-    pass(fixture, 31);
-    drain(fixture);
+    assert_int_equal(n_tries(), 1);
+    pass(31);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
 }
 
-static void pauses_grow_and_a_day_is_the_end(void **state)
+TEST(pauses_grow_and_a_day_is_the_end)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 1);
-    tell_sendmail(fixture, "anna@x.org", "75");
+    add_to("anna", "Began", 1);
+    tell_sendmail("anna@x.org", "75");
     for (int minute = 0; minute < 26 * 60; minute++) {
-        drain(fixture);
-        pass(fixture, 60);
+        drain();
+        pass(60);
         if (fixture->result.given_up)
             break;
     }
     assert_int_equal(fixture->result.given_up, 1);
     assert_true(clock_wall(&fixture->clock.clock) / NS_PER_SEC - START >= 86400);
-    assert_in_range(n_tries(fixture), 20, 45);
-    assert_int_equal(count_in(in(fixture, "spool/given-up")), 1);
-    assert_in_file(fixture, "log", "given up");
+    assert_in_range(n_tries(), 20, 45);
+    assert_int_equal(count_in(in("spool/given-up")), 1);
+    assert_in_file("log", "given up");
 }
 
-static void what_is_refused_for_good_is_given_up_at_once(void **state)
+TEST(what_is_refused_for_good_is_given_up_at_once)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "nobody", "Began", 1);
-    add_to(fixture, "anna", "Began", 2);
-    tell_sendmail(fixture, "nobody@x.org", "67");
-    drain(fixture);
+    add_to("nobody", "Began", 1);
+    add_to("anna", "Began", 2);
+    tell_sendmail("nobody@x.org", "67");
+    drain();
     assert_int_equal(fixture->result.given_up, 1);
     assert_int_equal(fixture->result.sent, 1);
-    assert_int_equal(count_in(in(fixture, "spool/given-up")), 1);
+    assert_int_equal(count_in(in("spool/given-up")), 1);
 }
 
-static void an_outage_of_more_than_a_day_gives_up_what_is_old_and_keeps_the_rest(void **state)
+TEST(an_outage_of_more_than_a_day_gives_up_what_is_old_and_keeps_the_rest)
 {
-    struct fixture *fixture = *state;
-
     for (uint32_t i = 0; i < 5; i++)
-        add_to(fixture, "anna", "Began", i);
-    tell_sendmail(fixture, "all", "78");
-    drain(fixture);
-    pass(fixture, 86400 - 3600);
-    add_to(fixture, "anna", "Began", 100);
-    pass(fixture, 3601);
-    drain(fixture);
+        add_to("anna", "Began", i);
+    tell_sendmail("all", "78");
+    drain();
+    pass(86400 - 3600);
+    add_to("anna", "Began", 100);
+    pass(3601);
+    drain();
     assert_int_equal(fixture->result.given_up, 5);
     assert_int_equal(fixture->result.left, 1);
-    tell_sendmail(fixture, "all", NULL);
-    drain(fixture);
-    assert_in_file(fixture, "box/0", "Job 100 ");
+    tell_sendmail("all", NULL);
+    drain();
+    assert_in_file("box/0", "Job 100 ");
 }
 
-static void what_waited_for_days_because_nobody_sent_is_still_sent(void **state)
+TEST(what_waited_for_days_because_nobody_sent_is_still_sent)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 1);
-    pass(fixture, 3 * 86400);
-    tell_sendmail(fixture, "all", "78");
-    drain(fixture);
+    add_to("anna", "Began", 1);
+    pass(3 * 86400);
+    tell_sendmail("all", "78");
+    drain();
     assert_int_equal(fixture->result.left, 1);
-    tell_sendmail(fixture, "all", NULL);
-    drain(fixture);
+    tell_sendmail("all", NULL);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
 }
 
-static void a_mail_at_which_the_server_fails_keeps_no_other_waiting(void **state)
+TEST(a_mail_at_which_the_server_fails_keeps_no_other_waiting)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Began", 1);
-    add_to(fixture, "bob", "Began", 2);
-    add_to(fixture, "carl", "Began", 3);
-    tell_sendmail(fixture, "anna@x.org", "78");
-    drain(fixture);
+    add_to("anna", "Began", 1);
+    add_to("bob", "Began", 2);
+    add_to("carl", "Began", 3);
+    tell_sendmail("anna@x.org", "78");
+    drain();
     assert_int_equal(fixture->result.left, 3);
-    drain(fixture);
+    drain();
     assert_int_equal(fixture->result.sent, 2);
     assert_int_equal(fixture->result.left, 1);
-    assert_int_equal(n_tries(fixture), 4);
+    assert_int_equal(n_tries(), 4);
     /* and it is given up like one that is refused */
     for (uint32_t hour = 0; hour < 30 && !fixture->result.given_up; hour++) {
-        pass(fixture, 3600);
-        add_to(fixture, "bob", "Began", 100 + hour);
-        drain(fixture);
-        drain(fixture);
+        pass(3600);
+        add_to("bob", "Began", 100 + hour);
+        drain();
+        drain();
     }
     assert_int_equal(fixture->result.given_up, 1);
 }
 
-static void one_mail_that_is_refused_for_long_stays_a_mail(void **state)
+TEST(one_mail_that_is_refused_for_long_stays_a_mail)
 {
-    struct fixture *fixture = *state;
-
-    add_to(fixture, "anna", "Ended", 1);
-    tell_sendmail(fixture, "anna@x.org", "75");
+    add_to("anna", "Ended", 1);
+    tell_sendmail("anna@x.org", "75");
     for (int minute = 0; minute < 45; minute++) {
-        drain(fixture);
-        pass(fixture, 60);
+        drain();
+        pass(60);
     }
-    tell_sendmail(fixture, "anna@x.org", NULL);
-    pass(fixture, 3600);
-    drain(fixture);
+    tell_sendmail("anna@x.org", NULL);
+    pass(3600);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_in_file(fixture, "box/0", "\nthe report\n");
+    assert_in_file("box/0", "\nthe report\n");
 }
 
-static void a_mail_of_a_clock_that_was_ahead_does_not_wait_for_it(void **state)
+TEST(a_mail_of_a_clock_that_was_ahead_does_not_wait_for_it)
 {
-    struct fixture *fixture = *state;
-    struct mail_entry entry = entry_of(fixture, "Ended", 4711);
+    struct mail_entry entry = entry_of("Ended", 4711);
 
     fixture->report_code = -EIO;
     entry.written_time += 10 * 86400;
-    add(fixture, &entry);
-    drain(fixture);
+    add(&entry);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_in_file(fixture, "box/0", "Subject: Job 4711 (my job) on beluga ended\n");
+    assert_in_file("box/0", "Subject: Job 4711 (my job) on beluga ended\n");
 }
 
-static void a_storm_becomes_one_summary_in_which_nobody_is_forgotten(void **state)
+TEST(a_storm_becomes_one_summary_in_which_nobody_is_forgotten)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.mails_per_hour = 3;
     for (uint32_t i = 0; i < 300; i++) {
-        struct mail_entry entry = entry_of(fixture, i % 3 ? "Ended" : "Failed", 1000 + i);
+        struct mail_entry entry = entry_of(i % 3 ? "Ended" : "Failed", 1000 + i);
 
         entry.state = i % 3 ? STR("COMPLETED") : STR("FAILED");
-        add(fixture, &entry);
+        add(&entry);
     }
-    add_to(fixture, "bob", "Ended", 1);
-    drain(fixture);
+    add_to("bob", "Ended", 1);
+    drain();
     assert_int_equal(fixture->result.sent, 4);
     assert_int_equal(fixture->result.left, 297);
-    drain(fixture); /* a restart does not begin to count anew */
-    assert_int_equal(n_mails(fixture), 4);
-    pass(fixture, 15 * 60);
-    drain(fixture);
+    drain(); /* a restart does not begin to count anew */
+    assert_int_equal(n_mails(), 4);
+    pass(15 * 60);
+    drain();
     assert_int_equal(fixture->result.summarised, 297);
     assert_int_equal(fixture->result.left, 0);
-    assert_int_equal(n_mails(fixture), 5);
-    assert_in_file(fixture, "box/4",
-                   "Subject: 297 mails about jobs on beluga: 99 FAILED, 198 COMPLETED\n");
-    assert_in_file(fixture, "box/4", "     198  COMPLETED\n");
-    assert_in_file(fixture, "box/4", "      99  FAILED\n");
-    assert_in_file(fixture, "box/4", "\n1003            my job ");
-    assert_in_file(fixture, "box/4", "\nand 97 more\n");
+    assert_int_equal(n_mails(), 5);
+    assert_in_file("box/4", "Subject: 297 mails about jobs on beluga: 99 FAILED, 198 COMPLETED\n");
+    assert_in_file("box/4", "     198  COMPLETED\n");
+    assert_in_file("box/4", "      99  FAILED\n");
+    assert_in_file("box/4", "\n1003            my job ");
+    assert_in_file("box/4", "\nand 97 more\n");
     assert_int_equal(count_in(fixture->spool), 4); /* bad, given-up, lock, sent */
 }
 
-static void summaries_are_rare_and_single_mails_come_back_when_the_hour_is_over(void **state)
+TEST(summaries_are_rare_and_single_mails_come_back_when_the_hour_is_over)
 {
-    struct fixture *fixture = *state;
     size_t most = 0;
 
     fixture->config.mails_per_hour = 2;
     for (uint32_t minute = 0; minute < 120; minute++) {
-        add_to(fixture, "anna", "Began", minute);
-        drain(fixture);
-        pass(fixture, 60);
+        add_to("anna", "Began", minute);
+        drain();
+        pass(60);
         if (minute == 59)
-            most = n_mails(fixture);
+            most = n_mails();
     }
     assert_in_range(most, 2 + 2, 2 + 4);
-    assert_in_range(n_mails(fixture), most + 2, 2 * (2 + 4));
+    assert_in_range(n_mails(), most + 2, 2 * (2 + 4));
 }
 
-static void spoil_the_spool(struct fixture *fixture)
+static void spoil_the_spool(void)
 {
     DIR *listing = opendir(fixture->spool);
     struct dirent *entry;
@@ -571,61 +533,57 @@ static void spoil_the_spool(struct fixture *fixture)
     while ((entry = readdir(listing)))
         if (str_ends(str_of(entry->d_name), STR(MAIL_ENTRY_SUFFIX))) {
             snprintf(name, sizeof(name), "spool/%.80s", entry->d_name);
-            write_file(in(fixture, name), "no JSON", 0600);
+            write_file(in(name), "no JSON", 0600);
         }
     closedir(listing);
-    pass(fixture, 15 * 60);
+    pass(15 * 60);
 }
 
-static void a_summary_of_nothing_is_not_sent(void **state)
+TEST(a_summary_of_nothing_is_not_sent)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.mails_per_hour = 1;
     fixture->meanwhile = spoil_the_spool;
     for (uint32_t i = 0; i < 3; i++)
-        add_to(fixture, "anna", "Ended", i);
-    drain(fixture);
-    assert_int_equal(n_mails(fixture), 1);
-    assert_in_file(fixture, "log", "none of them can be read");
+        add_to("anna", "Ended", i);
+    drain();
+    assert_int_equal(n_mails(), 1);
+    assert_in_file("log", "none of them can be read");
 }
 
-static void a_mail_that_a_summary_stands_for_is_not_sent_again_after_a_crash(void **state)
+TEST(a_mail_that_a_summary_stands_for_is_not_sent_again_after_a_crash)
 {
-    struct fixture *fixture = *state;
     char *text = heap_array(1000, 1);
     struct dirent *entry;
     DIR *listing;
     char name[100] = "";
 
-    add_to(fixture, "anna", "Began", 1);
+    add_to("anna", "Began", 1);
     listing = opendir(fixture->spool);
     while ((entry = readdir(listing)))
         if (entry->d_name[0] != '.')
             snprintf(name, sizeof(name), "%.90s", entry->d_name);
     closedir(listing);
-    add_to(fixture, "anna", "Began", 2);
+    add_to("anna", "Began", 2);
     snprintf(text, 1000,
              "{\"written\":%d,\"to\":\"anna@x.org\",\"subject\":\"s\",\"text\":\"t\",\"files\":["
              "\"%s\",\"../sendmail\"]}",
              START, name);
-    write_file(in(fixture, "spool/ffffffffffffffff-0123456789abcdef.summary"), text, 0600);
+    write_file(in("spool/ffffffffffffffff-0123456789abcdef.summary"), text, 0600);
     free(text);
-    drain(fixture);
-    assert_int_equal(n_mails(fixture), 2);
-    assert_in_file(fixture, "box/0", "Job 2 ");
-    assert_in_file(fixture, "box/1", "Subject: s\n");
-    assert_in_file(fixture, "box/1", "Message-ID: <ffffffffffffffff-0123456789abcdef@x.org>\n");
+    drain();
+    assert_int_equal(n_mails(), 2);
+    assert_in_file("box/0", "Job 2 ");
+    assert_in_file("box/1", "Subject: s\n");
+    assert_in_file("box/1", "Message-ID: <ffffffffffffffff-0123456789abcdef@x.org>\n");
 }
 
-static void what_is_no_mail_is_moved_away_and_never_waited_for(void **state)
+TEST(what_is_no_mail_is_moved_away_and_never_waited_for)
 {
-    struct fixture *fixture = *state;
     char *huge = heap_array(100000, 1);
 
     memset(huge, ' ', 99999);
     huge[99999] = '\0';
-#define SPOOLED(digit) in(fixture, "spool/000000000000000" digit "-0000000000000000.mail")
+#define SPOOLED(digit) in("spool/000000000000000" digit "-0000000000000000.mail")
     write_file(SPOOLED("1"), "no JSON", 0600);
     write_file(SPOOLED("2"), huge, 0600);
     assert_int_equal(symlink("/etc/passwd", SPOOLED("3")), 0);
@@ -633,50 +591,48 @@ static void what_is_no_mail_is_moved_away_and_never_waited_for(void **state)
     assert_int_equal(mkfifo(SPOOLED("5"), 0600), 0);
     write_file(SPOOLED("6"), "{\"to\":\"|/bin/sh\"}", 0600);
     write_file(SPOOLED("7"), "", 0600);
-    write_file(in(fixture, "spool/readme.mail"), "mine", 0600);
-    add_to(fixture, "anna", "Began", 1);
-    drain(fixture);
+    write_file(in("spool/readme.mail"), "mine", 0600);
+    add_to("anna", "Began", 1);
+    drain();
     assert_int_equal(fixture->result.sent, 1);
-    assert_int_equal(count_in(in(fixture, "spool/bad")), 7);
-    assert_int_equal(access(in(fixture, "spool/readme.mail"), F_OK), 0);
+    assert_int_equal(count_in(in("spool/bad")), 7);
+    assert_int_equal(access(in("spool/readme.mail"), F_OK), 0);
     assert_int_equal(fixture->result.left, 0);
     free(huge);
 }
 
-static void a_file_of_somebody_else_is_not_sent(void **state)
+TEST(a_file_of_somebody_else_is_not_sent)
 {
-    struct fixture *fixture = *state;
-
     if (geteuid() != 0)
-        skip();
+        skip_because("needs root");
     write_file(SPOOLED("1"), "{\"to\":\"anna\"}", 0600);
     assert_int_equal(chown(SPOOLED("1"), 65533, 65533), 0);
-    drain(fixture);
-    assert_int_equal(count_in(in(fixture, "spool/bad")), 1);
-    assert_int_equal(n_mails(fixture), 0);
-    assert_in_file(fixture, "log", "65533");
+    drain();
+    assert_int_equal(count_in(in("spool/bad")), 1);
+    assert_int_equal(n_mails(), 0);
+    assert_in_file("log", "65533");
 }
 
 /* As a member of the spool's group that may not remove others' files. */
-static void drain_as_member(struct fixture *fixture)
+static void drain_as_member(void)
 {
     enum { MEMBER = 65533 };
 
     assert_int_equal(chmod(fixture->directory, 0755), 0);
-    assert_int_equal(chmod(in(fixture, "sendmail"), 0755), 0);
-    assert_int_equal(chmod(in(fixture, "box"), 0777), 0);
+    assert_int_equal(chmod(in("sendmail"), 0755), 0);
+    assert_int_equal(chmod(in("box"), 0777), 0);
     assert_int_equal(chown(fixture->spool, 0, MEMBER), 0);
     assert_int_equal(chmod(fixture->spool, 01770), 0);
     assert_int_equal(setegid(MEMBER), 0);
     assert_int_equal(seteuid(MEMBER), 0);
-    drain(fixture);
+    drain();
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(setegid(0), 0);
 }
 
-static size_t count_lines_with(const struct fixture *fixture, const char *words)
+static size_t count_lines_with(const char *words)
 {
-    struct buf text = read_path(in(fixture, "log"));
+    struct buf text = read_path(in("log"));
     size_t n = 0;
 
     for (const char *at = text.p; (at = strstr(at, words)); at++)
@@ -685,50 +641,45 @@ static size_t count_lines_with(const struct fixture *fixture, const char *words)
     return n;
 }
 
-static void a_mail_that_cannot_be_removed_is_sent_once(void **state)
+TEST(a_mail_that_cannot_be_removed_is_sent_once)
 {
-    struct fixture *fixture = *state;
     char name[MAIL_ENTRY_ID + sizeof("spool/.mail")];
 
     if (geteuid() != 0)
-        skip();
+        skip_because("needs root");
     snprintf(name, sizeof(name), "spool/%016x-%016x.mail", 1, 1);
-    write_file(in(fixture, name), "{\"to\":\"anna\"}", 0644);
-    drain_as_member(fixture);
-    assert_int_equal(n_mails(fixture), 1);
+    write_file(in(name), "{\"to\":\"anna\"}", 0644);
+    drain_as_member();
+    assert_int_equal(n_mails(), 1);
     assert_int_equal(fixture->result.left, 0);
-    assert_int_equal(count_lines_with(fixture, "cannot remove a mail"), 1);
+    assert_int_equal(count_lines_with("cannot remove a mail"), 1);
 }
 
-static void many_mails_that_cannot_be_read_are_one_line_in_the_log(void **state)
+TEST(many_mails_that_cannot_be_read_are_one_line_in_the_log)
 {
-    struct fixture *fixture = *state;
     char name[MAIL_ENTRY_ID + sizeof("spool/.mail")];
 
     if (geteuid() != 0)
-        skip();
+        skip_because("needs root");
     for (int i = 0; i < 50; i++) {
         snprintf(name, sizeof(name), "spool/%016x-%016x.mail", i, i);
-        write_file(in(fixture, name), "{\"to\":\"anna\"}", 0600);
+        write_file(in(name), "{\"to\":\"anna\"}", 0600);
     }
-    drain_as_member(fixture);
-    assert_int_equal(n_mails(fixture), 0);
-    assert_int_equal(count_lines_with(fixture, "cannot be read"), 1);
-    assert_in_file(fixture, "log", "mails=50");
+    drain_as_member();
+    assert_int_equal(n_mails(), 0);
+    assert_int_equal(count_lines_with("cannot be read"), 1);
+    assert_in_file("log", "mails=50");
 }
 
-static void a_spool_that_everybody_may_write_into_is_refused(void **state)
+TEST(a_spool_that_everybody_may_write_into_is_refused)
 {
-    struct fixture *fixture = *state;
-
     chmod(fixture->spool, 0777);
     assert_int_equal(drain_run(&fixture->config, false, &fixture->result, &fixture->err), -EPERM);
     assert_contains(fixture->err.text, "chmod o-w");
 }
 
-static void settings_with_which_nothing_can_be_sent_are_refused(void **state)
+TEST(settings_with_which_nothing_can_be_sent_are_refused)
 {
-    struct fixture *fixture = *state;
     struct drain_config config = fixture->config;
 
     config.from = STR("nobody at all");
@@ -753,10 +704,9 @@ static void settings_with_which_nothing_can_be_sent_are_refused(void **state)
     assert_int_equal(drain_run(&fixture->config, false, &fixture->result, &fixture->err), -EINVAL);
 }
 
-static void a_password_does_not_go_to_another_host_without_tls(void **state)
+TEST(a_password_does_not_go_to_another_host_without_tls)
 {
-    struct fixture *fixture = *state;
-    char *path = heap_str(str_of(in(fixture, "password")));
+    char *path = heap_str(str_of(in("password")));
 
     write_file(path, "secret\n", 0600);
     fixture->post = (struct post_settings){ .url = STR("smtp://x.org:25"),
@@ -777,16 +727,14 @@ static void a_password_does_not_go_to_another_host_without_tls(void **state)
 
 static void *follow(void *ctx)
 {
-    struct fixture *fixture = ctx;
-
+    (void)ctx;
     drain_run(&fixture->config, true, &fixture->result, &fixture->err);
     atomic_store(&fixture->has_ended, true);
     return NULL;
 }
 
-static void it_follows_until_it_is_stopped_and_nobody_else_can_meanwhile(void **state)
+TEST(it_follows_until_it_is_stopped_and_nobody_else_can_meanwhile)
 {
-    struct fixture *fixture = *state;
     struct drain_result result;
     struct err err;
     pthread_t thread;
@@ -794,10 +742,10 @@ static void it_follows_until_it_is_stopped_and_nobody_else_can_meanwhile(void **
 
     fixture->config.clock = &clock_real;
     assert_int_equal(thread_start(&thread, "drain", follow, fixture, &err), 0);
-    wait_until_true(access(in(fixture, "spool/lock"), F_OK) == 0);
-    add_to(fixture, "anna", "Began", 1);
+    wait_until_true(access(in("spool/lock"), F_OK) == 0);
+    add_to("anna", "Began", 1);
     /* It is done when no more is left than bad, given-up, lock and sent. */
-    wait_until_true(access(in(fixture, "spool/sent"), F_OK) == 0 && count_in(fixture->spool) == 4);
+    wait_until_true(access(in("spool/sent"), F_OK) == 0 && count_in(fixture->spool) == 4);
     assert_int_equal(drain_run(&fixture->config, false, &result, &err), -EBUSY);
     begin = clock_mono(&clock_real);
     atomic_store(&fixture->stopped, true);
@@ -806,61 +754,20 @@ static void it_follows_until_it_is_stopped_and_nobody_else_can_meanwhile(void **
     assert_int_equal(fixture->result.sent, 1);
 }
 
-static void a_clock_that_is_put_back_keeps_nothing_waiting(void **state)
+TEST(a_clock_that_is_put_back_keeps_nothing_waiting)
 {
-    struct fixture *fixture = *state;
     pthread_t thread;
     struct err err;
 
     fixture->n_unknown = 1;
-    add_to(fixture, "anna", "Ended", 1);
+    add_to("anna", "Ended", 1);
     assert_int_equal(thread_start(&thread, "drain", follow, fixture, &err), 0);
     assert_true(manual_clock_await_waiters(&fixture->clock, 1));
     assert_int_equal(fixture->n_asked, 1);
     manual_clock_set_wall(&fixture->clock, (START - 86400) * NS_PER_SEC);
-    pass(fixture, 1);
-    wait_until_true(n_mails(fixture) == 1);
+    pass(1);
+    wait_until_true(n_mails() == 1);
     atomic_store(&fixture->stopped, true);
-    wait_until_true((pass(fixture, 1), atomic_load(&fixture->has_ended)));
+    wait_until_true((pass(1), atomic_load(&fixture->has_ended)));
     pthread_join(thread, NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_begin_of_a_job_is_told_at_once_and_in_short),
-        TEST(the_end_of_a_job_brings_the_report_with_its_file),
-        TEST(a_report_waits_until_accounting_knows),
-        TEST(after_the_wait_it_takes_what_there_is),
-        TEST(without_a_report_the_short_mail_goes_after_the_wait),
-        TEST(of_slurm_20_11_its_own_subject_is_sent),
-        TEST(no_name_of_a_job_adds_a_header),
-        TEST(a_server_that_is_down_is_tried_once_for_all),
-        TEST(who_is_refused_for_now_is_tried_later_and_others_are_not_kept_waiting),
-        TEST(a_restart_does_not_forget_when_to_try_again),
-        TEST(pauses_grow_and_a_day_is_the_end),
-        TEST(what_is_refused_for_good_is_given_up_at_once),
-        TEST(an_outage_of_more_than_a_day_gives_up_what_is_old_and_keeps_the_rest),
-        TEST(what_waited_for_days_because_nobody_sent_is_still_sent),
-        TEST(a_storm_becomes_one_summary_in_which_nobody_is_forgotten),
-        TEST(summaries_are_rare_and_single_mails_come_back_when_the_hour_is_over),
-        TEST(a_mail_that_a_summary_stands_for_is_not_sent_again_after_a_crash),
-        TEST(what_is_no_mail_is_moved_away_and_never_waited_for),
-        TEST(a_file_of_somebody_else_is_not_sent),
-        TEST(a_spool_that_everybody_may_write_into_is_refused),
-        TEST(settings_with_which_nothing_can_be_sent_are_refused),
-        TEST(a_password_does_not_go_to_another_host_without_tls),
-        TEST(it_follows_until_it_is_stopped_and_nobody_else_can_meanwhile),
-        TEST(a_mail_at_which_the_server_fails_keeps_no_other_waiting),
-        TEST(one_mail_that_is_refused_for_long_stays_a_mail),
-        TEST(a_mail_of_a_clock_that_was_ahead_does_not_wait_for_it),
-        TEST(a_mail_that_cannot_be_removed_is_sent_once),
-        TEST(many_mails_that_cannot_be_read_are_one_line_in_the_log),
-        TEST(a_summary_of_nothing_is_not_sent),
-        TEST(a_clock_that_is_put_back_keeps_nothing_waiting),
-    };
-
-    return RUN_TESTS(tests);
 }

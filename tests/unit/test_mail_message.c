@@ -58,11 +58,10 @@ static size_t count(const char *text, const char *part)
     return n;
 }
 
-static void a_plain_mail_is_headers_an_empty_line_and_text(void **state)
+TEST(a_plain_mail_is_headers_an_empty_line_and_text)
 {
     struct buf mail = put(&plain);
 
-    (void)state;
     assert_str(buf_str(&mail), "From: sonde@x.org\r\n"
                                "To: anna@x.org\r\n"
                                "Subject: Job 4711 began\r\n"
@@ -77,13 +76,12 @@ static void a_plain_mail_is_headers_an_empty_line_and_text(void **state)
     buf_free(&mail);
 }
 
-static void text_html_and_a_file_are_parts_of_parts(void **state)
+TEST(text_html_and_a_file_are_parts_of_parts)
 {
     const struct message_file file = { "job-4711.pdf", "application/pdf", STR("%PDF-1.4 …") };
     struct message message = plain;
     struct buf mail;
 
-    (void)state;
     message.html = STR("<p>Hello.</p>\n");
     message.file = &file;
     message.n_files = 1;
@@ -97,13 +95,12 @@ static void text_html_and_a_file_are_parts_of_parts(void **state)
     buf_free(&mail);
 }
 
-static void no_text_ends_a_part(void **state)
+TEST(no_text_ends_a_part)
 {
     const struct message_file file = { "x", "y/z", STR("\r\n--=_mixed_parts--\r\n") };
     struct message message = plain;
     struct buf mail;
 
-    (void)state;
     message.text = STR("\n--=_mixed_parts\n--=_mixed_parts--\n--=_alternative_parts--\n");
     message.html = message.text;
     message.file = &file;
@@ -114,12 +111,11 @@ static void no_text_ends_a_part(void **state)
     buf_free(&mail);
 }
 
-static void no_subject_adds_a_header(void **state)
+TEST(no_subject_adds_a_header)
 {
     struct message message = plain;
     struct buf mail;
 
-    (void)state;
     message.subject = STR("x\r\nBcc: evil@x.org\r\n\r\n\nbody");
     mail = put(&message);
     assert_int_equal(count(mail.p, "\nBcc"), 0);
@@ -127,13 +123,12 @@ static void no_subject_adds_a_header(void **state)
     buf_free(&mail);
 }
 
-static void neither_id_nor_host_nor_file_name_adds_a_header(void **state)
+TEST(neither_id_nor_host_nor_file_name_adds_a_header)
 {
     const struct message_file file = { "a\"\r\nX: 1", "b\r\nY: 1", STR("c") };
     struct message message = plain;
     struct buf mail;
 
-    (void)state;
     message.id = STR("a\r\nZ: 1>");
     message.host = STR("b\r\nW: 1");
     message.file = &file;
@@ -144,13 +139,12 @@ static void neither_id_nor_host_nor_file_name_adds_a_header(void **state)
     buf_free(&mail);
 }
 
-static void a_subject_that_is_not_ascii_or_long_is_encoded(void **state)
+TEST(a_subject_that_is_not_ascii_or_long_is_encoded)
 {
     struct message message = plain;
     struct buf mail;
     char words[300];
 
-    (void)state;
     message.subject = STR("Auftrag 4711 (Käse_=?) …");
     mail = put(&message);
     assert_contains(mail.p, "Subject: =?UTF-8?Q?Auftrag_4711_=28K=C3=A4se=5F=3D=3F=29_=E2=80=A6?="
@@ -167,13 +161,12 @@ static void a_subject_that_is_not_ascii_or_long_is_encoded(void **state)
     buf_free(&mail);
 }
 
-static void lines_are_kept_and_long_ones_are_folded(void **state)
+TEST(lines_are_kept_and_long_ones_are_folded)
 {
     struct message message = plain;
     char line[1000];
     struct buf mail;
 
-    (void)state;
     message.text = STR("a = b \n.\nFrom here\r\ntab\t\n\ttab é\n \r\x1b[31m\xff.");
     mail = put(&message);
     assert_contains(mail.p, "\r\n\r\na =3D b=20\r\n=2E\r\n=46rom here\r\ntab=09\r\n\ttab =C3=A9\r\n"
@@ -186,13 +179,12 @@ static void lines_are_kept_and_long_ones_are_folded(void **state)
     buf_free(&mail);
 }
 
-static void any_bytes_make_a_well_formed_mail(void **state)
+TEST(any_bytes_make_a_well_formed_mail)
 {
     char bytes[4096];
     uint32_t seed = 1;
     struct message message = plain;
 
-    (void)state;
     for (int round = 0; round < 50; round++) {
         struct buf mail;
 
@@ -206,22 +198,20 @@ static void any_bytes_make_a_well_formed_mail(void **state)
     }
 }
 
-static void a_mail_past_its_ceiling_is_refused(void **state)
+TEST(a_mail_past_its_ceiling_is_refused)
 {
     struct err err;
     struct buf to;
 
-    (void)state;
     buf_init(&to, 200);
     assert_int_equal(message_put(&to, &plain, &err), -EFBIG);
     buf_free(&to);
 }
 
-static void a_date_that_is_none_is_still_a_date(void **state)
+TEST(a_date_that_is_none_is_still_a_date)
 {
     static const int64_t dates[] = { INT64_MIN, -1, 0, INT64_MAX };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(dates); i++) {
         struct message message = plain;
         struct buf mail;
@@ -251,9 +241,8 @@ static void assert_address(const char *name, const char *domain, const char *exp
     buf_free(&to);
 }
 
-static void a_name_gets_the_domain_and_an_address_stays(void **state)
+TEST(a_name_gets_the_domain_and_an_address_stays)
 {
-    (void)state;
     assert_address("anna", "x.org", "anna@x.org");
     assert_address("anna", "", "anna");
     assert_address("anna@y.org", "x.org", "anna@y.org");
@@ -261,7 +250,7 @@ static void a_name_gets_the_domain_and_an_address_stays(void **state)
     assert_address("a@localhost", "", "a@localhost");
 }
 
-static void what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -303,7 +292,6 @@ static void what_is_no_address_is_refused(void **state)
     };
     char much[400];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++)
         assert_address(wrong[i], "x.org", NULL);
     assert_address("anna", "x org", NULL);
@@ -314,13 +302,12 @@ static void what_is_no_address_is_refused(void **state)
     assert_address(much, "", much);
 }
 
-static void an_address_that_is_none_stops_the_mail(void **state)
+TEST(an_address_that_is_none_stops_the_mail)
 {
     struct message message = plain;
     struct err err;
     struct buf to;
 
-    (void)state;
     buf_init(&to, 10000);
     message.to = STR("a\r\nBcc: b@x.org");
     assert_int_equal(message_put(&to, &message, &err), -EINVAL);
@@ -328,25 +315,4 @@ static void an_address_that_is_none_stops_the_mail(void **state)
     message.reply_to = STR("<b>");
     assert_int_equal(message_put(&to, &message, &err), -EINVAL);
     buf_free(&to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_mail_is_headers_an_empty_line_and_text),
-        cmocka_unit_test(text_html_and_a_file_are_parts_of_parts),
-        cmocka_unit_test(no_text_ends_a_part),
-        cmocka_unit_test(no_subject_adds_a_header),
-        cmocka_unit_test(neither_id_nor_host_nor_file_name_adds_a_header),
-        cmocka_unit_test(a_subject_that_is_not_ascii_or_long_is_encoded),
-        cmocka_unit_test(lines_are_kept_and_long_ones_are_folded),
-        cmocka_unit_test(any_bytes_make_a_well_formed_mail),
-        cmocka_unit_test(a_mail_past_its_ceiling_is_refused),
-        cmocka_unit_test(a_date_that_is_none_is_still_a_date),
-        cmocka_unit_test(a_name_gets_the_domain_and_an_address_stays),
-        cmocka_unit_test(what_is_no_address_is_refused),
-        cmocka_unit_test(an_address_that_is_none_stops_the_mail),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -106,7 +106,7 @@ static int send_to(struct server *server, struct err *err)
     return code;
 }
 
-static void a_server_that_thinks_about_a_mail_for_long_gets_it_once(void **state)
+TEST(a_server_that_thinks_about_a_mail_for_long_gets_it_once)
 {
     struct server server = {
         .lines = { "220 hi", "250 hi", "250 ok", "250 ok", "354 go on", "250 taken", "221 bye" },
@@ -114,26 +114,23 @@ static void a_server_that_thinks_about_a_mail_for_long_gets_it_once(void **state
     };
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(send_to(&server, &err), 0);
 }
 
-static void a_mail_that_is_too_large_is_not_the_servers_failure(void **state)
+TEST(a_mail_that_is_too_large_is_not_the_servers_failure)
 {
     struct server server = { .lines = { "220 hi", "250-hi\r\n250 SIZE 10",
                                         "552 5.3.4 Message size exceeds fixed limit", "221 bye" } };
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(send_to(&server, &err), -EPERM);
     assert_contains(err.text, "exceeds fixed limit");
 }
 
-static void wherever_a_server_falls_silent_that_has_an_end(void **state)
+TEST(wherever_a_server_falls_silent_that_has_an_end)
 {
     static const char *const lines[] = { "220 hi", "250 hi", "250 ok", "250 ok" };
 
-    (void)state;
     for (size_t n = 0; n <= COUNT(lines); n++) {
         struct server server = { 0 };
         int64_t begin = clock_mono(&clock_real);
@@ -145,12 +142,11 @@ static void wherever_a_server_falls_silent_that_has_an_end(void **state)
     }
 }
 
-static void a_server_that_talks_for_ever_is_not_listened_to_for_ever(void **state)
+TEST(a_server_that_talks_for_ever_is_not_listened_to_for_ever)
 {
     static const char *const floods[] = { "220-and", "250-and", "\x1b]0;\xff garbage",
                                           "5xx \r\r\r" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(floods); i++) {
         struct server server = { .flood = floods[i] };
         int64_t begin = clock_mono(&clock_real);
@@ -163,16 +159,4 @@ static void a_server_that_talks_for_ever_is_not_listened_to_for_ever(void **stat
         assert_true(clock_mono(&clock_real) - begin < 10 * TIMEOUT_MS * NS_PER_MS);
         assert_null(strchr(err.text, '\x1b'));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_that_thinks_about_a_mail_for_long_gets_it_once),
-        cmocka_unit_test(a_mail_that_is_too_large_is_not_the_servers_failure),
-        cmocka_unit_test(wherever_a_server_falls_silent_that_has_an_end),
-        cmocka_unit_test(a_server_that_talks_for_ever_is_not_listened_to_for_ever),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -56,11 +56,10 @@ static size_t take_only_file(const struct directory *directory, char name[256], 
     return (size_t)n;
 }
 
-static void facts_come_from_the_environment_and_never_from_the_subject(void **state)
+TEST(facts_come_from_the_environment_and_never_from_the_subject)
 {
     struct mail_entry entry;
 
-    (void)state;
     mail_entry_of_environment(ended, "Slurm Job_id=1 Name=Job_id=99 Ended, COMPLETED", "anna@x.org",
                               1000, &entry);
     assert_int_equal(entry.job_id, 4711);
@@ -79,11 +78,10 @@ static void facts_come_from_the_environment_and_never_from_the_subject(void **st
     assert_int_equal(entry.written_time, 1000);
 }
 
-static void the_mail_of_a_whole_array_has_no_task_and_no_state(void **state)
+TEST(the_mail_of_a_whole_array_has_no_task_and_no_state)
 {
     struct mail_entry entry;
 
-    (void)state;
     mail_entry_of_environment(
         ended, "Slurm Array Summary Job_id=4700_* (4711) Name=my job Failed, Mixed, MaxSignal [9]",
         "anna", 1000, &entry);
@@ -96,12 +94,11 @@ static void the_mail_of_a_whole_array_has_no_task_and_no_state(void **state)
     assert_false(entry.is_array);
 }
 
-static void of_slurm_20_11_there_is_a_subject_and_nothing_else(void **state)
+TEST(of_slurm_20_11_there_is_a_subject_and_nothing_else)
 {
     static const char *const env[] = { "SLURM_CLUSTER_NAME=old", NULL };
     struct mail_entry entry;
 
-    (void)state;
     mail_entry_of_environment((char *const *)(uintptr_t)env, "Slurm Job_id=1 Name=x Began", "bob",
                               5, &entry);
     assert_int_equal(entry.job_id, MODEL_UNKNOWN_U32);
@@ -110,7 +107,7 @@ static void of_slurm_20_11_there_is_a_subject_and_nothing_else(void **state)
     assert_str(entry.subject, "Slurm Job_id=1 Name=x Began");
 }
 
-static void an_entry_comes_back_as_it_was(void **state)
+TEST(an_entry_comes_back_as_it_was)
 {
     struct directory directory = make_directory();
     struct mail_entry entry, back;
@@ -119,7 +116,6 @@ static void an_entry_comes_back_as_it_was(void **state)
     struct err err;
     size_t n;
 
-    (void)state;
     mail_entry_of_environment(ended, "s", "anna@x.org", 1234567890, &entry);
     entry.name = STR("</script><h1>\r\nBcc: x \"q\" \xff \xc3\xa9");
     assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
@@ -136,7 +132,7 @@ static void an_entry_comes_back_as_it_was(void **state)
     arena_clear(&arena);
 }
 
-static void however_long_and_odd_the_texts_an_entry_fits_its_ceiling(void **state)
+TEST(however_long_and_odd_the_texts_an_entry_fits_its_ceiling)
 {
     struct directory directory = make_directory();
     char *long_name = heap_array(1 << 20, 1);
@@ -146,7 +142,6 @@ static void however_long_and_odd_the_texts_an_entry_fits_its_ceiling(void **stat
     struct err err;
     size_t n;
 
-    (void)state;
     memset(long_name, '\1', 1 << 20);
     long_name[(1 << 20) - 1] = '\0';
     mail_entry_of_environment(ended, long_name, "anna", 1, &entry);
@@ -162,7 +157,7 @@ static void however_long_and_odd_the_texts_an_entry_fits_its_ceiling(void **stat
     free(long_name);
 }
 
-static void texts_are_cut_between_characters(void **state)
+TEST(texts_are_cut_between_characters)
 {
     struct directory directory = make_directory();
     char text[MAIL_ENTRY_MAX], name[256], job[257];
@@ -171,7 +166,6 @@ static void texts_are_cut_between_characters(void **state)
     struct err err;
     size_t n;
 
-    (void)state;
     memset(job, 'x', sizeof(job));
     memcpy(job + 254, "\xe2\x82\xac", 3);
     mail_entry_of_environment(ended, "s", "anna", 1, &entry);
@@ -183,14 +177,13 @@ static void texts_are_cut_between_characters(void **state)
     arena_clear(&arena);
 }
 
-static void an_address_is_never_cut(void **state)
+TEST(an_address_is_never_cut)
 {
     struct directory directory = make_directory();
     char to[MAIL_ADDRESS_MAX + 2];
     struct mail_entry entry;
     struct err err;
 
-    (void)state;
     memset(to, 'a', sizeof(to) - 1);
     to[sizeof(to) - 1] = '\0';
     mail_entry_of_environment(ended, "s", to, 1, &entry);
@@ -201,19 +194,18 @@ static void an_address_is_never_cut(void **state)
     assert_int_equal(rmdir(directory.path), 0);
 }
 
-static void a_missing_directory_is_told_with_how_to_make_it(void **state)
+TEST(a_missing_directory_is_told_with_how_to_make_it)
 {
     struct mail_entry entry;
     struct err err;
 
-    (void)state;
     mail_entry_of_environment(ended, "s", "anna", 1, &entry);
     assert_int_equal(mail_spool_add("/tmp/no-such-spool-of-mail", &entry, &err), -ENOENT);
     assert_contains(err.text, "/tmp/no-such-spool-of-mail");
     assert_contains(err.text, "install -d");
 }
 
-static void the_group_may_read_an_entry_whatever_the_umask(void **state)
+TEST(the_group_may_read_an_entry_whatever_the_umask)
 {
     struct directory directory = make_directory();
     char text[MAIL_ENTRY_MAX], name[256], path[400];
@@ -224,7 +216,6 @@ static void the_group_may_read_an_entry_whatever_the_umask(void **state)
     DIR *listing;
     struct dirent *one;
 
-    (void)state;
     mail_entry_of_environment(ended, "s", "anna", 1, &entry);
     assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
     umask(before);
@@ -239,7 +230,7 @@ static void the_group_may_read_an_entry_whatever_the_umask(void **state)
     take_only_file(&directory, name, text, sizeof(text));
 }
 
-static void what_is_no_entry_is_refused_with_a_sentence(void **state)
+TEST(what_is_no_entry_is_refused_with_a_sentence)
 {
     static const char *const wrong[] = {
         "",
@@ -262,7 +253,6 @@ static void what_is_no_entry_is_refused_with_a_sentence(void **state)
     struct arena arena = { 0 };
     struct mail_entry entry;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct err err = { 0 };
 
@@ -273,13 +263,12 @@ static void what_is_no_entry_is_refused_with_a_sentence(void **state)
     arena_clear(&arena);
 }
 
-static void keys_of_a_later_release_are_passed_over(void **state)
+TEST(keys_of_a_later_release_are_passed_over)
 {
     struct arena arena = { 0 };
     struct mail_entry entry;
     struct err err;
 
-    (void)state;
     assert_int_equal(mail_entry_read(STR("{\"new\":{\"to\":[1,{}]},\"to\":\"a\",\"x\":null}"),
                                      &arena, &entry, &err),
                      0);
@@ -287,35 +276,14 @@ static void keys_of_a_later_release_are_passed_over(void **state)
     arena_clear(&arena);
 }
 
-static void names_are_in_the_order_of_their_time(void **state)
+TEST(names_are_in_the_order_of_their_time)
 {
     char first[MAIL_ENTRY_ID + 1], second[MAIL_ENTRY_ID + 1];
 
-    (void)state;
     mail_entry_new_id(first);
     do
         mail_entry_new_id(second);
     while (strncmp(first, second, 16) == 0);
     assert_true(strcmp(first, second) < 0);
     assert_true(strcmp(first + 17, second + 17) != 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_come_from_the_environment_and_never_from_the_subject),
-        cmocka_unit_test(the_mail_of_a_whole_array_has_no_task_and_no_state),
-        cmocka_unit_test(of_slurm_20_11_there_is_a_subject_and_nothing_else),
-        cmocka_unit_test(an_entry_comes_back_as_it_was),
-        cmocka_unit_test(however_long_and_odd_the_texts_an_entry_fits_its_ceiling),
-        cmocka_unit_test(texts_are_cut_between_characters),
-        cmocka_unit_test(an_address_is_never_cut),
-        cmocka_unit_test(a_missing_directory_is_told_with_how_to_make_it),
-        cmocka_unit_test(the_group_may_read_an_entry_whatever_the_umask),
-        cmocka_unit_test(what_is_no_entry_is_refused_with_a_sentence),
-        cmocka_unit_test(keys_of_a_later_release_are_passed_over),
-        cmocka_unit_test(names_are_in_the_order_of_their_time),
-    };
-
-    return RUN_TESTS(tests);
 }

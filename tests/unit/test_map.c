@@ -10,26 +10,24 @@ static struct str key_of(char text[32], uint64_t number)
     return (struct str){ text, 4 + num_put_u64(text + 4, number) };
 }
 
-static void an_empty_map_has_nothing(void **state)
+TEST(an_empty_map_has_nothing)
 {
     struct arena arena = { 0 };
     struct map map;
 
-    (void)state;
     map_init(&map, &arena);
     assert_null(map_get(&map, STR("")));
     assert_null(map_get(&map, STR("a")));
     map_free(&map);
 }
 
-static void a_key_is_copied_and_keeps_its_value(void **state)
+TEST(a_key_is_copied_and_keeps_its_value)
 {
     struct arena arena = { 0 };
     struct map map;
     char text[] = "alice";
     int value = 1;
 
-    (void)state;
     map_init(&map, &arena);
     *map_put(&map, str_of(text)) = &value;
     assert_null(*map_put(&map, STR("bob")));
@@ -42,7 +40,7 @@ static void a_key_is_copied_and_keeps_its_value(void **state)
     arena_clear(&arena);
 }
 
-static void any_bytes_make_a_key_and_each_its_own(void **state)
+TEST(any_bytes_make_a_key_and_each_its_own)
 {
     static const struct str keys[] = { STR_INIT(""),     STR_INIT("\0"),
                                        STR_INIT("\0\0"), STR_INIT("a"),
@@ -51,7 +49,6 @@ static void any_bytes_make_a_key_and_each_its_own(void **state)
     struct arena arena = { 0 };
     struct map map;
 
-    (void)state;
     map_init(&map, &arena);
     for (size_t i = 0; i < COUNT(keys); i++)
         assert_int_equal(map_index(&map, keys[i]), i);
@@ -63,14 +60,13 @@ static void any_bytes_make_a_key_and_each_its_own(void **state)
     arena_clear(&arena);
 }
 
-static void a_hundred_thousand_keys_keep_their_order(void **state)
+TEST(a_hundred_thousand_keys_keep_their_order)
 {
     enum { KEYS = 100000 };
     struct arena arena = { 0 };
     struct map map;
     char text[32];
 
-    (void)state;
     map_init(&map, &arena);
     for (uintptr_t i = 0; i < KEYS; i++)
         *map_put(&map, key_of(text, i * 7919)) = (void *)(i + 1);
@@ -89,11 +85,10 @@ static void a_hundred_thousand_keys_keep_their_order(void **state)
     arena_clear(&arena);
 }
 
-static void the_hash_is_the_same_for_the_same_bytes(void **state)
+TEST(the_hash_is_the_same_for_the_same_bytes)
 {
     char bytes[40];
 
-    (void)state;
     for (size_t n = 0; n < sizeof(bytes); n++) {
         char copy[sizeof(bytes) + 1];
 
@@ -107,17 +102,4 @@ static void the_hash_is_the_same_for_the_same_bytes(void **state)
             copy[1 + i] ^= 1;
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_map_has_nothing),
-        cmocka_unit_test(a_key_is_copied_and_keeps_its_value),
-        cmocka_unit_test(any_bytes_make_a_key_and_each_its_own),
-        cmocka_unit_test(a_hundred_thousand_keys_keep_their_order),
-        cmocka_unit_test(the_hash_is_the_same_for_the_same_bytes),
-    };
-
-    return RUN_TESTS(tests);
 }

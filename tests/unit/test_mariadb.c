@@ -47,9 +47,39 @@ static void assert_refused(put_function *put, struct str text, const char *why)
     buf_free(&to);
 }
 
-static void a_name_stays_one_name_whatever_is_in_it(void **state)
+static int open_at(uint16_t port, struct err *err)
 {
-    (void)state;
+    const struct mariadb_settings settings = {
+        .host = STR("127.0.0.1"),
+        .port = port,
+        .user = STR("nobody"),
+        .timeout_seconds = 1,
+    };
+    struct mariadb *mariadb = NULL;
+    int code = mariadb_open(&settings, &mariadb, err);
+
+    mariadb_close(mariadb);
+    return code;
+}
+
+/* In a process of its own, since the library is looked for once. */
+TEST(without_the_library_its_package_is_named)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        struct err err = { 0 };
+
+        is_library_missing = true;
+        _exit(open_at(1, &err) == -ENOENT && strstr(err.text, "libmariadb3") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+TEST(a_name_stays_one_name_whatever_is_in_it)
+{
     assert_put(mariadb_put_name, STR("sandbox_job_table"), "`sandbox_job_table`");
     assert_put(mariadb_put_name,
                STR("a`; DROP TABLE b; -- "
@@ -60,11 +90,10 @@ static void a_name_stays_one_name_whatever_is_in_it(void **state)
     assert_put(mariadb_put_name, STR("日本é"), "`日本é`");
 }
 
-static void a_name_that_no_table_can_have_is_refused(void **state)
+TEST(a_name_that_no_table_can_have_is_refused)
 {
     char most[64], beyond[65];
 
-    (void)state;
     memset(most, 'x', sizeof(most));
     memset(beyond, 'x', sizeof(beyond));
     assert_refused(mariadb_put_name, STR(""), "empty");
@@ -86,9 +115,8 @@ static void a_name_that_no_table_can_have_is_refused(void **state)
     }
 }
 
-static void a_text_cannot_end_its_string(void **state)
+TEST(a_text_cannot_end_its_string)
 {
-    (void)state;
     assert_put(mariadb_put_string, STR(""), "''");
     assert_put(mariadb_put_string, STR("it's"), "'it''s'");
     assert_put(mariadb_put_string, STR("\\'; DROP USER x; -- "), "'\\\\''; DROP USER x; -- '");
@@ -96,12 +124,11 @@ static void a_text_cannot_end_its_string(void **state)
     assert_put(mariadb_put_string, STR("a\nb 😀"), "'a\nb 😀'");
 }
 
-static void a_text_that_is_refused_is_not_shown(void **state)
+TEST(a_text_that_is_refused_is_not_shown)
 {
     struct err err = { 0 };
     struct buf to;
 
-    (void)state;
     assert_refused(mariadb_put_string, STR("\xbf'"), "not UTF-8");
     assert_refused(mariadb_put_string, STR("a\0b"), "NUL");
     buf_init(&to, 1000);
@@ -125,42 +152,25 @@ static int listen_somewhere(uint16_t *ret_port)
     return fd;
 }
 
-static int open_at(uint16_t port, struct err *err)
-{
-    const struct mariadb_settings settings = {
-        .host = STR("127.0.0.1"),
-        .port = port,
-        .user = STR("nobody"),
-        .timeout_seconds = 1,
-    };
-    struct mariadb *mariadb = NULL;
-    int code = mariadb_open(&settings, &mariadb, err);
-
-    mariadb_close(mariadb);
-    return code;
-}
-
-static void a_server_that_says_nothing_is_given_up(void **state)
+TEST(a_server_that_says_nothing_is_given_up)
 {
     int64_t begin_ns = clock_mono(&clock_real);
     struct err err = { 0 };
     uint16_t port;
     int fd = listen_somewhere(&port);
 
-    (void)state;
     assert_int_equal(open_at(port, &err), -ETIMEDOUT);
     assert_contains(err.text, "has not answered within 1 s");
     assert_true(clock_mono(&clock_real) - begin_ns < 20 * NS_PER_SEC);
     close(fd);
 }
 
-static void nobody_there_is_told_with_the_place(void **state)
+TEST(nobody_there_is_told_with_the_place)
 {
     struct err err = { 0 };
     uint16_t port;
     char place[40];
 
-    (void)state;
     close(listen_somewhere(&port));
     assert_int_equal(open_at(port, &err), -ECONNREFUSED);
     snprintf(place, sizeof(place), "127.0.0.1:%u cannot be asked", port);
@@ -183,7 +193,7 @@ static void *talk(void *arg)
     return NULL;
 }
 
-static void what_is_no_database_is_an_error(void **state)
+TEST(what_is_no_database_is_an_error)
 {
     static const struct str answers[] = {
         STR_INIT(""),
@@ -195,7 +205,6 @@ static void what_is_no_database_is_an_error(void **state)
         STR_INIT("\xff\xff\xff\0\x0a"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(answers); i++) {
         struct talker talker = { .words = answers[i] };
         struct err err = { 0 };
@@ -211,7 +220,7 @@ static void what_is_no_database_is_an_error(void **state)
     }
 }
 
-static void a_password_file_that_cannot_be_read_is_told(void **state)
+TEST(a_password_file_that_cannot_be_read_is_told)
 {
     const struct mariadb_settings settings = {
         .user = STR("x"),
@@ -221,42 +230,7 @@ static void a_password_file_that_cannot_be_read_is_told(void **state)
     struct mariadb *mariadb = NULL;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(mariadb_open(&settings, &mariadb, &err), -ENOENT);
     assert_contains(err.text, "cannot read the password file /nonexistent/password");
     assert_null(mariadb);
-}
-
-/* In a process of its own, since the library is looked for once. */
-static void without_the_library_its_package_is_named(void **state)
-{
-    pid_t child = fork();
-    int status;
-
-    (void)state;
-    if (child == 0) {
-        struct err err = { 0 };
-
-        is_library_missing = true;
-        _exit(open_at(1, &err) == -ENOENT && strstr(err.text, "libmariadb3") ? 0 : 1);
-    }
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_the_library_its_package_is_named),
-        cmocka_unit_test(a_name_stays_one_name_whatever_is_in_it),
-        cmocka_unit_test(a_name_that_no_table_can_have_is_refused),
-        cmocka_unit_test(a_text_cannot_end_its_string),
-        cmocka_unit_test(a_text_that_is_refused_is_not_shown),
-        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
-        cmocka_unit_test(nobody_there_is_told_with_the_place),
-        cmocka_unit_test(what_is_no_database_is_an_error),
-        cmocka_unit_test(a_password_file_that_cannot_be_read_is_told),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -30,9 +30,8 @@ static void note(void *ctx, const struct metric_sample *sample)
         buf_free(&seen_);                                                                          \
     } while (0)
 
-static void samples_are_read_with_their_labels(void **state)
+TEST(samples_are_read_with_their_labels)
 {
-    (void)state;
     assert_reads("# HELP a Some.\n# TYPE a counter\na 1\nb{} 2\nc{x=\"1\"} 3\n"
                  "d{x=\"1\",y=\"zwei\",} 4.5e3 1700000000000\n\n",
                  "a 1;b 2;c[x=1] 3;d[x=1][y=zwei] 4500;", 0);
@@ -41,34 +40,30 @@ static void samples_are_read_with_their_labels(void **state)
     assert_reads("", "", 0);
 }
 
-static void odd_values_are_values(void **state)
+TEST(odd_values_are_values)
 {
-    (void)state;
     assert_reads("a NaN\nb +Inf\nc -Inf\nd -0.5\ne +1\n", "a NaN;b +Inf;c -Inf;d -0.5;e 1;", 0);
 }
 
-static void label_values_are_unescaped(void **state)
+TEST(label_values_are_unescaped)
 {
-    (void)state;
     assert_reads("a{x=\"1\\\\2\\\"3\\n4\",y=\"plain\",z=\"\\\\\"} 1\n",
                  "a[x=1\\2\"3\n4][y=plain][z=\\] 1;", 0);
     assert_reads("a{x=\"},# \"} 1\n", "a[x=},# ] 1;", 0);
 }
 
-static void what_is_no_sample_is_passed_over_and_the_rest_is_read(void **state)
+TEST(what_is_no_sample_is_passed_over_and_the_rest_is_read)
 {
-    (void)state;
     assert_reads("good 1\n1bad 1\nbad\nbad x\nbad 1 2 3\nbad 1 x\nbad{x} 1\nbad{x=1} 1\n"
                  "bad{x=\"1} 1\nbad{x=\"\\q\"} 1\nbad{x=\"1\" y=\"2\"} 1\nbad{:=\"1\"} 1\n"
                  "bad{x=\"1\"\nbad{x=\"\\\nbad 1e999\nbad-name 1\n{x=\"1\"} 1\ngood 2\n",
                  "good 1;good 2;", 16);
 }
 
-static void too_many_labels_are_passed_over(void **state)
+TEST(too_many_labels_are_passed_over)
 {
     struct buf text, seen;
 
-    (void)state;
     buf_init(&text, 1 << 20);
     buf_init(&seen, 1 << 20);
     for (size_t n = METRIC_READ_LABELS; n <= METRIC_READ_LABELS + 1; n++) {
@@ -83,11 +78,10 @@ static void too_many_labels_are_passed_over(void **state)
     buf_free(&seen);
 }
 
-static void a_line_past_the_ceiling_is_passed_over(void **state)
+TEST(a_line_past_the_ceiling_is_passed_over)
 {
     struct buf text, seen;
 
-    (void)state;
     buf_init(&text, 1 << 20);
     buf_init(&seen, 1 << 20);
     buf_text(&text, "a{x=\"");
@@ -110,16 +104,15 @@ static void see_label(void *ctx, const struct metric_sample *sample)
     (*seen)++;
 }
 
-static void labels_are_found_by_their_names(void **state)
+TEST(labels_are_found_by_their_names)
 {
     size_t seen = 0;
 
-    (void)state;
     metric_read(STR("a{job_id=\"7\",node=\"c1\"} 1\n"), see_label, &seen);
     assert_int_equal(seen, 1);
 }
 
-static void what_the_writer_writes_is_read(void **state)
+TEST(what_the_writer_writes_is_read)
 {
     static const struct family families[] = {
         { "hostile_total", METRIC_COUNTER, "With \"quotes\" \\ and\nlines.", { "user", "name" } },
@@ -127,7 +120,6 @@ static void what_the_writer_writes_is_read(void **state)
     struct metric_writer writer;
     struct buf text, seen;
 
-    (void)state;
     buf_init(&text, 1 << 20);
     buf_init(&seen, 1 << 20);
     metric_writer_init(&writer, &text, METRIC_TEXT, STR("simulated=\"true\""), families, 1);
@@ -139,20 +131,4 @@ static void what_the_writer_writes_is_read(void **state)
                "hostile_total[simulated=true][user=a\"b\\c\nd][name=<b>é</b>] 1.25;");
     buf_free(&text);
     buf_free(&seen);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_read_with_their_labels),
-        cmocka_unit_test(odd_values_are_values),
-        cmocka_unit_test(label_values_are_unescaped),
-        cmocka_unit_test(what_is_no_sample_is_passed_over_and_the_rest_is_read),
-        cmocka_unit_test(too_many_labels_are_passed_over),
-        cmocka_unit_test(a_line_past_the_ceiling_is_passed_over),
-        cmocka_unit_test(labels_are_found_by_their_names),
-        cmocka_unit_test(what_the_writer_writes_is_read),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -24,7 +24,7 @@ static int64_t parse(const char *text)
     return moment;
 }
 
-static void the_forms_of_sacct_are_read_in_the_local_zone(void **state)
+TEST(the_forms_of_sacct_are_read_in_the_local_zone)
 {
     static const struct {
         const char *text;
@@ -58,7 +58,6 @@ static void the_forms_of_sacct_are_read_in_the_local_zone(void **state)
         { "1790812800", 1790812800 },
     };
 
-    (void)state;
     use_zone("Europe/Berlin");
     for (size_t i = 0; i < COUNT(rows); i++)
         if (parse(rows[i].text) != rows[i].utc)
@@ -66,7 +65,7 @@ static void the_forms_of_sacct_are_read_in_the_local_zone(void **state)
                      (long long)rows[i].utc);
 }
 
-static void what_is_no_time_is_refused(void **state)
+TEST(what_is_no_time_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -96,7 +95,6 @@ static void what_is_no_time_is_refused(void **state)
     struct err err = { 0 };
     int64_t moment = 42;
 
-    (void)state;
     use_zone("UTC");
     for (size_t i = 0; i < COUNT(texts); i++)
         if (moment_parse(str_of(texts[i]), now, &moment, &err) != -EINVAL)
@@ -108,9 +106,8 @@ static void what_is_no_time_is_refused(void **state)
 
 /* In Berlin clocks went from 02:00 to 03:00 on 2026-03-29 (01:00Z), and back from 03:00 to 02:00 on
  * 2026-10-25 (01:00Z); in Dublin it is winter that has the other time by law. */
-static void a_change_of_clocks_leaves_no_doubt(void **state)
+TEST(a_change_of_clocks_leaves_no_doubt)
 {
-    (void)state;
     use_zone("Europe/Berlin");
     assert_int_equal(parse("2026-03-29T01:59:59"), 1774745999);
     assert_int_equal(parse("2026-03-29T03:00"), 1774746000);
@@ -130,12 +127,11 @@ static void a_change_of_clocks_leaves_no_doubt(void **state)
     assert_int_equal(parse("2026-09-06"), parse("2026-09-06T01:00"));
 }
 
-static void a_day_from_now_is_counted_in_days_of_the_calendar(void **state)
+TEST(a_day_from_now_is_counted_in_days_of_the_calendar)
 {
     struct err err = { 0 };
     int64_t yesterday, today;
 
-    (void)state;
     use_zone("Europe/Berlin");
     /* At noon of the day after clocks were put back. */
     assert_int_equal(moment_parse(STR("yesterday"), 1792886400 + 35 * 3600, &yesterday, &err), 0);
@@ -143,11 +139,10 @@ static void a_day_from_now_is_counted_in_days_of_the_calendar(void **state)
     assert_int_equal(today - yesterday, 25 * 3600);
 }
 
-static void moments_are_shown_in_the_local_zone(void **state)
+TEST(moments_are_shown_in_the_local_zone)
 {
     struct buf out;
 
-    (void)state;
     buf_init(&out, 100);
     use_zone("Europe/Berlin");
     moment_put(&out, 1792886399);
@@ -159,17 +154,4 @@ static void moments_are_shown_in_the_local_zone(void **state)
     assert_str(buf_str(&out),
                "2026-10-25T01:59:59 2026-10-25T02:00:00+01:00 2026-09-30T21:30:00-02:30");
     buf_free(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_forms_of_sacct_are_read_in_the_local_zone),
-        cmocka_unit_test(what_is_no_time_is_refused),
-        cmocka_unit_test(a_change_of_clocks_leaves_no_doubt),
-        cmocka_unit_test(a_day_from_now_is_counted_in_days_of_the_calendar),
-        cmocka_unit_test(moments_are_shown_in_the_local_zone),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -72,24 +72,21 @@ static const char *kept(void)
     return text;
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     movers = movers_new(2, ANY_TEXT);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     movers = movers_free(movers);
     use = lustre_use_unref(use);
-    return 0;
 }
 
-static void fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids)
 {
-    (void)state;
     begin();
     see("b", 5, 3);
     see("a", 0, 0);
@@ -103,9 +100,8 @@ static void fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids(void *
     assert_int_equal(use->ids_left_out, 0);
 }
 
-static void of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept(void **state)
+TEST(of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept)
 {
-    (void)state;
     begin();
     see("small", 4096, 0);
     see("large", 1 << 30, 0);
@@ -116,9 +112,8 @@ static void of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept(voi
     assert_int_equal(use->ids_left_out, 2);
 }
 
-static void who_moves_now_comes_before_who_moved_once(void **state)
+TEST(who_moves_now_comes_before_who_moved_once)
 {
-    (void)state;
     begin();
     see("a", UINT64_C(1) << 40, 0);
     see("b", UINT64_C(1) << 40, 0);
@@ -133,9 +128,8 @@ static void who_moves_now_comes_before_who_moved_once(void **state)
     assert_string_equal(kept(), "b c");
 }
 
-static void an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has(void **state)
+TEST(an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has)
 {
-    (void)state;
     begin();
     see("a", UINT64_C(1) << 40, 0);
     see("b", UINT64_C(1) << 40, 0);
@@ -148,9 +142,8 @@ static void an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has(void *
     assert_string_equal(kept(), "b new");
 }
 
-static void a_counter_that_fell_counts_from_zero(void **state)
+TEST(a_counter_that_fell_counts_from_zero)
 {
-    (void)state;
     begin();
     see("a", UINT64_C(1) << 40, 0);
     see("b", UINT64_C(1) << 40, 0);
@@ -165,9 +158,8 @@ static void a_counter_that_fell_counts_from_zero(void **state)
     assert_int_equal(find("cleared")->read.bytes, 10 << 20);
 }
 
-static void a_little_more_movement_does_not_replace_who_is_shown_but_much_more_does(void **state)
+TEST(a_little_more_movement_does_not_replace_who_is_shown_but_much_more_does)
 {
-    (void)state;
     begin();
     see("a", 2000, 2000);
     see("b", 2000, 2000);
@@ -188,11 +180,10 @@ static void a_little_more_movement_does_not_replace_who_is_shown_but_much_more_d
     assert_non_null(find("c"));
 }
 
-static void those_who_do_nothing_do_not_take_turns(void **state)
+TEST(those_who_do_nothing_do_not_take_turns)
 {
     static const char *const orders[] = { "abcd", "dcba", "cadb" };
 
-    (void)state;
     begin();
     see("a", 0, 7);
     see("b", 0, 7);
@@ -209,11 +200,10 @@ static void those_who_do_nothing_do_not_take_turns(void **state)
     }
 }
 
-static void what_was_long_ago_counts_less_and_less(void **state)
+TEST(what_was_long_ago_counts_less_and_less)
 {
     uint64_t slow = 0;
 
-    (void)state;
     begin();
     see("a", 0, 0);
     see("b", 0, 0);
@@ -235,11 +225,10 @@ static void what_was_long_ago_counts_less_and_less(void **state)
     assert_non_null(find("c"));
 }
 
-static void an_id_that_is_told_twice_is_added_up(void **state)
+TEST(an_id_that_is_told_twice_is_added_up)
 {
     struct job_stats_entry second = entry_of("a", 100, 5);
 
-    (void)state;
     second.operations[second.n_operations++] = (struct job_stats_operation){ "close", 4 };
     second.write = (struct lustre_io){ .is_there = true, .samples = 1, .bytes = 9 };
     begin();
@@ -261,9 +250,8 @@ static void an_id_that_is_told_twice_is_added_up(void **state)
     assert_int_equal(use->ids_left_out, 0);
 }
 
-static void part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it(void **state)
+TEST(part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it)
 {
-    (void)state;
     begin();
     see("a", 0, 10);
     see("b", 0, 10);
@@ -275,11 +263,10 @@ static void part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it(void **sta
     assert_int_equal(use->ids_merged, 1);
 }
 
-static void sums_of_what_cannot_be_added_stop_at_the_largest_number(void **state)
+TEST(sums_of_what_cannot_be_added_stop_at_the_largest_number)
 {
     struct job_stats_entry huge = entry_of("a", UINT64_MAX, UINT64_MAX);
 
-    (void)state;
     huge.read.samples = huge.read.small_samples = UINT64_MAX;
     huge.read.has_sizes = true;
     begin();
@@ -294,11 +281,10 @@ static void sums_of_what_cannot_be_added_stop_at_the_largest_number(void **state
     assert_true(use->operation[find("a")->first_operation].samples == UINT64_MAX);
 }
 
-static void how_many_were_small_is_unknown_if_it_is_of_one_of_two(void **state)
+TEST(how_many_were_small_is_unknown_if_it_is_of_one_of_two)
 {
     struct job_stats_entry sized = entry_of("a", 10, 0);
 
-    (void)state;
     sized.read.has_sizes = true;
     begin();
     movers_see(movers, &sized);
@@ -311,9 +297,8 @@ static void how_many_were_small_is_unknown_if_it_is_of_one_of_two(void **state)
     assert_false(find("a")->read.has_sizes);
 }
 
-static void targets_are_ranked_apart(void **state)
+TEST(targets_are_ranked_apart)
 {
-    (void)state;
     begin();
     see("a", 0, 9);
     see("b", 0, 8);
@@ -330,9 +315,8 @@ static void targets_are_ranked_apart(void **state)
     assert_int_equal(use->ids_merged, 0);
 }
 
-static void what_was_begun_and_not_ended_is_forgotten(void **state)
+TEST(what_was_begun_and_not_ended_is_forgotten)
 {
-    (void)state;
     begin();
     see("a", 0, 9);
     movers_begin_target(movers, STR("OST1"), false);
@@ -342,9 +326,8 @@ static void what_was_begun_and_not_ended_is_forgotten(void **state)
     assert_str(symbols_get(&use->symbols, use->id[0].target), "OST1");
 }
 
-static void a_target_without_ids_gives_none(void **state)
+TEST(a_target_without_ids_gives_none)
 {
-    (void)state;
     begin();
     end();
     assert_int_equal(use->n, 0);
@@ -363,11 +346,10 @@ static void see_number(unsigned number, uint64_t opens)
     see(id, 0, opens);
 }
 
-static void among_175000_ids_the_ten_that_move_are_found(void **state)
+TEST(among_175000_ids_the_ten_that_move_are_found)
 {
     enum { IDS = 175000, MOVING = 10, EVERY = IDS / MOVING };
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(MOVING, ANY_TEXT);
     for (unsigned look = 0; look < 4; look++) {
@@ -387,11 +369,10 @@ static void among_175000_ids_the_ten_that_move_are_found(void **state)
     }
 }
 
-static void more_ids_than_can_be_remembered_still_give_who_moves_most_in_time(void **state)
+TEST(more_ids_than_can_be_remembered_still_give_who_moves_most_in_time)
 {
     enum { IDS = MOVERS_REMEMBERED * 3 / 2 };
 
-    (void)state;
     for (unsigned look = 0; look < 60 && !(use && find("5")); look++) {
         begin();
         for (unsigned i = 0; i < IDS; i++)
@@ -403,9 +384,8 @@ static void more_ids_than_can_be_remembered_still_give_who_moves_most_in_time(vo
     assert_non_null(find("5"));
 }
 
-static void ids_that_are_gone_make_room_for_others(void **state)
+TEST(ids_that_are_gone_make_room_for_others)
 {
-    (void)state;
     for (unsigned look = 0; look < 40; look++) {
         begin();
         for (unsigned i = 0; i < 20000; i++)
@@ -438,11 +418,10 @@ static void see_named(char initial, unsigned n, uint64_t opens)
     }
 }
 
-static void of_those_that_move_behind_a_crowd_all_are_shown_in_time(void **state)
+TEST(of_those_that_move_behind_a_crowd_all_are_shown_in_time)
 {
     enum { MOVING = 400, ROOM = 500 };
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(ROOM, ANY_TEXT);
     for (unsigned look = 0; look < 20 && !(use && count_kept('m') == MOVING); look++) {
@@ -464,11 +443,10 @@ static void assert_none_is_shown_in_part(char initial, uint64_t whole)
     }
 }
 
-static void what_is_told_twice_around_a_crowd_is_whole(void **state)
+TEST(what_is_told_twice_around_a_crowd_is_whole)
 {
     enum { TWICE = 400, ROOM = 500 };
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(ROOM, ANY_TEXT);
     for (unsigned look = 1; look <= 3; look++) {
@@ -483,11 +461,10 @@ static void what_is_told_twice_around_a_crowd_is_whole(void **state)
     }
 }
 
-static void what_is_told_twice_on_a_target_behind_a_crowd_is_whole(void **state)
+TEST(what_is_told_twice_on_a_target_behind_a_crowd_is_whole)
 {
     enum { TWICE = 600, ROOM = 500 };
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(ROOM, ANY_TEXT);
     for (unsigned look = 0; look < 10; look++) {
@@ -503,9 +480,8 @@ static void what_is_told_twice_on_a_target_behind_a_crowd_is_whole(void **state)
     }
 }
 
-static void ids_that_are_shown_alike_are_one(void **state)
+TEST(ids_that_are_shown_alike_are_one)
 {
-    (void)state;
     begin();
     see("\xff", 1, 0);
     see("\xfe", 2, 0);
@@ -529,12 +505,11 @@ static size_t text_bytes(void)
     return n;
 }
 
-static void of_all_targets_those_that_move_least_are_left_out_for_want_of_room(void **state)
+TEST(of_all_targets_those_that_move_least_are_left_out_for_want_of_room)
 {
     enum { TEXT = 100000, TARGETS = 20, IDS = 10 };
     unsigned least_kept = UINT_MAX;
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(IDS, TEXT);
     begin();
@@ -556,11 +531,10 @@ static void of_all_targets_those_that_move_least_are_left_out_for_want_of_room(v
     assert_int_equal(least_kept, 1000 + TARGETS * IDS - use->n);
 }
 
-static void long_ids_of_one_target_leave_room_for_fewer(void **state)
+TEST(long_ids_of_one_target_leave_room_for_fewer)
 {
     enum { TEXT = 100000, IDS = 200 };
 
-    (void)state;
     movers_free(movers);
     movers = movers_new(IDS, TEXT);
     for (unsigned look = 0; look < 3; look++) {
@@ -577,38 +551,4 @@ static void long_ids_of_one_target_leave_room_for_fewer(void **state)
         assert_true(text_bytes() <= TEXT);
         assert_int_equal(use->ids_left_out, IDS - use->n);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(fewer_than_the_ceiling_are_all_kept_in_the_order_of_their_ids),
-        TEST(of_a_target_that_is_new_those_that_have_ever_moved_most_are_kept),
-        TEST(who_moves_now_comes_before_who_moved_once),
-        TEST(an_id_that_is_new_on_a_known_target_has_moved_all_that_it_has),
-        TEST(a_counter_that_fell_counts_from_zero),
-        TEST(a_little_more_movement_does_not_replace_who_is_shown_but_much_more_does),
-        TEST(those_who_do_nothing_do_not_take_turns),
-        TEST(what_was_long_ago_counts_less_and_less),
-        TEST(an_id_that_is_told_twice_is_added_up),
-        TEST(part_of_an_id_that_was_left_out_is_not_shown_as_all_of_it),
-        TEST(sums_of_what_cannot_be_added_stop_at_the_largest_number),
-        TEST(how_many_were_small_is_unknown_if_it_is_of_one_of_two),
-        TEST(targets_are_ranked_apart),
-        TEST(what_was_begun_and_not_ended_is_forgotten),
-        TEST(a_target_without_ids_gives_none),
-        TEST(among_175000_ids_the_ten_that_move_are_found),
-        TEST(more_ids_than_can_be_remembered_still_give_who_moves_most_in_time),
-        TEST(ids_that_are_gone_make_room_for_others),
-        TEST(of_those_that_move_behind_a_crowd_all_are_shown_in_time),
-        TEST(what_is_told_twice_around_a_crowd_is_whole),
-        TEST(what_is_told_twice_on_a_target_behind_a_crowd_is_whole),
-        TEST(ids_that_are_shown_alike_are_one),
-        TEST(of_all_targets_those_that_move_least_are_left_out_for_want_of_room),
-        TEST(long_ids_of_one_target_leave_room_for_fewer),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -36,16 +36,15 @@ static void write_key(const char *path)
     close(fd);
 }
 
-static int start_munged(void **state)
+static void start_munged(void)
 {
     static const char *const files[] = { "key", "socket", "pid", "log", "seed" };
     char flags[COUNT(files)][100];
     char *argv[COUNT(files) + 3] = { (char *)munged_program, (char *)"--foreground" };
     posix_spawn_file_actions_t actions;
 
-    (void)state;
-    if (!mkdtemp(directory) || chmod(directory, 0755) < 0)
-        return -1;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(chmod(directory, 0755), 0);
     snprintf(munge_socket, sizeof(munge_socket), "%s/socket", directory);
     for (size_t i = 0; i < COUNT(files); i++) {
         snprintf(flags[i], sizeof(flags[i]), "--%s%s=%s/%s", files[i], i == 1 ? "" : "-file",
@@ -54,22 +53,19 @@ static int start_munged(void **state)
     }
     write_key(strchr(flags[0], '/'));
     if (access(munged_program, X_OK) < 0)
-        return 0;
+        return;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (posix_spawn(&munged, munged_program, &actions, NULL, argv, environ) != 0)
-        return -1;
+    assert_int_equal(posix_spawn(&munged, munged_program, &actions, NULL, argv, environ), 0);
     posix_spawn_file_actions_destroy(&actions);
     wait_until_true(access(munge_socket, W_OK) == 0);
-    return 0;
 }
 
-static int stop_munged(void **state)
+static void stop_munged(void)
 {
     static const char *const files[] = { "key", "seed" };
     char path[100];
 
-    (void)state;
     if (munged) {
         kill(munged, SIGTERM);
         waitpid(munged, NULL, 0);
@@ -78,15 +74,15 @@ static int stop_munged(void **state)
         snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
         unlink(path);
     }
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+PROGRAM_FIXTURE(start_munged, stop_munged)
 
 #define NEEDS_MUNGED()                                                                             \
     do {                                                                                           \
-        if (!munged) {                                                                             \
-            print_message("# munged is not installed: apt-get install munge\n");                   \
-            skip();                                                                                \
-        }                                                                                          \
+        if (!munged)                                                                               \
+            skip_because("munged is not installed: apt-get install munge");                        \
     } while (0)
 
 static char *seal(struct str payload)
@@ -115,12 +111,30 @@ static void *seal_once(void *arg)
     return NULL;
 }
 
-static void several_threads_may_be_the_first(void **state)
+/* In a process of its own, and before anything else, since the library is looked for once. */
+TEST(without_the_library_it_is_named)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        struct err err = { 0 };
+        char *credential;
+        int code;
+
+        library_is_missing = true;
+        code = munge_seal(NULL, STR("x"), &credential, &err);
+        _exit(code == -ENOENT && strstr(err.text, "libmunge.so.2") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+TEST(several_threads_may_be_the_first)
 {
     pthread_t threads[4];
     int codes[COUNT(threads)];
 
-    (void)state;
     NEEDS_MUNGED();
     for (size_t i = 0; i < COUNT(threads); i++)
         assert_int_equal(thread_start(&threads[i], "seal", seal_once, &codes[i], NULL), 0);
@@ -130,7 +144,7 @@ static void several_threads_may_be_the_first(void **state)
     }
 }
 
-static void what_was_sealed_comes_out_with_its_maker(void **state)
+TEST(what_was_sealed_comes_out_with_its_maker)
 {
     static const char payload[] = "{\"job_id\":1}\0and after a NUL";
     struct buf out;
@@ -138,7 +152,6 @@ static void what_was_sealed_comes_out_with_its_maker(void **state)
     struct err err;
     char *credential;
 
-    (void)state;
     NEEDS_MUNGED();
     credential = seal((struct str){ payload, sizeof(payload) });
     assert_true(str_starts(str_of(credential), STR("MUNGE:")));
@@ -153,14 +166,13 @@ static void what_was_sealed_comes_out_with_its_maker(void **state)
     free(credential);
 }
 
-static void a_credential_opens_once(void **state)
+TEST(a_credential_opens_once)
 {
     struct buf out;
     uid_t uid = 4711;
     struct err err;
     char *credential;
 
-    (void)state;
     NEEDS_MUNGED();
     credential = seal(STR("secret"));
     buf_init(&out, 1000);
@@ -175,7 +187,7 @@ static void a_credential_opens_once(void **state)
     free(credential);
 }
 
-static void a_changed_credential_is_refused_wherever_it_was_changed(void **state)
+TEST(a_changed_credential_is_refused_wherever_it_was_changed)
 {
     struct buf out;
     uid_t uid = 4711;
@@ -183,7 +195,6 @@ static void a_changed_credential_is_refused_wherever_it_was_changed(void **state
     char *credential;
     size_t n;
 
-    (void)state;
     NEEDS_MUNGED();
     credential = seal(STR("a payload that is long enough to be hit"));
     n = strlen(credential);
@@ -207,7 +218,7 @@ static void a_changed_credential_is_refused_wherever_it_was_changed(void **state
     free(credential);
 }
 
-static void rubbish_is_refused(void **state)
+TEST(rubbish_is_refused)
 {
     static const struct str rubbish[] = {
         STR_INIT(""),        STR_INIT("MUNGE:"),          STR_INIT("MUNGE::"),
@@ -217,7 +228,6 @@ static void rubbish_is_refused(void **state)
     uid_t uid;
     struct err err;
 
-    (void)state;
     NEEDS_MUNGED();
     buf_init(&out, 1000);
     for (size_t i = 0; i < COUNT(rubbish); i++)
@@ -225,14 +235,13 @@ static void rubbish_is_refused(void **state)
     buf_free(&out);
 }
 
-static void nothing_can_hide_behind_a_nul(void **state)
+TEST(nothing_can_hide_behind_a_nul)
 {
     struct buf out, longer;
     uid_t uid;
     struct err err;
     char *credential;
 
-    (void)state;
     NEEDS_MUNGED();
     credential = seal(STR("x"));
     buf_init(&out, 1000);
@@ -246,14 +255,13 @@ static void nothing_can_hide_behind_a_nul(void **state)
     free(credential);
 }
 
-static void ceilings_hold_on_both_sides(void **state)
+TEST(ceilings_hold_on_both_sides)
 {
     struct buf out, large;
     uid_t uid = 4711;
     struct err err;
     char *credential;
 
-    (void)state;
     NEEDS_MUNGED();
     credential = seal(STR("0123456789"));
     buf_init(&out, 9);
@@ -269,14 +277,13 @@ static void ceilings_hold_on_both_sides(void **state)
     buf_free(&large);
 }
 
-static void without_munged_the_socket_is_named(void **state)
+TEST(without_munged_the_socket_is_named)
 {
     struct err err;
     struct buf out;
     uid_t uid;
     char *credential;
 
-    (void)state;
     NEEDS_MUNGED();
     assert_int_equal(munge_seal("/nonexistent/socket", STR("x"), &credential, &err), -ENOENT);
     assert_contains(err.text, "/nonexistent/socket");
@@ -285,41 +292,4 @@ static void without_munged_the_socket_is_named(void **state)
     assert_int_equal(munge_unseal("/nonexistent/socket", STR("MUNGE:AAAA:"), &out, &uid, &err),
                      -ENOENT);
     buf_free(&out);
-}
-
-/* In a process of its own, and before anything else, since the library is looked for once. */
-static void without_the_library_it_is_named(void **state)
-{
-    pid_t child = fork();
-    int status;
-
-    (void)state;
-    if (child == 0) {
-        struct err err = { 0 };
-        char *credential;
-        int code;
-
-        library_is_missing = true;
-        code = munge_seal(NULL, STR("x"), &credential, &err);
-        _exit(code == -ENOENT && strstr(err.text, "libmunge.so.2") ? 0 : 1);
-    }
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_the_library_it_is_named),
-        cmocka_unit_test(several_threads_may_be_the_first),
-        cmocka_unit_test(what_was_sealed_comes_out_with_its_maker),
-        cmocka_unit_test(a_credential_opens_once),
-        cmocka_unit_test(a_changed_credential_is_refused_wherever_it_was_changed),
-        cmocka_unit_test(rubbish_is_refused),
-        cmocka_unit_test(nothing_can_hide_behind_a_nul),
-        cmocka_unit_test(ceilings_hold_on_both_sides),
-        cmocka_unit_test(without_munged_the_socket_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, start_munged, stop_munged);
 }

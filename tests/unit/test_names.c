@@ -11,12 +11,11 @@ static const struct name_use *find(const struct names *names, const char *name)
     return NULL;
 }
 
-static void processes_of_one_name_are_added_up(void **state)
+TEST(processes_of_one_name_are_added_up)
 {
     struct names names = { 0 };
     uint8_t place = names_place(&names, 20, "python3");
 
-    (void)state;
     names_begin(&names);
     names_add(&names, place, 4, 100, 10);
     names_add(&names, names_place(&names, 20, "python3"), 2, 50, 5);
@@ -27,12 +26,11 @@ static void processes_of_one_name_are_added_up(void **state)
     names_free(&names);
 }
 
-static void cpu_time_of_one_that_ended_stays_with_its_name(void **state)
+TEST(cpu_time_of_one_that_ended_stays_with_its_name)
 {
     struct names names = { 0 };
     uint8_t place = names_place(&names, 20, "solver");
 
-    (void)state;
     names_begin(&names);
     names_add(&names, place, 1, 1, 70);
     names_begin(&names);
@@ -44,11 +42,10 @@ static void cpu_time_of_one_that_ended_stays_with_its_name(void **state)
     names_free(&names);
 }
 
-static void past_the_ceiling_names_are_others_and_counted(void **state)
+TEST(past_the_ceiling_names_are_others_and_counted)
 {
     struct names names = { 0 };
 
-    (void)state;
     for (int i = 0; i < 10; i++) {
         char name[USAGE_COMM];
         uint8_t place;
@@ -64,11 +61,10 @@ static void past_the_ceiling_names_are_others_and_counted(void **state)
     names_free(&names);
 }
 
-static void a_name_of_no_account_makes_room_and_nothing_is_lost(void **state)
+TEST(a_name_of_no_account_makes_room_and_nothing_is_lost)
 {
     struct names names = { 0 };
 
-    (void)state;
     names_end(&names, names_place(&names, 2, "cp"), NS_PER_SEC / 2);
     names_end(&names, names_place(&names, 2, "solver"), 90 * NS_PER_SEC);
     names_begin(&names);
@@ -80,28 +76,14 @@ static void a_name_of_no_account_makes_room_and_nothing_is_lost(void **state)
     names_free(&names);
 }
 
-static void a_name_whose_process_lives_keeps_its_place(void **state)
+TEST(a_name_whose_process_lives_keeps_its_place)
 {
     struct names names = { 0 };
 
-    (void)state;
     names_begin(&names);
     names_add(&names, names_place(&names, 1, "bash"), 1, 1, 0);
     names_begin(&names);
     assert_int_equal(names_place(&names, 1, "new"), 0);
     assert_non_null(find(&names, "bash"));
     names_free(&names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_of_one_name_are_added_up),
-        cmocka_unit_test(cpu_time_of_one_that_ended_stays_with_its_name),
-        cmocka_unit_test(past_the_ceiling_names_are_others_and_counted),
-        cmocka_unit_test(a_name_of_no_account_makes_room_and_nothing_is_lost),
-        cmocka_unit_test(a_name_whose_process_lives_keeps_its_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

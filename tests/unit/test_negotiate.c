@@ -4,9 +4,8 @@
 #include "base/clock.h"
 #include "http/negotiate.h"
 
-static void prometheus_gets_openmetrics_and_others_the_text_format(void **state)
+TEST(prometheus_gets_openmetrics_and_others_the_text_format)
 {
-    (void)state;
     assert_int_equal(negotiate_format(STR("application/openmetrics-text;version=1.0.0;q=0.5,"
                                           "application/openmetrics-text;version=0.0.1;q=0.4,"
                                           "text/plain;version=0.0.4;q=0.3,*/*;q=0.2")),
@@ -27,9 +26,8 @@ static void prometheus_gets_openmetrics_and_others_the_text_format(void **state)
     assert_int_equal(negotiate_format(STR(",;,;;q=,")), METRIC_TEXT);
 }
 
-static void gzip_is_used_only_where_it_is_allowed(void **state)
+TEST(gzip_is_used_only_where_it_is_allowed)
 {
-    (void)state;
     assert_true(negotiate_gzip(STR("gzip")));
     assert_true(negotiate_gzip(STR("deflate, GZIP;q=0.1")));
     assert_false(negotiate_gzip(STR("gzip;q=0")));
@@ -37,9 +35,8 @@ static void gzip_is_used_only_where_it_is_allowed(void **state)
     assert_false(negotiate_gzip(STR("")));
 }
 
-static void patience_is_the_scrape_timeout_less_a_margin(void **state)
+TEST(patience_is_the_scrape_timeout_less_a_margin)
 {
-    (void)state;
     assert_int_equal(negotiate_patience_ns(STR("10"), 7), 9750 * NS_PER_MS);
     assert_int_equal(negotiate_patience_ns(STR("1"), 7), 900 * NS_PER_MS);
     assert_int_equal(negotiate_patience_ns(STR(""), 7), 7);
@@ -47,15 +44,4 @@ static void patience_is_the_scrape_timeout_less_a_margin(void **state)
     assert_int_equal(negotiate_patience_ns(STR("nan"), 7), 7);
     assert_int_equal(negotiate_patience_ns(STR("1e300"), 7), 7);
     assert_int_equal(negotiate_patience_ns(STR("soon"), 7), 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prometheus_gets_openmetrics_and_others_the_text_format),
-        cmocka_unit_test(gzip_is_used_only_where_it_is_allowed),
-        cmocka_unit_test(patience_is_the_scrape_timeout_less_a_margin),
-    };
-
-    return RUN_TESTS(tests);
 }

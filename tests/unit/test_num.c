@@ -15,7 +15,7 @@ static struct str text_of(char to[NUM_DOUBLE_MAX + 1], double value)
     return (struct str){ to, n };
 }
 
-static void doubles_have_the_expected_spelling(void **state)
+TEST(doubles_have_the_expected_spelling)
 {
     static const struct {
         double value;
@@ -58,7 +58,6 @@ static void doubles_have_the_expected_spelling(void **state)
     };
     char text[NUM_DOUBLE_MAX + 1];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_str(text_of(text, rows[i].value), rows[i].text);
 }
@@ -122,11 +121,10 @@ static double double_of(uint64_t bits)
     return value;
 }
 
-static void a_million_doubles_read_back_and_are_shortest(void **state)
+TEST(a_million_doubles_read_back_and_are_shortest)
 {
     uint64_t seed = 1;
 
-    (void)state;
     for (int i = 0; i < 1000000; i++) {
         uint64_t bits = next_random(&seed);
         double value;
@@ -152,9 +150,8 @@ static void a_million_doubles_read_back_and_are_shortest(void **state)
     }
 }
 
-static void all_powers_of_two_and_their_neighbours_read_back(void **state)
+TEST(all_powers_of_two_and_their_neighbours_read_back)
 {
-    (void)state;
     for (int exponent = -1074; exponent <= 1023; exponent++) {
         double value = ldexp(1, exponent);
 
@@ -173,7 +170,7 @@ static void all_powers_of_two_and_their_neighbours_read_back(void **state)
     }
 }
 
-static void whole_numbers_are_written_and_read_up_to_their_limits(void **state)
+TEST(whole_numbers_are_written_and_read_up_to_their_limits)
 {
     static const uint64_t numbers[] = { 0,          1,         9,         10,
                                         99,         100,       999,       1000,
@@ -183,7 +180,6 @@ static void whole_numbers_are_written_and_read_up_to_their_limits(void **state)
     char text[NUM_U64_MAX + 1], expected[32];
     uint64_t number, ten = 1;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(numbers); i++) {
         text[num_put_u64(text, numbers[i])] = '\0';
         snprintf(expected, sizeof(expected), "%llu", (unsigned long long)numbers[i]);
@@ -198,7 +194,7 @@ static void whole_numbers_are_written_and_read_up_to_their_limits(void **state)
     }
 }
 
-static void what_is_no_whole_number_is_refused(void **state)
+TEST(what_is_no_whole_number_is_refused)
 {
     static const char *const bad[] = { "",
                                        " 1",
@@ -216,7 +212,6 @@ static void what_is_no_whole_number_is_refused(void **state)
     int64_t number = 77;
     uint64_t positive = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_false(num_get_u64(str_of(bad[i]), &positive));
         assert_false(num_get_i64(str_of(bad[i]), &number));
@@ -233,7 +228,7 @@ static void what_is_no_whole_number_is_refused(void **state)
     assert_true(num_get_u64(STR("007"), &positive) && positive == 7);
 }
 
-static void doubles_are_read_whole_and_in_any_locale(void **state)
+TEST(doubles_are_read_whole_and_in_any_locale)
 {
     static const char *const bad[] = {
         "", " 1", "1 ", "\t1", "1x", "1,5", "1.5.2", "e5", ".", "-"
@@ -241,7 +236,6 @@ static void doubles_are_read_whole_and_in_any_locale(void **state)
     double value = 77;
     char longer[200];
 
-    (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8");
     for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_double(str_of(bad[i]), &value))
@@ -258,7 +252,7 @@ static void doubles_are_read_whole_and_in_any_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static void plain_decimals_are_read_as_exactly_as_any(void **state)
+TEST(plain_decimals_are_read_as_exactly_as_any)
 {
     static const char *const fixed[] = { "0",
                                          "0.0",
@@ -272,7 +266,6 @@ static void plain_decimals_are_read_as_exactly_as_any(void **state)
                                          "0.000000001" };
     unsigned random = 1;
 
-    (void)state;
     for (size_t i = 0; i < 20000 + COUNT(fixed); i++) {
         char text[40];
         double value;
@@ -287,11 +280,10 @@ static void plain_decimals_are_read_as_exactly_as_any(void **state)
     }
 }
 
-static void a_double_that_overflows_is_refused(void **state)
+TEST(a_double_that_overflows_is_refused)
 {
     double value = 77;
 
-    (void)state;
     assert_false(num_get_double(STR("1e999"), &value));
     assert_false(num_get_double(STR("-1e999"), &value));
     assert_true(value == 77);
@@ -299,7 +291,7 @@ static void a_double_that_overflows_is_refused(void **state)
     assert_true(num_get_double(STR("5e-324"), &value) && value == 5e-324);
 }
 
-static void durations_add_up_and_a_bare_number_counts_seconds(void **state)
+TEST(durations_add_up_and_a_bare_number_counts_seconds)
 {
     static const struct {
         const char *text;
@@ -325,7 +317,6 @@ static void durations_add_up_and_a_bare_number_counts_seconds(void **state)
     };
     int64_t ns = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_duration_ns(str_of(bad[i]), &ns))
             fail_msg("\"%s\" was read as %lld", bad[i], (long long)ns);
@@ -337,7 +328,7 @@ static void durations_add_up_and_a_bare_number_counts_seconds(void **state)
     }
 }
 
-static void bytes_are_exact_and_letters_are_powers_of_1024(void **state)
+TEST(bytes_are_exact_and_letters_are_powers_of_1024)
 {
     static const struct {
         const char *text;
@@ -372,7 +363,6 @@ static void bytes_are_exact_and_letters_are_powers_of_1024(void **state)
                                        "99999P" };
     uint64_t bytes = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++)
         if (num_get_bytes(str_of(bad[i]), &bytes))
             fail_msg("\"%s\" was read as %llu", bad[i], (unsigned long long)bytes);
@@ -382,22 +372,4 @@ static void bytes_are_exact_and_letters_are_powers_of_1024(void **state)
             fail_msg("\"%s\" was not read", rows[i].text);
         assert_int_equal(bytes, rows[i].bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(doubles_have_the_expected_spelling),
-        cmocka_unit_test(a_million_doubles_read_back_and_are_shortest),
-        cmocka_unit_test(all_powers_of_two_and_their_neighbours_read_back),
-        cmocka_unit_test(whole_numbers_are_written_and_read_up_to_their_limits),
-        cmocka_unit_test(what_is_no_whole_number_is_refused),
-        cmocka_unit_test(doubles_are_read_whole_and_in_any_locale),
-        cmocka_unit_test(plain_decimals_are_read_as_exactly_as_any),
-        cmocka_unit_test(a_double_that_overflows_is_refused),
-        cmocka_unit_test(durations_add_up_and_a_bare_number_counts_seconds),
-        cmocka_unit_test(bytes_are_exact_and_letters_are_powers_of_1024),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -20,39 +20,36 @@ struct fixture {
     char name[32], path[512];
 };
 
-static int set_up(void **state)
+static struct fixture *fixture;
+
+static void set_up(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
     struct err err;
 
-    *state = fixture;
+    fixture = heap_alloc(sizeof(*fixture));
     assert_int_equal(cgroup_mounts_read("/proc", "/sys", &fixture->mounts, &err), 0);
     snprintf(fixture->name, sizeof(fixture->name), "sonde_notices_%d", (int)getpid());
     snprintf(fixture->path, sizeof(fixture->path), "%s/%s",
              fixture->mounts.controller[CGROUP_MEMORY], fixture->name);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *fixture = *state;
-
     rmdir(fixture->path);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 /* Skips where we may not. */
-static void make_directory(const struct fixture *fixture)
+static void make_directory(void)
 {
     if (fixture->mounts.is_v2 || !fixture->mounts.controller[CGROUP_MEMORY][0] ||
-        mkdir(fixture->path, 0755) < 0) {
-        print_message("# no cgroup v1 for memory here that we may use\n");
-        skip();
-    }
+        mkdir(fixture->path, 0755) < 0)
+        skip_because("no cgroup v1 for memory here that we may use");
 }
 
-static void write_to(const struct fixture *fixture, const char *file, const char *text)
+static void write_to(const char *file, const char *text)
 {
     char path[600];
     int fd;
@@ -65,19 +62,19 @@ static void write_to(const struct fixture *fixture, const char *file, const char
 }
 
 /* A child in there that holds more than it may, and is killed. */
-static void run_out(const struct fixture *fixture)
+static void run_out(void)
 {
     int status;
     pid_t pid;
 
-    write_to(fixture, "memory.limit_in_bytes", "8M");
+    write_to("memory.limit_in_bytes", "8M");
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         char *memory =
             mmap(NULL, 64 * MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-        write_to(fixture, "cgroup.procs", "0");
+        write_to("cgroup.procs", "0");
         for (size_t i = 0; i < 64 * MEBIBYTE; i += 4096)
             memory[i] = 1;
         _exit(0);
@@ -87,24 +84,22 @@ static void run_out(const struct fixture *fixture)
 }
 
 /* A process leaves its cgroup a little after its end. */
-static void remove_directory(const struct fixture *fixture)
+static void remove_directory(void)
 {
     while (rmdir(fixture->path) < 0 && errno == EBUSY)
         poll(NULL, 0, 1);
 }
 
-static void a_directory_that_goes_has_not_run_out(void **state)
+TEST(a_directory_that_goes_has_not_run_out)
 {
-    const struct fixture *fixture = *state;
-
     for (int i = 0; i < ROUNDS; i++) {
         struct oom_notices notices;
 
-        make_directory(fixture);
+        make_directory();
         oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
         assert_true(notices.out_of_memory >= 0);
         assert_false(oom_notices_any(&notices));
-        remove_directory(fixture);
+        remove_directory();
         while (!notices.n_ended) {
             assert_false(oom_notices_any(&notices));
             poll(&(struct pollfd){ notices.end, POLLIN, 0 }, 1, 0);
@@ -113,44 +108,29 @@ static void a_directory_that_goes_has_not_run_out(void **state)
     }
 }
 
-static void one_that_ran_out_is_noticed(void **state)
+TEST(one_that_ran_out_is_noticed)
 {
-    const struct fixture *fixture = *state;
     struct oom_notices notices;
 
-    make_directory(fixture);
+    make_directory();
     oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
-    run_out(fixture);
+    run_out();
     assert_true(oom_notices_any(&notices));
-    remove_directory(fixture);
+    remove_directory();
     assert_true(oom_notices_any(&notices));
     oom_notices_close(&notices);
 }
 
-static void one_that_ran_out_is_noticed_after_its_directory_has_gone(void **state)
+TEST(one_that_ran_out_is_noticed_after_its_directory_has_gone)
 {
-    const struct fixture *fixture = *state;
     struct oom_notices notices;
 
-    make_directory(fixture);
+    make_directory();
     oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
-    run_out(fixture);
-    remove_directory(fixture);
+    run_out();
+    remove_directory();
     for (int i = 0; i < ROUNDS && !notices.has_run_out; i++) /* the kernel takes its time */
         oom_notices_any(&notices);
     assert_true(oom_notices_any(&notices));
     oom_notices_close(&notices);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_directory_that_goes_has_not_run_out),
-        CASE(one_that_ran_out_is_noticed),
-        CASE(one_that_ran_out_is_noticed_after_its_directory_has_gone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,15 +34,14 @@ static void write_golden(const char *path, struct str text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void the_file_is_what_the_tables_say(void **state)
+TEST(the_file_is_what_the_tables_say)
 {
     const char *data = getenv("TEST_DATA"), *update = getenv("SONDE_UPDATE_GOLDEN");
     struct buf made, golden;
     char path[4096];
 
-    (void)state;
     if (!data)
-        skip();
+        skip_because("TEST_DATA is not set");
     snprintf(path, sizeof(path), "%s/../../docs/openapi.json", data);
     buf_init(&made, FILE_BYTES);
     buf_init(&golden, FILE_BYTES + 1);
@@ -58,13 +57,12 @@ static void the_file_is_what_the_tables_say(void **state)
     buf_free(&golden);
 }
 
-static void it_is_json_and_says_every_path_and_parameter(void **state)
+TEST(it_is_json_and_says_every_path_and_parameter)
 {
     struct json *json = json_new();
     enum json_event event;
     struct buf made;
 
-    (void)state;
     buf_init(&made, FILE_BYTES);
     openapi_put(&made);
     json_feed(json, buf_str(&made));
@@ -90,11 +88,10 @@ static void it_is_json_and_says_every_path_and_parameter(void **state)
     buf_free(&made);
 }
 
-static void a_row_of_usage_has_a_member_for_each_key(void **state)
+TEST(a_row_of_usage_has_a_member_for_each_key)
 {
     const struct api_shape *shape = api_usage.shape;
 
-    (void)state;
     for (size_t i = 0; i < shape->n_members; i++)
         if (strcmp(shape->members[i].name, "rows") == 0)
             for (size_t k = 0; k < USAGE_KEYS; k++)
@@ -102,23 +99,10 @@ static void a_row_of_usage_has_a_member_for_each_key(void **state)
 }
 
 /* "submit, id, name, …" in the help of sort. */
-static void the_columns_that_can_be_sorted_by_are_told(void **state)
+TEST(the_columns_that_can_be_sorted_by_are_told)
 {
-    (void)state;
     for (size_t p = 0; p < api_queue.n_params; p++)
         if (api_queue.params[p].type == API_PARAM_SORT)
             for (size_t i = 0; i < QUEUE_SORTS; i++)
                 assert_contains(api_queue.params[p].help, queue_sort_words[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_is_what_the_tables_say),
-        cmocka_unit_test(it_is_json_and_says_every_path_and_parameter),
-        cmocka_unit_test(a_row_of_usage_has_a_member_for_each_key),
-        cmocka_unit_test(the_columns_that_can_be_sorted_by_are_told),
-    };
-
-    return RUN_TESTS(tests);
 }

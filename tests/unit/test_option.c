@@ -114,28 +114,28 @@ struct fixture {
     char file[64]; /* made by put_file */
 };
 
-static int setup(void **state)
+static struct fixture *fixture;
+
+static void setup(void)
 {
-    *state = heap_alloc(sizeof(struct fixture));
-    return 0;
+    fixture = heap_alloc(sizeof(struct fixture));
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     if (fixture->file[0])
         unlink(fixture->file);
     arena_clear(&fixture->arena);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(setup, teardown)
 
 #define ARGS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 #define NO_ENV    ARGS()
 
-static int parse_as(const struct option_command *command, struct fixture *fixture,
-                    const char *const *env, const char *const *args)
+static int parse_as(const struct option_command *command, const char *const *env,
+                    const char *const *args)
 {
     char *argv[32] = { (char *)(uintptr_t) "sonde" };
     int argc = 1;
@@ -147,28 +147,26 @@ static int parse_as(const struct option_command *command, struct fixture *fixtur
                         &fixture->settings, &fixture->rest, &fixture->err);
 }
 
-static const struct settings *parse(struct fixture *fixture, const char *const *env,
-                                    const char *const *args)
+static const struct settings *parse(const char *const *env, const char *const *args)
 {
-    int code = parse_as(&exporter, fixture, env, args);
+    int code = parse_as(&exporter, env, args);
 
     if (code)
         fail_msg("%d: %s", code, fixture->err.text);
     return &fixture->settings;
 }
 
-static void assert_refused(struct fixture *fixture, const char *const *env, const char *const *args,
-                           const char *sentence)
+static void assert_refused(const char *const *env, const char *const *args, const char *sentence)
 {
     fixture->rest = NULL;
-    assert_int_equal(parse_as(&exporter, fixture, env, args), -EINVAL);
+    assert_int_equal(parse_as(&exporter, env, args), -EINVAL);
     assert_string_equal(fixture->err.text, sentence);
     assert_int_equal(fixture->err.code, EINVAL);
     assert_null(fixture->rest);
 }
 
 /* Writes the configuration file; its name has no directory, so that sentences can be compared. */
-static const char *put_file(struct fixture *fixture, const char *text)
+static const char *put_file(const char *text)
 {
     FILE *file;
 
@@ -181,13 +179,13 @@ static const char *put_file(struct fixture *fixture, const char *text)
     return fixture->file;
 }
 
-static void assert_file_refused(struct fixture *fixture, const char *text, const char *sentence)
+static void assert_file_refused(const char *text, const char *sentence)
 {
     char expected[500];
 
-    put_file(fixture, text);
+    put_file(text);
     snprintf(expected, sizeof(expected), "%s%s", fixture->file, sentence);
-    assert_refused(fixture, NO_ENV, ARGS("--config.file", fixture->file), expected);
+    assert_refused(NO_ENV, ARGS("--config.file", fixture->file), expected);
 }
 
 static void assert_initial(const struct settings *settings)
@@ -204,13 +202,13 @@ static void assert_initial(const struct settings *settings)
     assert_false(settings->demo);
 }
 
-static void without_arguments_everything_has_its_initial_value(void **state)
+TEST(without_arguments_everything_has_its_initial_value)
 {
-    assert_initial(parse(*state, NO_ENV, ARGS()));
-    assert_initial(parse(*state, NULL, ARGS()));
+    assert_initial(parse(NO_ENV, ARGS()));
+    assert_initial(parse(NULL, ARGS()));
 }
 
-static void a_flag_takes_one_dash_or_two_and_its_value_either_way(void **state)
+TEST(a_flag_takes_one_dash_or_two_and_its_value_either_way)
 {
     const char *const *const forms[] = {
         ARGS("-slurm.poll-limit=5m"),
@@ -220,15 +218,14 @@ static void a_flag_takes_one_dash_or_two_and_its_value_either_way(void **state)
     };
 
     for (size_t i = 0; i < COUNT(forms); i++)
-        assert_int_equal(parse(*state, NO_ENV, forms[i])->poll_limit_ns, 300 * NS_PER_SEC);
+        assert_int_equal(parse(NO_ENV, forms[i])->poll_limit_ns, 300 * NS_PER_SEC);
 }
 
-static void each_type_is_read(void **state)
+TEST(each_type_is_read)
 {
-    const struct settings *settings =
-        parse(*state, NO_ENV,
-              ARGS("--web.telemetry-path=/a=b", "--slurm.max-output=2G", "--log.level=DEBUG",
-                   "--collector.jobs.most-series-of-single-jobs", "7"));
+    const struct settings *settings = parse(
+        NO_ENV, ARGS("--web.telemetry-path=/a=b", "--slurm.max-output=2G", "--log.level=DEBUG",
+                     "--collector.jobs.most-series-of-single-jobs", "7"));
 
     assert_str(settings->telemetry_path, "/a=b");
     assert_int_equal(settings->max_output_bytes, UINT64_C(2) << 30);
@@ -236,98 +233,90 @@ static void each_type_is_read(void **state)
     assert_int_equal(settings->most_jobs, 7);
 }
 
-static void a_switch_is_turned_on_and_off(void **state)
+TEST(a_switch_is_turned_on_and_off)
 {
-    assert_false(parse(*state, NO_ENV, ARGS("--no-collector.jobs"))->jobs);
-    assert_false(parse(*state, NO_ENV, ARGS("-no-collector.jobs"))->jobs);
-    assert_false(parse(*state, NO_ENV, ARGS("--collector.jobs=false"))->jobs);
-    assert_false(parse(*state, NO_ENV, ARGS("--collector.jobs=F"))->jobs);
-    assert_true(parse(*state, NO_ENV, ARGS("--no-collector.jobs", "--collector.jobs"))->jobs);
-    assert_true(parse(*state, NO_ENV, ARGS("--demo"))->demo);
-    assert_true(parse(*state, NO_ENV, ARGS("--demo=1"))->demo);
-    assert_false(parse(*state, ARGS("COLLECT_JOBS=off"), ARGS())->jobs);
-    assert_refused(*state, NO_ENV, ARGS("--no-demo=true"), "flag --no-demo takes no value");
-    assert_refused(*state, NO_ENV, ARGS("--demo=maybe"),
-                   "--demo: \"maybe\" is neither true nor false");
+    assert_false(parse(NO_ENV, ARGS("--no-collector.jobs"))->jobs);
+    assert_false(parse(NO_ENV, ARGS("-no-collector.jobs"))->jobs);
+    assert_false(parse(NO_ENV, ARGS("--collector.jobs=false"))->jobs);
+    assert_false(parse(NO_ENV, ARGS("--collector.jobs=F"))->jobs);
+    assert_true(parse(NO_ENV, ARGS("--no-collector.jobs", "--collector.jobs"))->jobs);
+    assert_true(parse(NO_ENV, ARGS("--demo"))->demo);
+    assert_true(parse(NO_ENV, ARGS("--demo=1"))->demo);
+    assert_false(parse(ARGS("COLLECT_JOBS=off"), ARGS())->jobs);
+    assert_refused(NO_ENV, ARGS("--no-demo=true"), "flag --no-demo takes no value");
+    assert_refused(NO_ENV, ARGS("--demo=maybe"), "--demo: \"maybe\" is neither true nor false");
 }
 
-static void the_last_of_several_flags_holds(void **state)
+TEST(the_last_of_several_flags_holds)
 {
-    const struct settings *settings = parse(*state, NO_ENV,
-                                            ARGS("--log.level=debug", "--web.telemetry-path=/x",
-                                                 "--log.level=error", "--web.telemetry-path", ""));
+    const struct settings *settings =
+        parse(NO_ENV, ARGS("--log.level=debug", "--web.telemetry-path=/x", "--log.level=error",
+                           "--web.telemetry-path", ""));
 
     assert_str(settings->level, "error");
     assert_str(settings->telemetry_path, "");
 }
 
-static void a_list_is_replaced_and_then_collected(void **state)
+TEST(a_list_is_replaced_and_then_collected)
 {
-    struct fixture *fixture = *state;
     const struct settings *settings;
 
-    settings = parse(
-        fixture, NO_ENV,
-        ARGS("--web.listen-address=:1", "--web.listen-address", ":2,x", "-web.listen-address=:3"));
+    settings = parse(NO_ENV, ARGS("--web.listen-address=:1", "--web.listen-address", ":2,x",
+                                  "-web.listen-address=:3"));
     assert_int_equal(settings->listen.n, 3);
     assert_str(settings->listen.items[0], ":1");
     assert_str(settings->listen.items[1], ":2,x");
     assert_str(settings->listen.items[2], ":3");
 
-    settings = parse(fixture, ARGS("LISTEN= :4 ,:5,, "), ARGS());
+    settings = parse(ARGS("LISTEN= :4 ,:5,, "), ARGS());
     assert_int_equal(settings->listen.n, 2);
     assert_str(settings->listen.items[0], ":4");
     assert_str(settings->listen.items[1], ":5");
-    assert_int_equal(
-        parse(fixture, ARGS("LISTEN=:4,:5"), ARGS("--web.listen-address=:6"))->listen.n, 1);
-    assert_int_equal(parse(fixture, NO_ENV, ARGS("--web.listen-address="))->listen.n, 0);
+    assert_int_equal(parse(ARGS("LISTEN=:4,:5"), ARGS("--web.listen-address=:6"))->listen.n, 1);
+    assert_int_equal(parse(NO_ENV, ARGS("--web.listen-address="))->listen.n, 0);
 
-    put_file(fixture, "web.listen-address: [\":6\", ':7']\n");
-    settings = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    put_file("web.listen-address: [\":6\", ':7']\n");
+    settings = parse(NO_ENV, ARGS("--config.file", fixture->file));
     assert_int_equal(settings->listen.n, 2);
     assert_str(settings->listen.items[1], ":7");
-    put_file(fixture, "web.listen-address: :8,x\n");
-    settings = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    put_file("web.listen-address: :8,x\n");
+    settings = parse(NO_ENV, ARGS("--config.file", fixture->file));
     assert_int_equal(settings->listen.n, 1);
     assert_str(settings->listen.items[0], ":8,x");
-    put_file(fixture, "web.listen-address: []\n");
-    assert_int_equal(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file))->listen.n, 0);
+    put_file("web.listen-address: []\n");
+    assert_int_equal(parse(NO_ENV, ARGS("--config.file", fixture->file))->listen.n, 0);
 }
 
-static void a_flag_beats_the_environment_which_beats_the_file(void **state)
+TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
-    struct fixture *fixture = *state;
-    const char *file = put_file(fixture, "log.level: warn\nslurm.poll-limit: 20\n");
+    const char *file = put_file("log.level: warn\nslurm.poll-limit: 20\n");
 
-    assert_str(parse(fixture, NO_ENV, ARGS("--config.file", file))->level, "warn");
+    assert_str(parse(NO_ENV, ARGS("--config.file", file))->level, "warn");
     assert_int_equal(fixture->settings.poll_limit_ns, 20 * NS_PER_SEC);
-    assert_str(parse(fixture, ARGS("LOGLEVEL=error"), ARGS("--config.file", file))->level, "error");
+    assert_str(parse(ARGS("LOGLEVEL=error"), ARGS("--config.file", file))->level, "error");
     assert_str(
-        parse(fixture, ARGS("LOGLEVEL=error"), ARGS("--log.level=debug", "--config.file", file))
-            ->level,
+        parse(ARGS("LOGLEVEL=error"), ARGS("--log.level=debug", "--config.file", file))->level,
         "debug");
 }
 
-static void an_empty_variable_counts_as_unset(void **state)
+TEST(an_empty_variable_counts_as_unset)
 {
-    assert_initial(
-        parse(*state, ARGS("LOGLEVEL=", "POLL_LIMIT=", "LISTEN=", "LOGLEVELS=x", "=x"), ARGS()));
+    assert_initial(parse(ARGS("LOGLEVEL=", "POLL_LIMIT=", "LISTEN=", "LOGLEVELS=x", "=x"), ARGS()));
 }
 
-static void keys_of_the_file_are_flat_or_nested(void **state)
+TEST(keys_of_the_file_are_flat_or_nested)
 {
-    struct fixture *fixture = *state;
     const struct settings *settings;
 
-    put_file(fixture, "# all of it\n"
-                      "web:\n"
-                      "  config.file: /etc/web.yml\n"
-                      "  telemetry-path: '/m'\n"
-                      "collector: {jobs: {most-series-of-single-jobs: 5}}\n"
-                      "collector.jobs: no\n"
-                      "log: {level: Error}\n"
-                      "demo: true\n");
-    settings = parse(fixture, NO_ENV, ARGS("-config.file", fixture->file));
+    put_file("# all of it\n"
+             "web:\n"
+             "  config.file: /etc/web.yml\n"
+             "  telemetry-path: '/m'\n"
+             "collector: {jobs: {most-series-of-single-jobs: 5}}\n"
+             "collector.jobs: no\n"
+             "log: {level: Error}\n"
+             "demo: true\n");
+    settings = parse(NO_ENV, ARGS("-config.file", fixture->file));
     assert_str(settings->config, "/etc/web.yml");
     assert_str(settings->telemetry_path, "/m");
     assert_int_equal(settings->most_jobs, 5);
@@ -336,134 +325,122 @@ static void keys_of_the_file_are_flat_or_nested(void **state)
     assert_true(settings->demo);
 }
 
-static void a_key_without_a_value_leaves_what_was(void **state)
+TEST(a_key_without_a_value_leaves_what_was)
 {
-    struct fixture *fixture = *state;
-
-    put_file(fixture, "web:\nlog: {level: ~}\nslurm.poll-limit: null\ncollector.jobs:\n");
-    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
-    put_file(fixture, "web.telemetry-path: \"\"\n");
-    assert_str(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file))->telemetry_path, "");
-    put_file(fixture, "");
-    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
-    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file=")));
+    put_file("web:\nlog: {level: ~}\nslurm.poll-limit: null\ncollector.jobs:\n");
+    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
+    put_file("web.telemetry-path: \"\"\n");
+    assert_str(parse(NO_ENV, ARGS("--config.file", fixture->file))->telemetry_path, "");
+    put_file("");
+    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
+    assert_initial(parse(NO_ENV, ARGS("--config.file=")));
 }
 
-static void rows_that_share_a_place_are_two_names_of_one_flag(void **state)
+TEST(rows_that_share_a_place_are_two_names_of_one_flag)
 {
-    assert_str(parse(*state, NO_ENV, ARGS("--web.log-level=warn"))->level, "warn");
-    assert_str(parse(*state, NO_ENV, ARGS("--web.log-level=warn", "--log.level=error"))->level,
-               "error");
-    assert_file_refused(*state, "log.level: info\nweb.log-level: warn\n",
+    assert_str(parse(NO_ENV, ARGS("--web.log-level=warn"))->level, "warn");
+    assert_str(parse(NO_ENV, ARGS("--web.log-level=warn", "--log.level=error"))->level, "error");
+    assert_file_refused("log.level: info\nweb.log-level: warn\n",
                         ":2: web.log-level: already given on line 1; remove one of the two");
 }
 
-static void an_unknown_flag_is_named_with_the_nearest(void **state)
+TEST(an_unknown_flag_is_named_with_the_nearest)
 {
-    assert_refused(*state, NO_ENV, ARGS("--web.listen-adress=:1"),
+    assert_refused(NO_ENV, ARGS("--web.listen-adress=:1"),
                    "unknown flag --web.listen-adress; did you mean --web.listen-address? See "
                    "--help");
-    assert_refused(*state, NO_ENV, ARGS("-level", "debug"),
+    assert_refused(NO_ENV, ARGS("-level", "debug"),
                    "unknown flag --level; did you mean --log.level? See --help");
-    assert_refused(*state, NO_ENV, ARGS("--no-colector.jobs"),
+    assert_refused(NO_ENV, ARGS("--no-colector.jobs"),
                    "unknown flag --no-colector.jobs; did you mean --no-collector.jobs? See --help");
-    assert_refused(*state, NO_ENV, ARGS("--no-log.level"),
+    assert_refused(NO_ENV, ARGS("--no-log.level"),
                    "unknown flag --no-log.level; did you mean --log.level? See --help");
-    assert_refused(*state, NO_ENV, ARGS("--hlep"),
-                   "unknown flag --hlep; did you mean --help? See --help");
-    assert_refused(*state, NO_ENV, ARGS("--config-file=x"),
+    assert_refused(NO_ENV, ARGS("--hlep"), "unknown flag --hlep; did you mean --help? See --help");
+    assert_refused(NO_ENV, ARGS("--config-file=x"),
                    "unknown flag --config-file; did you mean --config.file? See --help");
-    assert_refused(*state, NO_ENV, ARGS("--quux"),
-                   "unknown flag --quux; see --help for those there are");
-    assert_refused(*state, NO_ENV, ARGS("---=x"),
-                   "unknown flag ---; see --help for those there are");
+    assert_refused(NO_ENV, ARGS("--quux"), "unknown flag --quux; see --help for those there are");
+    assert_refused(NO_ENV, ARGS("---=x"), "unknown flag ---; see --help for those there are");
 }
 
-static void hostile_arguments_are_cut_and_escaped_in_sentences(void **state)
+TEST(hostile_arguments_are_cut_and_escaped_in_sentences)
 {
     char long_text[5001], expected[300];
 
     memset(long_text, 'x', sizeof(long_text) - 1);
     long_text[sizeof(long_text) - 1] = '\0';
-    assert_refused(*state, NO_ENV, ARGS("--\x1b[2J\n"),
+    assert_refused(NO_ENV, ARGS("--\x1b[2J\n"),
                    "unknown flag --\\x1b[2J\\n; see --help for those there are");
     snprintf(expected, sizeof(expected), "--demo: \"%.80s…\" is neither true nor false", long_text);
     memcpy(long_text, "--demo=", 7);
     memcpy(long_text + 7, expected + 9, 7);
-    assert_refused(*state, NO_ENV, ARGS(long_text), expected);
+    assert_refused(NO_ENV, ARGS(long_text), expected);
 }
 
-static void a_wrong_value_says_where_it_is_and_what_is_accepted(void **state)
+TEST(a_wrong_value_says_where_it_is_and_what_is_accepted)
 {
-    assert_refused(*state, NO_ENV, ARGS("--log.level", "loud"),
+    assert_refused(NO_ENV, ARGS("--log.level", "loud"),
                    "--log.level: \"loud\" is not one of: debug info warn error");
-    assert_refused(*state, ARGS("LOGLEVEL=in fo"), ARGS(),
+    assert_refused(ARGS("LOGLEVEL=in fo"), ARGS(),
                    "environment variable LOGLEVEL: \"in fo\" is not one of: debug info warn error");
-    assert_refused(*state, NO_ENV, ARGS("--slurm.poll-limit=soon"),
+    assert_refused(NO_ENV, ARGS("--slurm.poll-limit=soon"),
                    "--slurm.poll-limit: \"soon\" is not a duration; write a number with ms, s, m, "
                    "h, d, w or y, like 10s or 1h30m");
-    assert_refused(*state, NO_ENV, ARGS("--slurm.max-output=-1"),
+    assert_refused(NO_ENV, ARGS("--slurm.max-output=-1"),
                    "--slurm.max-output: \"-1\" is not a size; write a number of bytes, or one with "
                    "K, M, G or T, like 64M");
-    assert_file_refused(*state, "\ncollector: {jobs: {most-series-of-single-jobs: 1.5}}\n",
+    assert_file_refused("\ncollector: {jobs: {most-series-of-single-jobs: 1.5}}\n",
                         ":2: collector.jobs.most-series-of-single-jobs: \"1.5\" is not a whole "
                         "number");
 }
 
-static void an_unknown_key_is_named_with_file_line_and_nearest(void **state)
+TEST(an_unknown_key_is_named_with_file_line_and_nearest)
 {
-    assert_file_refused(*state, "web:\n  telemetry-path: /\n  listen-adress: :1\n",
+    assert_file_refused("web:\n  telemetry-path: /\n  listen-adress: :1\n",
                         ":3: unknown key web.listen-adress; did you mean web.listen-address?");
-    assert_file_refused(*state, "quux: {listen-address: x}\n",
+    assert_file_refused("quux: {listen-address: x}\n",
                         ":1: unknown key quux; the keys are the names of the flags, see --help");
-    assert_file_refused(*state, "config.file: other.yml\n",
+    assert_file_refused("config.file: other.yml\n",
                         ":1: unknown key config.file; did you mean web.config.file?");
-    assert_file_refused(*state, "\"a\\eb\": 1\n",
+    assert_file_refused("\"a\\eb\": 1\n",
                         ":1: unknown key a\\x1bb; the keys are the names of the flags, see --help");
 }
 
-static void the_file_of_another_command_is_read_for_what_both_have(void **state)
+TEST(the_file_of_another_command_is_read_for_what_both_have)
 {
     struct option_command doctor = exporter;
-    struct fixture *fixture = *state;
 
     doctor.shares_file = true;
-    put_file(fixture,
-             "quux: [a, b]\nweb:\n  unheard-of: {a: b}\n  telemetry-path: /t\ndemo: true\n");
-    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--config.file", fixture->file)), 0);
+    put_file("quux: [a, b]\nweb:\n  unheard-of: {a: b}\n  telemetry-path: /t\ndemo: true\n");
+    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", fixture->file)), 0);
     assert_str(fixture->settings.telemetry_path, "/t");
     assert_true(fixture->settings.demo);
-    put_file(fixture, "quux: 1\nlog.level: [info]\n");
-    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
-                     -EINVAL);
+    put_file("quux: 1\nlog.level: [info]\n");
+    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
     assert_contains(fixture->err.text, ":2: log.level: takes one value");
-    assert_int_equal(parse_as(&doctor, fixture, NO_ENV, ARGS("--quux")), -EINVAL);
+    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--quux")), -EINVAL);
 }
 
-static void a_key_that_belongs_elsewhere_is_sent_there(void **state)
+TEST(a_key_that_belongs_elsewhere_is_sent_there)
 {
     static const struct option own[] = { { .name = "slurm.poll", .type = OPTION_BOOL, .offset = 0 },
                                          { .name = NULL } };
     const struct option_command command = {
         .name = "sonde", .elsewhere = options, .elsewhere_is = "it is for all", .options = own
     };
-    struct fixture *fixture = *state;
 
-    put_file(fixture, "slurm:\n  poll-limit: 3s\n");
-    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
-                     -EINVAL);
+    put_file("slurm:\n  poll-limit: 3s\n");
+    assert_int_equal(parse_as(&command, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
     assert_contains(fixture->err.text, ":2: slurm.poll-limit does not belong here: it is for all");
 }
 
-static void what_was_given_is_told_whoever_gave_it_and_whatever_its_value(void **state)
+TEST(what_was_given_is_told_whoever_gave_it_and_whatever_its_value)
 {
     bool is_given[COUNT(options)] = { false };
     struct option_command command = exporter;
-    struct fixture *fixture = *state;
 
     command.is_given = is_given;
-    put_file(fixture, "web.telemetry-path: /metrics\ndemo:\n");
-    assert_int_equal(parse_as(&command, fixture, ARGS("POLL_LIMIT=10s", "LISTEN="),
+    put_file("web.telemetry-path: /metrics\ndemo:\n");
+    assert_int_equal(parse_as(&command, ARGS("POLL_LIMIT=10s", "LISTEN="),
                               ARGS("--config.file", fixture->file, "--no-collector.jobs",
                                    "--web.log-level=info")),
                      0);
@@ -478,46 +455,42 @@ static void what_was_given_is_told_whoever_gave_it_and_whatever_its_value(void *
     }
 }
 
-static void a_file_of_the_wrong_shape_says_so(void **state)
+TEST(a_file_of_the_wrong_shape_says_so)
 {
-    assert_file_refused(*state, "- a\n", ":1: write lines of the form KEY: VALUE");
-    assert_file_refused(*state, "log.level: [info]\n",
-                        ":1: log.level: takes one value, not a list");
-    assert_file_refused(*state, "log.level: {a: b}\n",
-                        ":1: log.level: takes a value, not a mapping");
-    assert_file_refused(*state, "web: {listen-address: [':1',\n [x]]}\n",
+    assert_file_refused("- a\n", ":1: write lines of the form KEY: VALUE");
+    assert_file_refused("log.level: [info]\n", ":1: log.level: takes one value, not a list");
+    assert_file_refused("log.level: {a: b}\n", ":1: log.level: takes a value, not a mapping");
+    assert_file_refused("web: {listen-address: [':1',\n [x]]}\n",
                         ":2: web.listen-address: an item of the list is not a text");
-    assert_file_refused(*state, "web: {listen-address: [':1',\n ~]}\n",
+    assert_file_refused("web: {listen-address: [':1',\n ~]}\n",
                         ":2: web.listen-address: an item of the list is not a text");
-    assert_file_refused(*state, "web: info\n",
+    assert_file_refused("web: info\n",
                         ":1: unknown key web; the keys are the names of the flags, see --help");
-    assert_file_refused(*state, "log: {level: info}\nlog.level: info\n",
+    assert_file_refused("log: {level: info}\nlog.level: info\n",
                         ":2: log.level: already given on line 1; remove one of the two");
-    assert_file_refused(*state, "demo: true\ndemo: true\n",
+    assert_file_refused("demo: true\ndemo: true\n",
                         ":2: key demo is already given on line 1; remove one of the two");
-    assert_refused(*state, NO_ENV, ARGS("--config.file=/nowhere.yml"),
+    assert_refused(NO_ENV, ARGS("--config.file=/nowhere.yml"),
                    "cannot read /nowhere.yml: No such file or directory; check the name, or create "
                    "the file");
 }
 
-static void a_missing_value_is_missed(void **state)
+TEST(a_missing_value_is_missed)
 {
-    assert_refused(*state, NO_ENV, ARGS("--log.level"),
+    assert_refused(NO_ENV, ARGS("--log.level"),
                    "flag --log.level needs a value; write --log.level=LEVEL");
-    assert_refused(*state, NO_ENV, ARGS("--slurm.poll-limit", "--no-collector.jobs"),
+    assert_refused(NO_ENV, ARGS("--slurm.poll-limit", "--no-collector.jobs"),
                    "flag --slurm.poll-limit needs a value; write --slurm.poll-limit=VALUE");
-    assert_refused(*state, NO_ENV, ARGS("--config.file", "--help"),
+    assert_refused(NO_ENV, ARGS("--config.file", "--help"),
                    "flag --config.file needs a value; write --config.file=FILE");
-    assert_str(parse(*state, NO_ENV, ARGS("--web.telemetry-path", "-x"))->telemetry_path, "-x");
+    assert_str(parse(NO_ENV, ARGS("--web.telemetry-path", "-x"))->telemetry_path, "-x");
 }
 
-static void arguments_are_left_over_where_the_command_takes_them(void **state)
+TEST(arguments_are_left_over_where_the_command_takes_them)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(parse_as(&report, fixture, NO_ENV,
-                              ARGS("1", "--demo", "-", "2", "--", "--log.level", "--", "3")),
-                     0);
+    assert_int_equal(
+        parse_as(&report, NO_ENV, ARGS("1", "--demo", "-", "2", "--", "--log.level", "--", "3")),
+        0);
     assert_true(fixture->settings.demo);
     assert_string_equal(fixture->rest[0], "1");
     assert_string_equal(fixture->rest[1], "-");
@@ -526,7 +499,7 @@ static void arguments_are_left_over_where_the_command_takes_them(void **state)
     assert_string_equal(fixture->rest[4], "--");
     assert_string_equal(fixture->rest[5], "3");
     assert_null(fixture->rest[6]);
-    parse(fixture, NO_ENV, ARGS("--"));
+    parse(NO_ENV, ARGS("--"));
     assert_null(fixture->rest[0]);
 }
 
@@ -541,7 +514,7 @@ static const struct option_command wrapper = {
     .options = options,
 };
 
-static void the_flags_of_a_command_that_is_taken_are_its_own(void **state)
+TEST(the_flags_of_a_command_that_is_taken_are_its_own)
 {
     const struct {
         const char *const *args;
@@ -556,32 +529,29 @@ static void the_flags_of_a_command_that_is_taken_are_its_own(void **state)
         { ARGS("-cmd", "--cmd"), false, { "--cmd" } },
         { ARGS("--web.telemetry-path", "/x", "ls", "-l"), false, { "ls", "-l" } },
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(parse_as(&wrapper, fixture, NO_ENV, cases[i].args), 0);
+        assert_int_equal(parse_as(&wrapper, NO_ENV, cases[i].args), 0);
         assert_int_equal(fixture->settings.demo, cases[i].demo);
         for (size_t k = 0; cases[i].rest[k] || fixture->rest[k]; k++)
             assert_str(str_of(fixture->rest[k]), cases[i].rest[k]);
     }
-    assert_int_equal(parse_as(&wrapper, fixture, NO_ENV, ARGS("--log.level", "--cmd", "ls")),
-                     -EINVAL);
+    assert_int_equal(parse_as(&wrapper, NO_ENV, ARGS("--log.level", "--cmd", "ls")), -EINVAL);
     assert_contains(fixture->err.text, "--log.level needs a value");
 }
 
-static void arguments_are_refused_where_the_command_takes_none(void **state)
+TEST(arguments_are_refused_where_the_command_takes_none)
 {
-    assert_refused(*state, NO_ENV, ARGS("--demo", "x y"),
+    assert_refused(NO_ENV, ARGS("--demo", "x y"),
                    "unexpected argument \"x y\"; sonde exporter takes flags only, see --help");
-    assert_refused(*state, NO_ENV, ARGS("--", "--demo"),
+    assert_refused(NO_ENV, ARGS("--", "--demo"),
                    "unexpected argument \"--demo\"; sonde exporter takes flags only, see --help");
-    assert_refused(*state, NO_ENV, ARGS("--collector.jobs", "false"),
+    assert_refused(NO_ENV, ARGS("--collector.jobs", "false"),
                    "unexpected argument false; write --collector.jobs=false");
 }
 
 /* Standard output while `args` are parsed, as a heap text. */
-static char *printed_with(struct fixture *fixture, const char *const *env, const char *const *args,
-                          int expected)
+static char *printed_with(const char *const *env, const char *const *args, int expected)
 {
     FILE *file = tmpfile();
     int kept = dup(STDOUT_FILENO);
@@ -591,7 +561,7 @@ static char *printed_with(struct fixture *fixture, const char *const *env, const
     assert_non_null(file);
     fflush(stdout);
     dup2(fileno(file), STDOUT_FILENO);
-    code = parse_as(&exporter, fixture, env, args);
+    code = parse_as(&exporter, env, args);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
@@ -602,12 +572,12 @@ static char *printed_with(struct fixture *fixture, const char *const *env, const
     return text;
 }
 
-static char *printed(struct fixture *fixture, const char *const *args, int expected)
+static char *printed(const char *const *args, int expected)
 {
-    return printed_with(fixture, ARGS("LOGLEVEL=wrong"), args, expected);
+    return printed_with(ARGS("LOGLEVEL=wrong"), args, expected);
 }
 
-static void help_version_and_man_print_whatever_else_is_wrong(void **state)
+TEST(help_version_and_man_print_whatever_else_is_wrong)
 {
     static const char *const begins[][2] = {
         { "--version", "sonde " SONDE_VERSION "\n" }, { "-version", "sonde " SONDE_VERSION "\n" },
@@ -616,7 +586,7 @@ static void help_version_and_man_print_whatever_else_is_wrong(void **state)
     };
 
     for (size_t i = 0; i < COUNT(begins); i++) {
-        char *text = printed(*state, ARGS(begins[i][0], "--bogus"), OPTION_EXIT_OK);
+        char *text = printed(ARGS(begins[i][0], "--bogus"), OPTION_EXIT_OK);
 
         if (!str_starts(str_of(text), str_of(begins[i][1])))
             fail_msg("%s prints %s", begins[i][0], text);
@@ -624,13 +594,12 @@ static void help_version_and_man_print_whatever_else_is_wrong(void **state)
     }
 }
 
-static void the_settings_are_printed_with_where_each_comes_from(void **state)
+TEST(the_settings_are_printed_with_where_each_comes_from)
 {
-    struct fixture *fixture = *state;
     char expected[2000], *text;
 
-    put_file(fixture, "slurm.poll-limit: 90s\ndemo:\nweb:\n  telemetry-path: /file\n");
-    text = printed_with(fixture, ARGS("LOGLEVEL=warn"),
+    put_file("slurm.poll-limit: 90s\ndemo:\nweb:\n  telemetry-path: /file\n");
+    text = printed_with(ARGS("LOGLEVEL=warn"),
                         ARGS("--config.print", "--config.file", fixture->file,
                              "--web.listen-address=:1", "--web.telemetry-path=/flag",
                              "--web.listen-address=http://user:secret@host:2/path"),
@@ -651,22 +620,20 @@ static void the_settings_are_printed_with_where_each_comes_from(void **state)
     free(text);
 }
 
-static void printed_settings_are_a_file_that_means_the_same(void **state)
+TEST(printed_settings_are_a_file_that_means_the_same)
 {
-    struct fixture *fixture = *state;
     const struct option_origin origins[COUNT(options)] = { 0 };
     const struct settings *after;
     struct settings before;
     struct buf out;
 
-    before = *parse(fixture, NO_ENV,
-                    ARGS("--web.listen-address=:1", "--slurm.poll-limit=1500ms", "--demo",
-                         "--web.telemetry-path=/a \"b\"\\c", "--no-collector.jobs"));
+    before = *parse(NO_ENV, ARGS("--web.listen-address=:1", "--slurm.poll-limit=1500ms", "--demo",
+                                 "--web.telemetry-path=/a \"b\"\\c", "--no-collector.jobs"));
     buf_init(&out, 10000);
     option_print(&exporter, &before, origins, NULL, &out);
-    put_file(fixture, out.p);
+    put_file(out.p);
     buf_free(&out);
-    after = parse(fixture, NO_ENV, ARGS("--config.file", fixture->file));
+    after = parse(NO_ENV, ARGS("--config.file", fixture->file));
     assert_true(option_list_equal(before.listen, after->listen));
     assert_str(after->telemetry_path, "/a \"b\"\\c");
     assert_int_equal(after->poll_limit_ns, 1500 * NS_PER_MS);
@@ -684,24 +651,22 @@ static void complete(const struct option_command *command, void *settings, struc
         ((struct settings *)settings)->level = STR("error");
 }
 
-static void what_nobody_gave_can_be_computed(void **state)
+TEST(what_nobody_gave_can_be_computed)
 {
     bool is_given[COUNT(options)] = { false };
     struct option_command command = exporter;
-    struct fixture *fixture = *state;
 
     command.is_given = is_given;
     command.complete = complete;
-    assert_int_equal(parse_as(&command, fixture, ARGS("LOGLEVEL=warn"), ARGS("--demo")), 0);
+    assert_int_equal(parse_as(&command, ARGS("LOGLEVEL=warn"), ARGS("--demo")), 0);
     assert_str(fixture->settings.telemetry_path, "/computed");
     assert_str(fixture->settings.level, "warn");
-    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS("--web.telemetry-path=/x")), 0);
+    assert_int_equal(parse_as(&command, NO_ENV, ARGS("--web.telemetry-path=/x")), 0);
     assert_str(fixture->settings.telemetry_path, "/x");
 }
 
-static void help_that_cannot_be_written_is_an_error(void **state)
+TEST(help_that_cannot_be_written_is_an_error)
 {
-    struct fixture *fixture = *state;
     int kept = dup(STDOUT_FILENO);
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     int code;
@@ -709,7 +674,7 @@ static void help_that_cannot_be_written_is_an_error(void **state)
     assert_true(full >= 0);
     fflush(stdout);
     dup2(full, STDOUT_FILENO);
-    code = parse_as(&exporter, fixture, NO_ENV, ARGS("--help"));
+    code = parse_as(&exporter, NO_ENV, ARGS("--help"));
     clearerr(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
@@ -719,30 +684,27 @@ static void help_that_cannot_be_written_is_an_error(void **state)
                         "cannot write to standard output: No space left on device");
 }
 
-static void parsing_again_reads_the_changed_file_and_forgets_the_rest(void **state)
+TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest)
 {
-    struct fixture *fixture = *state;
     struct settings first;
 
-    put_file(fixture, "web.listen-address: [':1', ':2']\ndemo: true\n");
-    first = *parse(fixture, NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
-    put_file(fixture, "slurm.poll-limit: 1h\n");
-    parse(fixture, NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    put_file("web.listen-address: [':1', ':2']\ndemo: true\n");
+    first = *parse(NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    put_file("slurm.poll-limit: 1h\n");
+    parse(NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
     assert_int_equal(first.listen.n, 2);
     assert_str(first.listen.items[1], ":2");
     assert_int_equal(fixture->settings.listen.n, 1);
     assert_false(fixture->settings.demo);
     assert_int_equal(fixture->settings.poll_limit_ns, 3600 * NS_PER_SEC);
     assert_str(fixture->settings.level, "warn");
-    put_file(fixture, "slurm.poll-limit: never\n");
-    assert_int_equal(parse_as(&exporter, fixture, NO_ENV, ARGS("--config.file", fixture->file)),
-                     -EINVAL);
+    put_file("slurm.poll-limit: never\n");
+    assert_int_equal(parse_as(&exporter, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
     assert_str(first.listen.items[0], ":1");
 }
 
-static void argv_is_copied_and_not_changed(void **state)
+TEST(argv_is_copied_and_not_changed)
 {
-    struct fixture *fixture = *state;
     char flag[] = "--web.telemetry-path=/abc";
     char name[] = "sonde", value[] = ":1", listen[] = "--web.listen-address";
     char *argv[] = { name, flag, listen, value, NULL };
@@ -757,10 +719,9 @@ static void argv_is_copied_and_not_changed(void **state)
     assert_str(fixture->settings.listen.items[0], ":1");
 }
 
-static void a_hundred_thousand_flags_cost_no_more_than_they_are(void **state)
+TEST(a_hundred_thousand_flags_cost_no_more_than_they_are)
 {
     enum { N = 100 * 1000 };
-    struct fixture *fixture = *state;
     char flag[] = "--web.listen-address=:1";
     char **argv = heap_array(N + 1, sizeof(*argv));
 
@@ -776,16 +737,15 @@ static void a_hundred_thousand_flags_cost_no_more_than_they_are(void **state)
     free(argv);
 }
 
-static void an_initial_value_that_does_not_fit_its_type_is_found(void **state)
+TEST(an_initial_value_that_does_not_fit_its_type_is_found)
 {
     static const struct option wrong[] = {
         { .name = "x", .type = OPTION_UINT, .offset = AT(most_jobs), .initial = "many" },
         { .name = NULL },
     };
     static const struct option_command command = { .name = "sonde x", .options = wrong };
-    struct fixture *fixture = *state;
 
-    assert_int_equal(parse_as(&command, fixture, NO_ENV, ARGS()), -EINVAL);
+    assert_int_equal(parse_as(&command, NO_ENV, ARGS()), -EINVAL);
     assert_string_equal(fixture->err.text, "initial value of --x: \"many\" is not a whole number");
 }
 
@@ -834,11 +794,10 @@ static const char help[] =
     "A flag takes one dash or two. It beats its environment variable, which beats the\n"
     "file of --config.file.\n";
 
-static void help_is_grouped_aligned_and_no_wider_than_80_columns(void **state)
+TEST(help_is_grouped_aligned_and_no_wider_than_80_columns)
 {
     struct buf out;
 
-    (void)state;
     buf_init(&out, 64 * 1024);
     option_help(&exporter, &out);
     assert_string_equal(out.p, help);
@@ -859,13 +818,12 @@ static int collect(void *ctx, struct str piece, struct err *err)
 }
 
 /* The page as groff shows it; skips where there is no groff. */
-static void format_man(struct fixture *fixture, const struct option_command *command,
-                       struct buf *out)
+static void format_man(const struct option_command *command, struct buf *out)
 {
     char path[] = "/tmp/sonde-option-XXXXXX";
     const char *const argv[] = { "groff", "-man", "-Tutf8", "-ww", "-P-cbou", path, NULL };
     struct spawn spawn = { .argv = argv,
-                           .deadline_ns = clock_mono(&clock_real) + 30 * NS_PER_SEC,
+                           .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
                            .max_output = 1 << 20,
                            .sink = collect,
                            .ctx = out };
@@ -884,14 +842,14 @@ static void format_man(struct fixture *fixture, const struct option_command *com
     unlink(path);
     if (code == -ENOENT) {
         buf_free(out);
-        skip();
+        skip_because("%s is not installed", spawn.argv[0]);
     }
     if (code)
         fail_msg("%s", fixture->err.text);
     assert_string_equal(result.warning, "");
 }
 
-static void the_man_page_is_accepted_by_groff_and_shows_every_character(void **state)
+TEST(the_man_page_is_accepted_by_groff_and_shows_every_character)
 {
     static const char *const parts[] = {
         "sonde-exporter - tell Prometheus",
@@ -913,23 +871,22 @@ static void the_man_page_is_accepted_by_groff_and_shows_every_character(void **s
     struct buf out;
 
     buf_init(&out, 1 << 20);
-    format_man(*state, &exporter, &out);
+    format_man(&exporter, &out);
     for (size_t i = 0; i < COUNT(parts); i++)
         if (str_find_str(buf_str(&out), str_of(parts[i])) == out.n)
             fail_msg("the page lacks \"%s\"", parts[i]);
     buf_reset(&out);
-    format_man(*state, &report, &out);
+    format_man(&report, &out);
     assert_contains(out.p, "sonde report [FLAG]... JOBID...\n");
     buf_reset(&out);
-    format_man(*state, &wrapper, &out);
+    format_man(&wrapper, &out);
     assert_contains(out.p, "That of the command.\n\n       127 if there is none.\n");
     assert_int_equal(str_find_str(buf_str(&out), STR("what it was told")), out.n);
     buf_free(&out);
 }
 
-static void the_file_in_the_man_page_is_the_initial_settings(void **state)
+TEST(the_file_in_the_man_page_is_the_initial_settings)
 {
-    struct fixture *fixture = *state;
     struct buf page, yaml;
     struct str example;
 
@@ -953,8 +910,8 @@ static void the_file_in_the_man_page_is_the_initial_settings(void **state)
             fail_msg("unexpected %.5s", example.p);
         example = str_skip(example, str_starts(example, STR("\\(dq")) ? 4 : 2);
     }
-    put_file(fixture, yaml.p);
-    assert_initial(parse(fixture, NO_ENV, ARGS("--config.file", fixture->file)));
+    put_file(yaml.p);
+    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
     buf_free(&page);
     buf_free(&yaml);
 }
@@ -994,8 +951,7 @@ static const struct option_command with_letters = {
     .options = letter_options,
 };
 
-static int parse_letters(struct fixture *fixture, struct letter_settings *settings,
-                         const char *const *args)
+static int parse_letters(struct letter_settings *settings, const char *const *args)
 {
     char *argv[8] = { (char *)(uintptr_t) "sonde" };
     int argc = 1;
@@ -1006,7 +962,7 @@ static int parse_letters(struct fixture *fixture, struct letter_settings *settin
                         &fixture->err);
 }
 
-static void a_letter_is_short_for_a_flag(void **state)
+TEST(a_letter_is_short_for_a_flag)
 {
     const char *const *const forms[] = {
         ARGS("-t", "5", "-b", "/etc/x=y"),
@@ -1017,13 +973,13 @@ static void a_letter_is_short_for_a_flag(void **state)
     struct letter_settings settings;
 
     for (size_t i = 0; i < COUNT(forms); i++) {
-        assert_int_equal(parse_letters(*state, &settings, forms[i]), OPTION_GO_ON);
+        assert_int_equal(parse_letters(&settings, forms[i]), OPTION_GO_ON);
         assert_int_equal(settings.timer_ns, 5 * NS_PER_SEC);
         assert_str(settings.file, "/etc/x=y");
     }
 }
 
-static void a_mistake_with_a_letter_is_told_in_its_own_words(void **state)
+TEST(a_mistake_with_a_letter_is_told_in_its_own_words)
 {
     static const struct {
         const char *args[2], *sentence;
@@ -1035,21 +991,18 @@ static void a_mistake_with_a_letter_is_told_in_its_own_words(void **state)
         { { "--t5" }, "unknown flag --t5" },
         { { "-c5" }, "unknown flag --c5" },
     };
-    struct fixture *fixture = *state;
     struct letter_settings settings;
 
     for (size_t i = 0; i < COUNT(rows); i++) {
-        assert_int_equal(parse_letters(fixture, &settings, ARGS(rows[i].args[0], rows[i].args[1])),
-                         -EINVAL);
+        assert_int_equal(parse_letters(&settings, ARGS(rows[i].args[0], rows[i].args[1])), -EINVAL);
         assert_contains(fixture->err.text, rows[i].sentence);
     }
 }
 
-static void a_letter_is_shown_with_its_flag(void **state)
+TEST(a_letter_is_shown_with_its_flag)
 {
     struct buf text;
 
-    (void)state;
     buf_init(&text, 1 << 16);
     option_help(&with_letters, &text);
     assert_contains(text.p, "  -t, --timer=SECONDS   How often. [default: 15s]\n");
@@ -1059,52 +1012,4 @@ static void a_letter_is_shown_with_its_flag(void **state)
     option_man(&with_letters, &text);
     assert_contains(text.p, "\\fB\\-t, \\-\\-timer\\fP=\\fISECONDS\\fP\n");
     buf_free(&text);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_arguments_everything_has_its_initial_value),
-        TEST(a_flag_takes_one_dash_or_two_and_its_value_either_way),
-        TEST(each_type_is_read),
-        TEST(a_switch_is_turned_on_and_off),
-        TEST(the_last_of_several_flags_holds),
-        TEST(a_list_is_replaced_and_then_collected),
-        TEST(a_flag_beats_the_environment_which_beats_the_file),
-        TEST(an_empty_variable_counts_as_unset),
-        TEST(keys_of_the_file_are_flat_or_nested),
-        TEST(a_key_without_a_value_leaves_what_was),
-        TEST(rows_that_share_a_place_are_two_names_of_one_flag),
-        TEST(an_unknown_flag_is_named_with_the_nearest),
-        TEST(hostile_arguments_are_cut_and_escaped_in_sentences),
-        TEST(a_wrong_value_says_where_it_is_and_what_is_accepted),
-        TEST(an_unknown_key_is_named_with_file_line_and_nearest),
-        TEST(the_file_of_another_command_is_read_for_what_both_have),
-        TEST(a_key_that_belongs_elsewhere_is_sent_there),
-        TEST(what_was_given_is_told_whoever_gave_it_and_whatever_its_value),
-        TEST(a_file_of_the_wrong_shape_says_so),
-        TEST(a_missing_value_is_missed),
-        TEST(arguments_are_left_over_where_the_command_takes_them),
-        TEST(the_flags_of_a_command_that_is_taken_are_its_own),
-        TEST(arguments_are_refused_where_the_command_takes_none),
-        TEST(help_version_and_man_print_whatever_else_is_wrong),
-        TEST(the_settings_are_printed_with_where_each_comes_from),
-        TEST(printed_settings_are_a_file_that_means_the_same),
-        TEST(what_nobody_gave_can_be_computed),
-        TEST(help_that_cannot_be_written_is_an_error),
-        TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest),
-        TEST(argv_is_copied_and_not_changed),
-        TEST(a_hundred_thousand_flags_cost_no_more_than_they_are),
-        TEST(an_initial_value_that_does_not_fit_its_type_is_found),
-        TEST(help_is_grouped_aligned_and_no_wider_than_80_columns),
-        TEST(the_man_page_is_accepted_by_groff_and_shows_every_character),
-        TEST(the_file_in_the_man_page_is_the_initial_settings),
-        TEST(a_letter_is_short_for_a_flag),
-        TEST(a_mistake_with_a_letter_is_told_in_its_own_words),
-        TEST(a_letter_is_shown_with_its_flag),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -53,7 +53,7 @@ static void assert_unknown(const struct owners *owners, uint32_t job_id)
     assert_false(owners_find(owners, job_id, &owner));
 }
 
-static void a_jobs_owner_is_what_slurm_told(void **state)
+TEST(a_jobs_owner_is_what_slurm_told)
 {
     static const struct told told[] = {
         { 1, "physics", "alice" }, { UINT32_MAX, "physics", "bob" },
@@ -62,7 +62,6 @@ static void a_jobs_owner_is_what_slurm_told(void **state)
     };
     struct owners *owners = owners_new();
 
-    (void)state;
     assert_unknown(owners, 1);
     assert_int_equal(owners_count(owners), 0);
     note(owners, told, COUNT(told), 1);
@@ -76,13 +75,12 @@ static void a_jobs_owner_is_what_slurm_told(void **state)
     assert_null(owners_free(NULL));
 }
 
-static void a_job_that_has_ended_is_known_for_as_long_as_is_asked(void **state)
+TEST(a_job_that_has_ended_is_known_for_as_long_as_is_asked)
 {
     static const struct told first[] = { { 1, "physics", "alice" }, { 2, "physics", "bob" } };
     static const struct told second[] = { { 2, "physics", "bob" }, { 3, "maths", "carol" } };
     struct owners *owners = owners_new();
 
-    (void)state;
     note(owners, first, COUNT(first), 100);
     note(owners, second, COUNT(second), 130); /* the first is missing from here on */
     assert_int_equal(owners_count(owners), 3);
@@ -99,13 +97,12 @@ static void a_job_that_has_ended_is_known_for_as_long_as_is_asked(void **state)
     owners_free(owners);
 }
 
-static void a_job_id_that_comes_again_has_its_new_owner(void **state)
+TEST(a_job_id_that_comes_again_has_its_new_owner)
 {
     static const struct told first[] = { { 5, "physics", "alice" }, { 6, "physics", "alice" } };
     static const struct told second[] = { { 6, "maths", "bob" } };
     struct owners *owners = owners_new();
 
-    (void)state;
     note(owners, first, COUNT(first), 1);
     note(owners, second, COUNT(second), 2);
     assert_owner(owners, 5, "physics", "alice");
@@ -117,12 +114,11 @@ static void a_job_id_that_comes_again_has_its_new_owner(void **state)
 }
 
 /* Looks may be further apart than it is kept. */
-static void a_job_that_was_there_at_the_last_look_is_known_at_the_next(void **state)
+TEST(a_job_that_was_there_at_the_last_look_is_known_at_the_next)
 {
     static const struct told told[] = { { 1, "physics", "alice" } };
     struct owners *owners = owners_new();
 
-    (void)state;
     note(owners, told, COUNT(told), 100);
     note(owners, told, 0, 1000);
     assert_owner(owners, 1, "physics", "alice");
@@ -131,13 +127,12 @@ static void a_job_that_was_there_at_the_last_look_is_known_at_the_next(void **st
     owners_free(owners);
 }
 
-static void a_section_that_was_taken_in_is_not_taken_in_again(void **state)
+TEST(a_section_that_was_taken_in_is_not_taken_in_again)
 {
     static const struct told told[] = { { 5, "physics", "alice" } };
     struct section *section = section_of(told, COUNT(told), 100), *again;
     struct owners *owners = owners_new();
 
-    (void)state;
     owners_note(owners, section, keep_ns);
     section->jobs.job[0].user = symbols_put(&section->symbols, STR("bob"));
     owners_note(owners, section, keep_ns);
@@ -157,13 +152,12 @@ static void a_section_that_was_taken_in_is_not_taken_in_again(void **state)
     owners_free(owners);
 }
 
-static void what_is_kept_shorter_from_now_on_is_forgotten(void **state)
+TEST(what_is_kept_shorter_from_now_on_is_forgotten)
 {
     static const struct told told[] = { { 5, "physics", "alice" } };
     struct section *empty = section_of(told, 0, 150), *later = section_of(told, 0, 180);
     struct owners *owners = owners_new();
 
-    (void)state;
     note(owners, told, COUNT(told), 100);
     owners_note(owners, empty, keep_ns);
     assert_owner(owners, 5, "physics", "alice");
@@ -174,14 +168,13 @@ static void what_is_kept_shorter_from_now_on_is_forgotten(void **state)
     owners_free(owners);
 }
 
-static void any_number_of_jobs_comes_and_goes(void **state)
+TEST(any_number_of_jobs_comes_and_goes)
 {
     enum { N = 5000, LOOKS = 12 };
     struct told *told = heap_array(N, sizeof(*told));
     struct owners *owners = owners_new();
     char names[16][8];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         snprintf(names[i], sizeof(names[i]), "u%zu", i);
     /* A fifth of the jobs is new at each look, and the ids are far apart or wrap around. */
@@ -199,19 +192,4 @@ static void any_number_of_jobs_comes_and_goes(void **state)
     assert_int_equal(owners_count(owners), N + 3 * N / 5);
     owners_free(owners);
     free(told);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_jobs_owner_is_what_slurm_told),
-        cmocka_unit_test(a_job_that_has_ended_is_known_for_as_long_as_is_asked),
-        cmocka_unit_test(a_job_id_that_comes_again_has_its_new_owner),
-        cmocka_unit_test(a_job_that_was_there_at_the_last_look_is_known_at_the_next),
-        cmocka_unit_test(a_section_that_was_taken_in_is_not_taken_in_again),
-        cmocka_unit_test(what_is_kept_shorter_from_now_on_is_forgotten),
-        cmocka_unit_test(any_number_of_jobs_comes_and_goes),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -3,7 +3,7 @@
 
 #include "source/pairs.h"
 
-static void values_run_up_to_the_next_key(void **state)
+TEST(values_run_up_to_the_next_key)
 {
     static const char *const expected[][2] = {
         { "GrpJobs", "N(3)" },      { "GrpTRES", "cpu=12(11),mem=N(1500)" },
@@ -14,7 +14,6 @@ static void values_run_up_to_the_next_key(void **state)
                           "AdminLevel=Not Set   UsageRaw/Norm=1/2 Comment=a = b, c ");
     struct pair pair;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(expected); i++) {
         assert_true(pairs_next(&rest, &pair));
         assert_str(pair.key, expected[i][0]);
@@ -23,12 +22,11 @@ static void values_run_up_to_the_next_key(void **state)
     assert_false(pairs_next(&rest, &pair));
 }
 
-static void what_is_no_pair_is_none(void **state)
+TEST(what_is_no_pair_is_none)
 {
     static const char *const texts[] = { "", " ", "=", "=x", "No users", "carol(2003)", "a b=c" };
     struct pair pair;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct str rest = str_of(texts[i]);
 
@@ -38,11 +36,10 @@ static void what_is_no_pair_is_none(void **state)
 
 static const struct str keys[] = { STR_INIT("Name"), STR_INIT("Start"), STR_INIT("State") };
 
-static void a_name_may_hold_anything_up_to_the_key_that_follows(void **state)
+TEST(a_name_may_hold_anything_up_to_the_key_that_follows)
 {
     struct str values[COUNT(keys)];
 
-    (void)state;
     assert_true(pairs_read(STR("Name=my course x=1 Started=no Start=5 End=6 State=ACTIVE"), keys,
                            COUNT(keys), values));
     assert_str(values[0], "my course x=1 Started=no");
@@ -50,22 +47,20 @@ static void a_name_may_hold_anything_up_to_the_key_that_follows(void **state)
     assert_str(values[2], "ACTIVE");
 }
 
-static void of_what_is_told_twice_the_first_counts(void **state)
+TEST(of_what_is_told_twice_the_first_counts)
 {
     struct str values[COUNT(keys)];
 
-    (void)state;
     assert_true(pairs_read(STR("Name=a Start=5 State=INACTIVE Comment=x State=ACTIVE Start=6"),
                            keys, COUNT(keys), values));
     assert_str(values[1], "5");
     assert_str(values[2], "INACTIVE");
 }
 
-static void what_is_not_told_is_null_and_what_is_empty_is_not(void **state)
+TEST(what_is_not_told_is_null_and_what_is_empty_is_not)
 {
     struct str values[COUNT(keys)];
 
-    (void)state;
     assert_true(pairs_read(STR("Name= Start="), keys, COUNT(keys), values));
     assert_non_null(values[0].p);
     assert_non_null(values[1].p);
@@ -73,7 +68,7 @@ static void what_is_not_told_is_null_and_what_is_empty_is_not(void **state)
     assert_null(values[2].p);
 }
 
-static void a_line_that_is_no_record_is_refused(void **state)
+TEST(a_line_that_is_no_record_is_refused)
 {
     static const char *const lines[] = { "",
                                          "Name",
@@ -84,12 +79,11 @@ static void a_line_that_is_no_record_is_refused(void **state)
                                          "Name=aStart=5" };
     struct str values[COUNT(keys)];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         assert_false(pairs_read(str_of(lines[i]), keys, COUNT(keys), values));
 }
 
-static void the_number_stands_in_the_last_brackets(void **state)
+TEST(the_number_stands_in_the_last_brackets)
 {
     static const char *const rows[][3] = {
         { "alice(2001)", "alice", "2001" },
@@ -104,7 +98,6 @@ static void the_number_stands_in_the_last_brackets(void **state)
         { "a(1) ", "a(1) ", "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct str number;
 
@@ -112,19 +105,4 @@ static void the_number_stands_in_the_last_brackets(void **state)
         assert_str(number, rows[i][2]);
         assert_str(pairs_name(str_of(rows[i][0]), NULL), rows[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_run_up_to_the_next_key),
-        cmocka_unit_test(what_is_no_pair_is_none),
-        cmocka_unit_test(a_name_may_hold_anything_up_to_the_key_that_follows),
-        cmocka_unit_test(of_what_is_told_twice_the_first_counts),
-        cmocka_unit_test(what_is_not_told_is_null_and_what_is_empty_is_not),
-        cmocka_unit_test(a_line_that_is_no_record_is_refused),
-        cmocka_unit_test(the_number_stands_in_the_last_brackets),
-    };
-
-    return RUN_TESTS(tests);
 }

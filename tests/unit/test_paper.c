@@ -25,11 +25,13 @@ struct fixture {
     char path[64];
 };
 
-static int set_up(void **state)
+static struct fixture *f;
+
+static void set_up(void)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
     int fd;
 
+    f = calloc(1, sizeof(*f));
     setenv("TZ", "UTC", 1);
     tzset();
     buf_init(&f->out, OUT_MAX);
@@ -37,21 +39,18 @@ static int set_up(void **state)
     snprintf(f->path, sizeof(f->path), "/tmp/sonde-test-paper-XXXXXX");
     fd = mkstemp(f->path);
     close(fd);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     unlink(f->path);
     buf_free(&f->out);
     buf_free(&f->text);
     arena_clear(&f->arena);
     free(f);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 /* Without spaces: how many of them there are between letters is a matter of judgement. */
 static int take(void *ctx, struct str piece, struct err *err)
@@ -63,7 +62,7 @@ static int take(void *ctx, struct str piece, struct err *err)
     return 0;
 }
 
-static void assert_says(const struct fixture *f, const char *expected)
+static void assert_says(const char *expected)
 {
     struct buf squeezed;
 
@@ -74,7 +73,7 @@ static void assert_says(const struct fixture *f, const char *expected)
 }
 
 /* What `argv` says of the PDF, into f->text. */
-static void read_back(struct fixture *f, const char *const *argv)
+static void read_back(const char *const *argv)
 {
     struct spawn_result result;
     FILE *file = fopen(f->path, "we");
@@ -84,7 +83,7 @@ static void read_back(struct fixture *f, const char *const *argv)
     fclose(file);
     buf_reset(&f->text);
     if (spawn_run(&(struct spawn){ .argv = argv,
-                                   .deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC,
+                                   .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
                                    .max_output = OUT_MAX,
                                    .sink = take,
                                    .ctx = &f->text },
@@ -93,17 +92,17 @@ static void read_back(struct fixture *f, const char *const *argv)
     assert_string_equal(result.warning, "");
 }
 
-static void make_pdf(struct fixture *f)
+static void make_pdf(void)
 {
     if (report_pdf(&f->out, &f->report, &f->err) < 0)
         fail_msg("%s", f->err.text);
     assert_in_range(f->out.n, 1000, PDF_MOST);
-    read_back(f, (const char *const[]){ "pdftotext", f->path, "-", NULL });
+    read_back((const char *const[]){ "pdftotext", f->path, "-", NULL });
 }
 
 /* In a process of its own, as fonts are looked for once. Returns what it exits with: 0, or the
  * error; *ret_said is how much it wrote to standard error. */
-static int make_pdf_elsewhere(struct fixture *f, const char *font_settings, off_t *ret_said)
+static int make_pdf_elsewhere(const char *font_settings, off_t *ret_said)
 {
     char settings[64] = "/tmp/sonde-test-fonts-XXXXXX";
     int fd = mkstemp(settings), said = open(f->path, O_RDWR | O_CLOEXEC), status;
@@ -126,106 +125,91 @@ static int make_pdf_elsewhere(struct fixture *f, const char *font_settings, off_
     return WEXITSTATUS(status);
 }
 
-static void fonts_without_a_cache_are_no_cause_for_complaint(void **state)
+TEST(fonts_without_a_cache_are_no_cause_for_complaint)
 {
-    struct fixture *f = *state;
     off_t said;
 
     make_good(&f->report, &f->arena);
-    assert_int_equal(make_pdf_elsewhere(f,
-                                        "<fontconfig><dir>/usr/share/fonts</dir>"
+    assert_int_equal(make_pdf_elsewhere("<fontconfig><dir>/usr/share/fonts</dir>"
                                         "<cachedir>/proc/none</cachedir></fontconfig>",
                                         &said),
                      0);
     assert_int_equal(said, 0);
 }
 
-static void without_any_font_there_is_a_sentence_and_no_crash(void **state)
+TEST(without_any_font_there_is_a_sentence_and_no_crash)
 {
-    struct fixture *f = *state;
     off_t said;
 
     make_good(&f->report, &f->arena);
     assert_int_equal(
-        make_pdf_elsewhere(f, "<fontconfig><cachedir>/proc/none</cachedir></fontconfig>", &said),
+        make_pdf_elsewhere("<fontconfig><cachedir>/proc/none</cachedir></fontconfig>", &said),
         ENOENT);
 }
 
-static void paper_has_the_job_its_findings_advice_and_pages(void **state)
+TEST(paper_has_the_job_its_findings_advice_and_pages)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     make_plots(&f->report.facts, &f->arena, &(struct made_plots){ 8, 1000, 0, BEGIN, 30, 0.9 });
-    make_pdf(f);
-    assert_says(f, "Job 4711 on beluga: train.sh");
-    assert_says(f, "critical");
-    assert_says(f, "6 of 8 GPUs did nothing");
-    assert_says(f, "3.2 of 64 CPUs were in use on average.");
-    assert_says(f, "#SBATCH --gpus-per-node=1");
-    assert_says(f, "CPUs in use by node");
-    assert_says(f, "80 % of 32 CPUs a node");
-    assert_says(f, "GPU memory in use");
-    assert_says(f, "1 / 4");
-    assert_says(f, "4 / 4");
-    assert_says(f, "2026-09-22T18:00:00+00:00, from Slurm's accounting (store), agents, "
-                   "http://prometheus.example:9090");
+    make_pdf();
+    assert_says("Job 4711 on beluga: train.sh");
+    assert_says("critical");
+    assert_says("6 of 8 GPUs did nothing");
+    assert_says("3.2 of 64 CPUs were in use on average.");
+    assert_says("#SBATCH --gpus-per-node=1");
+    assert_says("CPUs in use by node");
+    assert_says("80 % of 32 CPUs a node");
+    assert_says("GPU memory in use");
+    assert_says("1 / 4");
+    assert_says("4 / 4");
+    assert_says("2026-09-22T18:00:00+00:00, from Slurm's accounting (store), agents, "
+                "http://prometheus.example:9090");
 }
 
-static void paper_tells_what_it_is(void **state)
+TEST(paper_tells_what_it_is)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
-    make_pdf(f);
-    read_back(f, (const char *const[]){ "pdfinfo", f->path, NULL });
-    assert_says(f, "Job 4711 on beluga: train.sh");
-    assert_says(f, "Author: sonde");
-    assert_says(f, "(A4)");
+    make_pdf();
+    read_back((const char *const[]){ "pdfinfo", f->path, NULL });
+    assert_says("Job 4711 on beluga: train.sh");
+    assert_says("Author: sonde");
+    assert_says("(A4)");
 }
 
-static void a_good_job_is_told_so(void **state)
+TEST(a_good_job_is_told_so)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
-    make_pdf(f);
-    assert_says(f, "Nothing to improve.");
+    make_pdf();
+    assert_says("Nothing to improve.");
 }
 
-static void a_waiting_job_is_told_why_on_paper(void **state)
+TEST(a_waiting_job_is_told_why_on_paper)
 {
-    struct fixture *f = *state;
-
     make_waiting(&f->report, &f->arena, "Licenses");
-    make_pdf(f);
-    assert_says(f, "It waits for a licence that others have in use.");
-    assert_says(f, "Asked for");
+    make_pdf();
+    assert_says("It waits for a licence that others have in use.");
+    assert_says("Asked for");
 }
 
-static void paper_of_a_simulated_job_says_so(void **state)
+TEST(paper_of_a_simulated_job_says_so)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.facts.origin.is_simulated = true;
-    make_pdf(f);
-    assert_says(f, "Simulated cluster: this job never was");
-    assert_says(f, "simulated; sonde, 2026-09-22");
+    make_pdf();
+    assert_says("Simulated cluster: this job never was");
+    assert_says("simulated; sonde, 2026-09-22");
 }
 
-static void a_job_without_series_has_paper_without_charts(void **state)
+TEST(a_job_without_series_has_paper_without_charts)
 {
-    struct fixture *f = *state;
-
     make_accounted(&f->report, &f->arena);
-    make_pdf(f);
-    assert_says(f, "No measurements were found");
+    make_pdf();
+    assert_says("No measurements were found");
     assert_null(strstr(f->text.p, "Charts"));
-    assert_says(f, "1 / 1");
+    assert_says("1 / 1");
 }
 
-static void a_strangers_text_is_set_as_it_is(void **state)
+TEST(a_strangers_text_is_set_as_it_is)
 {
     static const struct str texts[] = {
         STR_INIT("</script><h1>\r\nBcc: x"),
@@ -233,91 +217,80 @@ static void a_strangers_text_is_set_as_it_is(void **state)
         STR_INIT("\x01\xff\xc0\x80\xed\xa0\x80 \xe2\x80\xae gnihton"),
         STR_INIT(""),
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         make_hostile(&f->report, &f->arena, texts[i]);
         buf_reset(&f->out);
-        make_pdf(f);
+        make_pdf();
     }
     make_hostile(&f->report, &f->arena, texts[0]);
     buf_reset(&f->out);
-    make_pdf(f);
-    assert_says(f, "</script><h1>??Bcc: x");
+    make_pdf();
+    assert_says("</script><h1>??Bcc: x");
 }
 
-static void what_a_user_wrote_is_no_link_on_paper(void **state)
+TEST(what_a_user_wrote_is_no_link_on_paper)
 {
-    struct fixture *f = *state;
     struct str pdf;
 
     make_good(&f->report, &f->arena);
     f->report.facts.row.record.name = STR("https://evil.example/login");
-    make_pdf(f);
+    make_pdf();
     pdf = buf_str(&f->out);
     assert_true(str_find_str(pdf, STR("(https://portal.example/job/4711)")) < pdf.n);
     assert_true(str_find_str(pdf, STR("(https://evil.example")) == pdf.n);
 }
 
-static void a_name_of_a_megabyte_fits_on_paper(void **state)
+TEST(a_name_of_a_megabyte_fits_on_paper)
 {
-    struct fixture *f = *state;
     char *name = arena_alloc(&f->arena, 1 << 20);
 
     memset(name, 'x', 1 << 20);
     make_hostile(&f->report, &f->arena, (struct str){ name, 1 << 20 });
-    make_pdf(f);
-    assert_says(f, "/ 3"); /* pages */
+    make_pdf();
+    assert_says("/ 3"); /* pages */
 }
 
-static void four_thousand_nodes_fit_on_a_few_pages(void **state)
+TEST(four_thousand_nodes_fit_on_a_few_pages)
 {
-    struct fixture *f = *state;
-
     make_huge(&f->report, &f->arena);
     make_plots(&f->report.facts, &f->arena, &(struct made_plots){ 3, 1000, 4000, BEGIN, 300, 0.2 });
-    make_pdf(f);
-    assert_says(f, "median of 4,000 nodes");
-    assert_says(f, "1 / 4");
+    make_pdf();
+    assert_says("median of 4,000 nodes");
+    assert_says("1 / 4");
 }
 
-static void fifty_lines_in_every_chart_are_not_too_much(void **state)
+TEST(fifty_lines_in_every_chart_are_not_too_much)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     make_plots(&f->report.facts, &f->arena, &(struct made_plots){ 50, 1000, 0, BEGIN, 300, 0.9 });
-    make_pdf(f);
-    assert_says(f, "50 nodes");
+    make_pdf();
+    assert_says("50 nodes");
 }
 
-static void nothing_is_no_number_on_paper(void **state)
+TEST(nothing_is_no_number_on_paper)
 {
-    struct fixture *f = *state;
-
     make_zero(&f->report, &f->arena);
     make_plots(&f->report.facts, &f->arena, &(struct made_plots){ 1, 1, 0, BEGIN, 60, 0 });
-    make_pdf(f);
+    make_pdf();
     assert_null(strcasestr(f->text.p, "nan"));
     assert_null(strcasestr(f->text.p, "inf"));
 }
 
-static void the_same_report_is_the_same_paper(void **state)
+TEST(the_same_report_is_the_same_paper)
 {
-    struct fixture *f = *state;
     struct buf again;
 
     make_wasteful(&f->report, &f->arena);
-    make_pdf(f);
+    make_pdf();
     buf_init(&again, OUT_MAX);
     assert_int_equal(report_pdf(&again, &f->report, &f->err), 0);
     assert_true(str_eq(buf_str(&f->out), buf_str(&again)));
     buf_free(&again);
 }
 
-static void what_is_too_large_is_an_error(void **state)
+TEST(what_is_too_large_is_an_error)
 {
-    struct fixture *f = *state;
     struct buf small;
 
     make_good(&f->report, &f->arena);
@@ -334,9 +307,8 @@ static uint32_t big_endian(const char *p)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static void a_picture_has_the_size_of_its_chart(void **state)
+TEST(a_picture_has_the_size_of_its_chart)
 {
-    struct fixture *f = *state;
     struct chart chart;
 
     make_wasteful(&f->report, &f->arena);
@@ -347,9 +319,8 @@ static void a_picture_has_the_size_of_its_chart(void **state)
     assert_int_equal(big_endian(f->out.p + 20), 401);
 }
 
-static void a_picture_has_a_ceiling(void **state)
+TEST(a_picture_has_a_ceiling)
 {
-    struct fixture *f = *state;
     struct chart chart;
     struct buf small;
 
@@ -361,32 +332,4 @@ static void a_picture_has_a_ceiling(void **state)
     assert_int_equal(chart_png(&small, &chart, 1, &f->err), -EFBIG);
     assert_string_equal(f->err.text, "the picture is larger than 1000 bytes");
     buf_free(&small);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        /* before anything in this process has looked for fonts */
-        TEST(fonts_without_a_cache_are_no_cause_for_complaint),
-        TEST(without_any_font_there_is_a_sentence_and_no_crash),
-        TEST(paper_has_the_job_its_findings_advice_and_pages),
-        TEST(paper_tells_what_it_is),
-        TEST(a_good_job_is_told_so),
-        TEST(a_waiting_job_is_told_why_on_paper),
-        TEST(paper_of_a_simulated_job_says_so),
-        TEST(a_job_without_series_has_paper_without_charts),
-        TEST(a_strangers_text_is_set_as_it_is),
-        TEST(what_a_user_wrote_is_no_link_on_paper),
-        TEST(a_name_of_a_megabyte_fits_on_paper),
-        TEST(four_thousand_nodes_fit_on_a_few_pages),
-        TEST(fifty_lines_in_every_chart_are_not_too_much),
-        TEST(nothing_is_no_number_on_paper),
-        TEST(the_same_report_is_the_same_paper),
-        TEST(what_is_too_large_is_an_error),
-        TEST(a_picture_has_the_size_of_its_chart),
-        TEST(a_picture_has_a_ceiling),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -16,18 +16,17 @@ static size_t n_printed;
 static const char *const directories[] = { "/usr", "/usr/lib", "/usr/lib/some-triplet",
                                            "/usr/lib/some-triplet/slurm-wlm", "/usr/lib/slurm" };
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     memcpy(root + strlen(root) - 6, "XXXXXX", 6);
     page = (struct page){ .to = open_memstream(&printed, &n_printed), .width = 80 };
     check = (struct plugin_check){ .root = root, .page = &page };
-    return page.to && mkdtemp(root) ? 0 : -1;
+    assert_non_null(page.to);
+    assert_non_null(mkdtemp(root));
 }
 
-static int end(void **state)
+static void end(void)
 {
-    (void)state;
     fclose(page.to);
     free(printed);
     for (size_t i = COUNT(directories); i-- > 0;) {
@@ -36,8 +35,10 @@ static int end(void **state)
         snprintf(path, sizeof(path), "%s%s", root, directories[i]);
         rmdir(path);
     }
-    return rmdir(root);
+    assert_int_equal(rmdir(root), 0);
 }
+
+FIXTURE(begin, end)
 
 static void make_directories(void)
 {
@@ -49,11 +50,10 @@ static void make_directories(void)
     }
 }
 
-static void the_first_usual_place_that_there_is_is_taken(void **state)
+TEST(the_first_usual_place_that_there_is_is_taken)
 {
     char expected[200];
 
-    (void)state;
     make_directories();
     plugin_check_places(&check);
     snprintf(expected, sizeof(expected), "%s/usr/lib/some-triplet/slurm-wlm", root);
@@ -62,9 +62,8 @@ static void the_first_usual_place_that_there_is_is_taken(void **state)
     assert_contains(printed, "(a usual place)");
 }
 
-static void what_slurm_tells_counts_for_more(void **state)
+TEST(what_slurm_tells_counts_for_more)
 {
-    (void)state;
     make_directories();
     snprintf(check.told_dir, sizeof(check.told_dir), "%s/usr/lib/slurm", root);
     check.told_by = "slurmctld";
@@ -72,23 +71,11 @@ static void what_slurm_tells_counts_for_more(void **state)
     assert_string_equal(check.places, check.told_dir);
 }
 
-static void without_any_the_flag_is_told(void **state)
+TEST(without_any_the_flag_is_told)
 {
-    (void)state;
     plugin_check_places(&check);
     assert_string_equal(check.places, "");
     assert_int_equal(page.counts[MARK_NOTE], 1);
     fflush(page.to);
     assert_contains(printed, "--plugin-dir");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_usual_place_that_there_is_is_taken, begin, end),
-        cmocka_unit_test_setup_teardown(what_slurm_tells_counts_for_more, begin, end),
-        cmocka_unit_test_setup_teardown(without_any_the_flag_is_told, begin, end),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -55,27 +55,24 @@ static void assert_right(const struct plugin_file *plugin)
     assert_int_equal(count_functions(plugin), PLUGIN_FUNCTIONS);
 }
 
-static void a_whole_plugin_tells_all(void **state)
+TEST(a_whole_plugin_tells_all)
 {
     struct plugin_file plugin = parse("right");
 
-    (void)state;
     assert_right(&plugin);
 }
 
-static void one_that_is_stripped_and_has_the_old_hash_table_tells_all(void **state)
+TEST(one_that_is_stripped_and_has_the_old_hash_table_tells_all)
 {
     struct plugin_file plugin = parse("sysv");
 
-    (void)state;
     assert_right(&plugin);
 }
 
-static void what_is_missing_is_told_one_by_one(void **state)
+TEST(what_is_missing_is_told_one_by_one)
 {
     struct plugin_file plugin = parse("partial");
 
-    (void)state;
     assert_int_equal(count_functions(&plugin), PLUGIN_FUNCTIONS - 2);
     for (size_t i = 0; i < PLUGIN_FUNCTIONS; i++)
         assert_int_equal(plugin.has_function[i],
@@ -87,11 +84,10 @@ static void what_is_missing_is_told_one_by_one(void **state)
     assert_true(plugin.has_name && !plugin.has_type);
 }
 
-static void any_plugin_of_slurm_can_be_read(void **state)
+TEST(any_plugin_of_slurm_can_be_read)
 {
     struct plugin_file plugin = parse("jobcomp");
 
-    (void)state;
     assert_string_equal(plugin.type, "jobcomp/other");
     assert_int_equal(count_functions(&plugin), 0);
 }
@@ -105,12 +101,11 @@ static void assert_refused(struct str content, const char *words)
     assert_contains(err.text, words);
 }
 
-static void what_is_for_other_machines_is_refused(void **state)
+TEST(what_is_for_other_machines_is_refused)
 {
     struct buf content = load("right");
     Elf64_Ehdr *header = (Elf64_Ehdr *)content.p;
 
-    (void)state;
     header->e_ident[EI_CLASS] = ELFCLASS32;
     assert_refused(buf_str(&content), "not 64-bit, little-endian");
     header->e_ident[EI_CLASS] = ELFCLASS64;
@@ -122,11 +117,10 @@ static void what_is_for_other_machines_is_refused(void **state)
     buf_free(&content);
 }
 
-static void what_is_no_shared_library_is_refused(void **state)
+TEST(what_is_no_shared_library_is_refused)
 {
     struct buf content = load("right");
 
-    (void)state;
     ((Elf64_Ehdr *)content.p)->e_type = ET_EXEC;
     assert_refused(buf_str(&content), "no shared library");
     buf_free(&content);
@@ -148,14 +142,13 @@ static int parse_head(struct str content, size_t n)
     return code;
 }
 
-static void one_that_is_cut_off_is_refused(void **state)
+TEST(one_that_is_cut_off_is_refused)
 {
     struct buf content = load("right");
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)content.p;
     const Elf64_Phdr *segment = (const Elf64_Phdr *)(content.p + header->e_phoff);
     size_t end = 0;
 
-    (void)state;
     for (size_t i = 0; i < header->e_phnum; i++)
         if (segment[i].p_type == PT_LOAD && segment[i].p_offset + segment[i].p_filesz > end)
             end = segment[i].p_offset + segment[i].p_filesz;
@@ -167,12 +160,11 @@ static void one_that_is_cut_off_is_refused(void **state)
 }
 
 /* Every 32-bit word in turn is made as large as can be, and 0: offsets, counts, hashes. */
-static void no_number_in_it_leads_out_of_the_file(void **state)
+TEST(no_number_in_it_leads_out_of_the_file)
 {
     static const char *const names[] = { "right", "sysv" };
     static const uint32_t values[] = { 0, 1, 0x7fffffff, 0xfffffff0, 0xffffffff };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {
         struct buf content = load(names[i]);
 
@@ -192,20 +184,19 @@ static void no_number_in_it_leads_out_of_the_file(void **state)
     }
 }
 
-static void only_regular_files_that_can_be_read_are_loaded(void **state)
+TEST(only_regular_files_that_can_be_read_are_loaded)
 {
     struct buf content;
     struct stat status;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(plugin_file_load("/nonexistent/x.so", &content, &status, &err), -ENOENT);
     assert_contains(err.text, "/nonexistent/x.so cannot be read: ");
     assert_int_equal(plugin_file_load("/dev/zero", &content, &status, &err), -EBADMSG);
     assert_contains(err.text, "is no regular file");
 }
 
-static void a_file_that_is_too_large_is_not_read(void **state)
+TEST(a_file_that_is_too_large_is_not_read)
 {
     char path[] = "/dev/shm/sonde-plugin-XXXXXX";
     int fd = mkstemp(path);
@@ -213,7 +204,6 @@ static void a_file_that_is_too_large_is_not_read(void **state)
     struct stat status;
     struct err err = { 0 };
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, (off_t)PLUGIN_FILE_MAX + 1), 0);
     assert_int_equal(plugin_file_load(path, &content, &status, &err), -EFBIG);
@@ -222,13 +212,12 @@ static void a_file_that_is_too_large_is_not_read(void **state)
     unlink(path);
 }
 
-static void versions_are_written_and_read_as_slurm_has_them(void **state)
+TEST(versions_are_written_and_read_as_slurm_has_them)
 {
     static const char *const wrong[] = { "",          "22",      "22.05",     "22.05.",
                                          "22.05.8.1", "22.05.x", "22.05.256", "slurm 22.05.8" };
     uint32_t version;
 
-    (void)state;
     assert_string_equal(plugin_version_text(0x160508).text, "22.05.8");
     assert_string_equal(plugin_version_text(0x180b05).text, "24.11.5");
     assert_string_equal(plugin_version_text(0xffffffff).text, "65535.255.255");
@@ -238,23 +227,4 @@ static void versions_are_written_and_read_as_slurm_has_them(void **state)
     assert_int_equal(version, 0x180b00);
     for (size_t i = 0; i < COUNT(wrong); i++)
         assert_false(plugin_version_parse(str_of(wrong[i]), &version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_plugin_tells_all),
-        cmocka_unit_test(one_that_is_stripped_and_has_the_old_hash_table_tells_all),
-        cmocka_unit_test(what_is_missing_is_told_one_by_one),
-        cmocka_unit_test(any_plugin_of_slurm_can_be_read),
-        cmocka_unit_test(what_is_for_other_machines_is_refused),
-        cmocka_unit_test(what_is_no_shared_library_is_refused),
-        cmocka_unit_test(one_that_is_cut_off_is_refused),
-        cmocka_unit_test(no_number_in_it_leads_out_of_the_file),
-        cmocka_unit_test(only_regular_files_that_can_be_read_are_loaded),
-        cmocka_unit_test(a_file_that_is_too_large_is_not_read),
-        cmocka_unit_test(versions_are_written_and_read_as_slurm_has_them),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -49,11 +49,10 @@ static struct outcome run(const char *const *prefix, const char *const *argv,
 /* A way that does something before and after what it is handed as its last word. */
 #define WAY(before, after) PREFIX("sh", "-c", before " sh -c \"$1\"; s=$?; " after " exit $s", "sh")
 
-static void arguments_arrive_exactly_whatever_the_login_shell(void **state)
+TEST(arguments_arrive_exactly_whatever_the_login_shell)
 {
     static const char *const shells[] = { "sh", "dash", "bash", "ksh", "zsh", "tcsh", "fish" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(shells); i++) {
         struct outcome o;
 
@@ -72,12 +71,11 @@ static void arguments_arrive_exactly_whatever_the_login_shell(void **state)
     }
 }
 
-static void the_environment_is_the_one_that_was_asked_for(void **state)
+TEST(the_environment_is_the_one_that_was_asked_for)
 {
     static const char *const env[] = { "SQUEUE_*", "SINFO_*", "SLURM_CONF=/etc/it's\nhere", NULL };
     struct outcome o;
 
-    (void)state;
     setenv("SQUEUE_FORMAT", "%i", 1);
     setenv("SQUEUE_LONG", "a SINFO_x;y=b\nSINFO_Z=1 *", 1);
     setenv("SINFO_SORT", "n", 1);
@@ -92,7 +90,7 @@ static void the_environment_is_the_one_that_was_asked_for(void **state)
     buf_free(&o.output);
 }
 
-static void a_secret_arrives_and_is_in_no_processs_arguments(void **state)
+TEST(a_secret_arrives_and_is_in_no_processs_arguments)
 {
     struct outcome o =
         run(PREFIX("sh", "-c"),
@@ -101,7 +99,6 @@ static void a_secret_arrives_and_is_in_no_processs_arguments(void **state)
             no_env, "TOKEN=a \\b' $x=1;\t", SOON);
     struct str all = buf_str(&o.output);
 
-    (void)state;
     assert_int_equal(o.code, 0);
     assert_true(str_starts(all, STR("a \\b' $x=1;\t")));
     all = str_skip(all, strlen("a \\b' $x=1;\t"));
@@ -110,46 +107,42 @@ static void a_secret_arrives_and_is_in_no_processs_arguments(void **state)
     buf_free(&o.output);
 }
 
-static void the_command_itself_has_nothing_on_its_standard_input(void **state)
+TEST(the_command_itself_has_nothing_on_its_standard_input)
 {
     struct outcome o = run(PREFIX("sh", "-c"), ARGV("cat"), no_env, "TOKEN=x", SOON);
 
-    (void)state;
     assert_int_equal(o.code, 0);
     assert_str(buf_str(&o.output), "");
     buf_free(&o.output);
 }
 
-static void a_way_without_standard_input_is_told_so(void **state)
+TEST(a_way_without_standard_input_is_told_so)
 {
     struct outcome o = run(PREFIX("sh", "-c", "sh -c \"$1\" </dev/null", "sh"), ARGV("true"),
                            no_env, "TOKEN=x", SOON);
 
-    (void)state;
     assert_int_equal(o.code, -EREMOTEIO);
     assert_contains(o.err.text, "docker and kubectl need -i");
     buf_free(&o.output);
 }
 
-static void a_greeting_is_not_taken_for_the_answer(void **state)
+TEST(a_greeting_is_not_taken_for_the_answer)
 {
     struct outcome o = run(WAY("echo Welcome to cedar; seq 1 2000; seq 1 9999 >&2;", ""),
                            ARGV("sh", "-c", "echo answer; echo careful >&2"), no_env, NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, 0);
     assert_str(buf_str(&o.output), "answer\n");
     assert_string_equal(o.result.warning, "careful");
     buf_free(&o.output);
 }
 
-static void a_command_that_fails_there_is_named_with_the_way(void **state)
+TEST(a_command_that_fails_there_is_named_with_the_way)
 {
     struct outcome o =
         run(WAY("echo banner >&2;", ""), ARGV("sh", "-c", "echo 'squeue: error: no' >&2; exit 3"),
             no_env, NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, -EREMOTEIO);
     assert_contains(o.err.text, "sh through \"sh -c ");
     assert_contains(o.err.text, "exited with status 3: squeue: error: no");
@@ -157,18 +150,17 @@ static void a_command_that_fails_there_is_named_with_the_way(void **state)
     buf_free(&o.output);
 }
 
-static void a_command_that_is_not_there_is_missing(void **state)
+TEST(a_command_that_is_not_there_is_missing)
 {
     struct outcome o = run(PREFIX("sh", "-c"), ARGV("sonde-no-such-command"), no_env, NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, -ENOENT);
     assert_contains(o.err.text, "sonde-no-such-command is not to be found there");
     assert_contains(o.err.text, "--slurm.bin-path");
     buf_free(&o.output);
 }
 
-static void what_ssh_says_of_the_connection_is_not_the_commands(void **state)
+TEST(what_ssh_says_of_the_connection_is_not_the_commands)
 {
     static const struct {
         const char *script, *words, *advice;
@@ -184,7 +176,6 @@ static void what_ssh_says_of_the_connection_is_not_the_commands(void **state)
         { "exit 0", "it said nothing", "by hand" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct outcome o =
             run(PREFIX("sh", "-c", cases[i].script, "sh"), ARGV("squeue"), no_env, NULL, SOON);
@@ -198,72 +189,66 @@ static void what_ssh_says_of_the_connection_is_not_the_commands(void **state)
 }
 
 /* What nobody heard is no answer: it would say that there are no jobs. */
-static void a_way_that_loses_the_output_is_not_taken_for_an_empty_answer(void **state)
+TEST(a_way_that_loses_the_output_is_not_taken_for_an_empty_answer)
 {
     struct outcome o = run(PREFIX("sh", "-c", "sh -c \"$1\" >/dev/null", "sh"), ARGV("echo", "7"),
                            no_env, NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, -EHOSTUNREACH);
     buf_free(&o.output);
 }
 
-static void a_connection_that_breaks_is_not_the_commands_failure(void **state)
+TEST(a_connection_that_breaks_is_not_the_commands_failure)
 {
     struct outcome o =
         run(WAY("", "echo 'Connection to cedar closed by remote host.' >&2; exit 255;"),
             ARGV("echo", "half"), no_env, NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, -EHOSTUNREACH);
     assert_contains(o.err.text, "lost its connection: Connection to cedar closed by remote host.");
     buf_free(&o.output);
 }
 
-static void a_command_that_fails_as_ssh_does_is_not_the_connections_failure(void **state)
+TEST(a_command_that_fails_as_ssh_does_is_not_the_connections_failure)
 {
     struct outcome o =
         run(PREFIX("sh", "-c"),
             ARGV("sh", "-c", "echo 'Unable to contact slurm controller' >&2; exit 255"), no_env,
             NULL, SOON);
 
-    (void)state;
     assert_int_equal(o.code, -EREMOTEIO);
     assert_contains(o.err.text, "exited with status 254: Unable to contact slurm controller");
     buf_free(&o.output);
 }
 
-static void a_way_that_hangs_is_killed_and_named(void **state)
+TEST(a_way_that_hangs_is_killed_and_named)
 {
     struct outcome o =
         run(PREFIX("sh", "-c", "sleep 100; :", "sh"), ARGV("squeue"), no_env, NULL, 200);
 
-    (void)state;
     assert_int_equal(o.code, -ETIMEDOUT);
     assert_int_equal(o.err.code, ETIMEDOUT);
     assert_contains(o.err.text, "does not get as far as a shell");
     buf_free(&o.output);
 }
 
-static void a_command_that_hangs_there_is_named(void **state)
+TEST(a_command_that_hangs_there_is_named)
 {
     struct outcome o = run(PREFIX("sh", "-c"), ARGV("sleep", "100"), no_env, NULL, 500);
 
-    (void)state;
     assert_int_equal(o.code, -ETIMEDOUT);
     assert_contains(o.err.text, "sleep through \"sh -c\" did not finish in time and was killed");
     buf_free(&o.output);
 }
 
-static void who_we_are_there_is_told(void **state)
+TEST(who_we_are_there_is_told)
 {
     const char *const *way = WAY("echo 4711;", "");
-    int64_t deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    int64_t deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE;
     pid_t stuck = 0;
     uint32_t id = 0;
     struct err err;
 
-    (void)state;
     assert_int_equal(prefix_user_id((char *const *)way, deadline_ns, NULL, &stuck, &id, &err), 0);
     assert_int_equal(id, geteuid());
     assert_int_equal(
@@ -271,14 +256,13 @@ static void who_we_are_there_is_told(void **state)
         -EHOSTUNREACH);
 }
 
-static void who_we_are_there_is_not_asked_while_one_that_asked_cannot_be_killed(void **state)
+TEST(who_we_are_there_is_not_asked_while_one_that_asked_cannot_be_killed)
 {
-    int64_t deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    int64_t deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE;
     pid_t stuck = fork(), child = stuck;
     uint32_t id;
     struct err err;
 
-    (void)state;
     if (!stuck) {
         pause();
         _exit(0);
@@ -291,41 +275,15 @@ static void who_we_are_there_is_not_asked_while_one_that_asked_cannot_be_killed(
     waitpid(child, NULL, 0);
 }
 
-static void a_prefix_must_be_a_command_line(void **state)
+TEST(a_prefix_must_be_a_command_line)
 {
     struct err err;
     char **words = NULL;
 
-    (void)state;
     assert_int_equal(prefix_parse(STR("ssh -oX='a b' cedar"), &words, &err), 0);
     assert_string_equal(words[1], "-oX=a b");
     free(words);
     assert_int_equal(prefix_parse(STR(""), &words, &err), 0);
     assert_null(words);
     assert_int_equal(prefix_parse(STR("ssh 'cedar"), &words, &err), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_arrive_exactly_whatever_the_login_shell),
-        cmocka_unit_test(the_environment_is_the_one_that_was_asked_for),
-        cmocka_unit_test(a_secret_arrives_and_is_in_no_processs_arguments),
-        cmocka_unit_test(the_command_itself_has_nothing_on_its_standard_input),
-        cmocka_unit_test(a_way_without_standard_input_is_told_so),
-        cmocka_unit_test(a_greeting_is_not_taken_for_the_answer),
-        cmocka_unit_test(a_command_that_fails_there_is_named_with_the_way),
-        cmocka_unit_test(a_command_that_is_not_there_is_missing),
-        cmocka_unit_test(what_ssh_says_of_the_connection_is_not_the_commands),
-        cmocka_unit_test(a_way_that_loses_the_output_is_not_taken_for_an_empty_answer),
-        cmocka_unit_test(a_connection_that_breaks_is_not_the_commands_failure),
-        cmocka_unit_test(a_command_that_fails_as_ssh_does_is_not_the_connections_failure),
-        cmocka_unit_test(a_way_that_hangs_is_killed_and_named),
-        cmocka_unit_test(a_command_that_hangs_there_is_named),
-        cmocka_unit_test(who_we_are_there_is_told),
-        cmocka_unit_test(who_we_are_there_is_not_asked_while_one_that_asked_cannot_be_killed),
-        cmocka_unit_test(a_prefix_must_be_a_command_line),
-    };
-
-    return RUN_TESTS(tests);
 }

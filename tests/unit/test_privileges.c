@@ -97,10 +97,8 @@ static const char *expect(const char *key, const char *value)
 
 static void need_root(void)
 {
-    if (geteuid() != 0) {
-        print_message("# only root has capabilities to give up\n");
-        skip();
-    }
+    if (geteuid() != 0)
+        skip_because("only root has capabilities to give up");
 }
 
 static const char *check_root(void)
@@ -124,9 +122,8 @@ static const char *check_root(void)
     return NULL;
 }
 
-static void root_keeps_what_is_needed_and_nothing_else(void **state)
+TEST(root_keeps_what_is_needed_and_nothing_else)
 {
-    (void)state;
     need_root();
     in_child(check_root);
 }
@@ -157,11 +154,10 @@ static const char *check_user(void)
     return NULL;
 }
 
-static void another_user_with_the_capabilities_reads_everything_and_owns_nothing(void **state)
+TEST(another_user_with_the_capabilities_reads_everything_and_owns_nothing)
 {
     int fd;
 
-    (void)state;
     need_root();
     snprintf(secret, sizeof(secret), "/tmp/sonde-privileges-%d", (int)getpid());
     fd = open(secret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -190,9 +186,8 @@ static const char *check_missing(void)
     return NULL;
 }
 
-static void somebody_without_capabilities_is_told_which_are_missing(void **state)
+TEST(somebody_without_capabilities_is_told_which_are_missing)
 {
-    (void)state;
     need_root();
     in_child(check_missing);
 }
@@ -227,9 +222,8 @@ static const char *check_filter(void)
     return NULL;
 }
 
-static void a_filter_that_forbids_giving_up_is_no_matter_if_nothing_is_left_to(void **state)
+TEST(a_filter_that_forbids_giving_up_is_no_matter_if_nothing_is_left_to)
 {
-    (void)state;
     need_root();
     in_child(check_filter);
 }
@@ -245,9 +239,8 @@ static const char *check_unknown(void)
     return NULL;
 }
 
-static void an_unknown_user_is_named(void **state)
+TEST(an_unknown_user_is_named)
 {
-    (void)state;
     in_child(check_unknown);
 }
 
@@ -262,22 +255,7 @@ static const char *check_priority(void)
     return NULL;
 }
 
-static void others_come_first(void **state)
+TEST(others_come_first)
 {
-    (void)state;
     in_child(check_priority);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(root_keeps_what_is_needed_and_nothing_else),
-        cmocka_unit_test(another_user_with_the_capabilities_reads_everything_and_owns_nothing),
-        cmocka_unit_test(somebody_without_capabilities_is_told_which_are_missing),
-        cmocka_unit_test(a_filter_that_forbids_giving_up_is_no_matter_if_nothing_is_left_to),
-        cmocka_unit_test(an_unknown_user_is_named),
-        cmocka_unit_test(others_come_first),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -32,19 +32,19 @@ static int unlink_any(const char *path, const struct stat *stat, int kind, struc
     return where->level ? remove(path) : 0;
 }
 
-static int make_place(void **state)
+static void make_place(void)
 {
-    (void)state;
     memcpy(strrchr(place, '-') + 1, "XXXXXX", 6);
-    return mkdtemp(place) ? 0 : -1;
+    assert_non_null(mkdtemp(place));
 }
 
-static int remove_place(void **state)
+static void remove_place(void)
 {
-    (void)state;
     nftw(place, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    return rmdir(place);
+    assert_int_equal(rmdir(place), 0);
 }
+
+FIXTURE(make_place, remove_place)
 
 static struct proc *open_proc(const char *path)
 {
@@ -135,17 +135,14 @@ static int as_nobody(int (*check)(pid_t root), pid_t root)
 
 #define SKIP_UNLESS_ROOT()                                                                         \
     do {                                                                                           \
-        if (getuid() != 0) {                                                                       \
-            print_message("# needs root\n");                                                       \
-            skip();                                                                                \
-        }                                                                                          \
+        if (getuid() != 0)                                                                         \
+            skip_because("needs root");                                                            \
     } while (0)
 
-static void ticks_and_pages_become_nanoseconds_and_bytes(void **state)
+TEST(ticks_and_pages_become_nanoseconds_and_bytes)
 {
     struct proc_stat stat;
 
-    (void)state;
     assert_true(proc_stat_parse(
         STR("15522 (python3) R 100 15520 7042 0 -1 4194304 1387 63 2 0 36 9 7 2 20 0 9 0 1223828 "
             "620118016 2630 18446744073709551615 4321280 7148169 140723782267360 0 0 0 0 16781312 "
@@ -165,7 +162,7 @@ static void ticks_and_pages_become_nanoseconds_and_bytes(void **state)
     assert_int_equal(stat.resident_bytes, 2630 * 4096);
 }
 
-static void a_process_may_be_called_anything(void **state)
+TEST(a_process_may_be_called_anything)
 {
     static const char *const names[] = { "a b",           "x) R 1 (y",
                                          ") S 1 1 1 1 1", "",
@@ -174,7 +171,6 @@ static void a_process_may_be_called_anything(void **state)
     char text[300];
     struct proc_stat stat;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {
         snprintf(text, sizeof(text), "5 (%s) S 3 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 2 0 77 1000 9 1 1",
                  names[i]);
@@ -186,7 +182,7 @@ static void a_process_may_be_called_anything(void **state)
     }
 }
 
-static void a_main_thread_that_has_ended_is_no_living_thread(void **state)
+TEST(a_main_thread_that_has_ended_is_no_living_thread)
 {
     static const struct {
         char state;
@@ -195,7 +191,6 @@ static void a_main_thread_that_has_ended_is_no_living_thread(void **state)
     char text[200];
     struct proc_stat stat;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(text, sizeof(text), "5 (a) %c 3 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 %u 0 77 0 0 1 1",
                  cases[i].state, cases[i].threads);
@@ -204,7 +199,7 @@ static void a_main_thread_that_has_ended_is_no_living_thread(void **state)
     }
 }
 
-static void a_garbled_stat_is_refused(void **state)
+TEST(a_garbled_stat_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -226,7 +221,6 @@ static void a_garbled_stat_is_refused(void **state)
     };
     struct proc_stat stat = { .threads = 7 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++)
         if (proc_stat_parse(str_of(texts[i]), &units, &stat))
             fail_msg("\"%s\" was taken", texts[i]);
@@ -239,14 +233,13 @@ static void name_oddly(void *ctx)
     prctl(PR_SET_NAME, "odd)\n (name");
 }
 
-static void a_real_process_is_read(void **state)
+TEST(a_real_process_is_read)
 {
     struct proc *proc = open_proc("/proc");
     struct child child = start(name_oddly, NULL);
     struct proc_stat stat, again;
     struct proc_uids uids;
 
-    (void)state;
     assert_true(proc_stat(proc, child.pid, &stat));
     assert_string_equal(stat.comm, "odd)\n (name");
     assert_int_equal(stat.pid, child.pid);
@@ -265,7 +258,7 @@ static void a_real_process_is_read(void **state)
     proc_close(proc);
 }
 
-static void io_is_read_as_the_kernel_writes_it(void **state)
+TEST(io_is_read_as_the_kernel_writes_it)
 {
     static const char *const garbled[] = { "", "rchar: 1\n", "rchar: 1\nwchar: x\n",
                                            "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n"
@@ -273,7 +266,6 @@ static void io_is_read_as_the_kernel_writes_it(void **state)
                                            "rchar: 99999999999999999999\nwchar: 2\n" };
     struct io_use io;
 
-    (void)state;
     assert_true(proc_io_parse(STR("rchar: 741806\nwchar: 309\nsyscr: 396\nsyscw: 1\n"
                                   "read_bytes: 28672\nwrite_bytes: 4096\n"
                                   "cancelled_write_bytes: 0\n"),
@@ -311,7 +303,7 @@ static int nothing_of_roots_can_be_read(pid_t root)
     return 0;
 }
 
-static void why_a_process_cannot_be_read_is_told(void **state)
+TEST(why_a_process_cannot_be_read_is_told)
 {
     struct proc *proc = open_proc("/proc"), *recorded = open_proc(place);
     char value[10];
@@ -319,7 +311,6 @@ static void why_a_process_cannot_be_read_is_told(void **state)
     struct proc_files *files = proc_files_new(NULL);
     struct io_use io;
 
-    (void)state;
     assert_int_equal(proc_io(proc, GONE, &io), -ESRCH);
     assert_int_equal(proc_io_of_thread(proc, GONE, GONE, &io), -ESRCH);
     assert_int_equal(proc_io_of_threads(proc, GONE, &io, NULL), -ESRCH);
@@ -344,13 +335,12 @@ static void become_nobody(void *ctx)
         _exit(1);
 }
 
-static void whether_others_can_be_read_is_known_beforehand(void **state)
+TEST(whether_others_can_be_read_is_known_beforehand)
 {
     struct child child;
     struct proc *proc;
     struct io_use io;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     proc = open_proc("/proc");
     child = start(become_nobody, NULL);
@@ -395,21 +385,18 @@ static int look_at_hidden(void)
     return WEXITSTATUS(status);
 }
 
-static void a_proc_that_hides_others_is_noticed(void **state)
+TEST(a_proc_that_hides_others_is_noticed)
 {
     pid_t pid;
     int status;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     pid = fork();
     if (pid == 0)
         _exit(look_at_hidden());
     waitpid(pid, &status, 0);
-    if (WEXITSTATUS(status) == 77) {
-        print_message("# a /proc with hidepid cannot be mounted here\n");
-        skip();
-    }
+    if (WEXITSTATUS(status) == 77)
+        skip_because("a /proc with hidepid cannot be mounted here");
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -455,13 +442,12 @@ static void write_in_threads(void *ctx)
     write_bytes(1);
 }
 
-static void what_threads_did_is_told_from_what_the_process_did(void **state)
+TEST(what_threads_did_is_told_from_what_the_process_did)
 {
     struct proc *proc = open_proc("/proc");
     struct child child = start(write_in_threads, NULL);
     struct io_use io;
 
-    (void)state;
     assert_int_equal(proc_io(proc, child.pid, &io), 0);
     assert_int_equal(io.write_chars, 321);
     assert_int_equal(io.writes, 3);
@@ -492,7 +478,7 @@ static void *wait_for_main_thread(void *ctx)
 }
 
 /* The kernel lets nobody else look at one whose memory is gone. */
-static void a_main_thread_that_has_ended_does_not_count(void **state)
+TEST(a_main_thread_that_has_ended_does_not_count)
 {
     struct proc *proc;
     int ends[2];
@@ -502,12 +488,10 @@ static void a_main_thread_that_has_ended_does_not_count(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     proc = open_proc("/proc");
     if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL) {
         proc_close(proc);
-        print_message("# needs root with CAP_SYS_PTRACE\n");
-        skip();
+        skip_because("needs root with CAP_SYS_PTRACE");
     }
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     pid = fork();
@@ -557,13 +541,12 @@ static void put_thread(int thread, unsigned flags, unsigned written)
     put_file(7, name, str_of(text));
 }
 
-static void what_threads_did_that_are_exiting_is_told_apart(void **state)
+TEST(what_threads_did_that_are_exiting_is_told_apart)
 {
     struct proc *proc = open_proc(place);
     struct io_use all, exiting;
     struct proc_stat stat;
 
-    (void)state;
     put_file(7, "stat", STR(""));
     put_thread(7, RANDOMIZED | EXITING, 4000);
     put_thread(8, RANDOMIZED, 300);
@@ -584,11 +567,10 @@ static void what_threads_did_that_are_exiting_is_told_apart(void **state)
     proc_close(proc);
 }
 
-static void uids_are_found_in_status(void **state)
+TEST(uids_are_found_in_status)
 {
     struct proc_uids uids;
 
-    (void)state;
     assert_true(proc_uids_parse(STR("Name:\tUid:\\n\nUmask:\t0022\nState:\tS (sleeping)\n"
                                     "Uid:\t1000\t0\t7\t8\nGid:\t1\t1\t1\t1\n"),
                                 &uids));
@@ -600,7 +582,7 @@ static void uids_are_found_in_status(void **state)
     assert_false(proc_uids_parse(STR("Uid:\t1\t2\t4294967296\t4\n"), &uids));
 }
 
-static void variables_are_found_only_where_they_begin(void **state)
+TEST(variables_are_found_only_where_they_begin)
 {
     static const char environ[] =
         "XACCOUNT=no\0ACCOUNTX=no\0PATH=/:ACCOUNT=no\0\0=ACCOUNT=no\0"
@@ -613,7 +595,6 @@ static void variables_are_found_only_where_they_begin(void **state)
         { "NONE", none, sizeof(none) },
     };
 
-    (void)state;
     for (size_t n = 1; n <= sizeof(environ); n++) {
         struct environ_scan scan;
         struct str rest = { environ, sizeof(environ) - 1 };
@@ -642,13 +623,12 @@ static void put_environ(int pid, size_t size)
     free(text);
 }
 
-static void an_environment_may_be_long_and_has_a_ceiling(void **state)
+TEST(an_environment_may_be_long_and_has_a_ceiling)
 {
     struct proc *proc = open_proc(place);
     char value[10] = "x";
     struct proc_variable variable = { "SONDE", value, sizeof(value) };
 
-    (void)state;
     put_environ(7, 1000000);
     assert_int_equal(proc_environ(proc, 7, &variable, 1), 0);
     assert_string_equal(value, "1");
@@ -660,7 +640,7 @@ static void an_environment_may_be_long_and_has_a_ceiling(void **state)
     proc_close(proc);
 }
 
-static void the_environment_of_a_real_process_is_read(void **state)
+TEST(the_environment_of_a_real_process_is_read)
 {
     struct proc *proc = open_proc("/proc");
     char value[10];
@@ -669,7 +649,6 @@ static void the_environment_of_a_real_process_is_read(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     pid = fork();
@@ -770,14 +749,13 @@ static void open_one_of_them(void)
     open_in_place("three", 0);
 }
 
-static void distinct_regular_files_are_counted_by_name(void **state)
+TEST(distinct_regular_files_are_counted_by_name)
 {
     struct proc *proc = open_proc("/proc");
     struct child first = start_with_files(open_all_kinds), second;
     struct pattern *scratch;
     struct proc_files *files;
 
-    (void)state;
     assert_int_equal(pattern_new(STR("scratch|null|thr.e"), &scratch, NULL), 0);
     files = proc_files_new(scratch);
     assert_int_equal(proc_files_add(files, proc, first.pid), 0);
@@ -824,15 +802,13 @@ static void put_many_links(int pid)
     close(directory);
 }
 
-static void
-a_hundred_thousand_files_are_told_apart_and_more_than_the_ceiling_are_unknown(void **state)
+TEST(a_hundred_thousand_files_are_told_apart_and_more_than_the_ceiling_are_unknown)
 {
     struct proc *recorded = open_proc(place), *real = open_proc("/proc");
     struct child child = start_with_files(open_one_of_them);
     struct proc_files *files = proc_files_new(NULL);
     int64_t begin;
 
-    (void)state;
     put_many_links(7);
     begin = clock_mono(&clock_real);
     assert_int_equal(proc_files_add(files, recorded, 7), 0);
@@ -856,7 +832,7 @@ a_hundred_thousand_files_are_told_apart_and_more_than_the_ceiling_are_unknown(vo
     proc_close(recorded);
 }
 
-static void a_cgroup_is_found_by_its_controller(void **state)
+TEST(a_cgroup_is_found_by_its_controller)
 {
     static const struct str text =
         STR_INIT("12:pids:/\n11:cpu,cpuacct:/slurm/uid_1/job_7\n"
@@ -879,7 +855,6 @@ static void a_cgroup_is_found_by_its_controller(void **state)
     };
     struct str path;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         if (proc_cgroup_parse(text, cases[i].controller, &path) != !!cases[i].path)
             fail_msg("%s", cases[i].controller.p);
@@ -890,12 +865,11 @@ static void a_cgroup_is_found_by_its_controller(void **state)
     assert_false(proc_cgroup_parse(STR("3::/v1\n"), STR(""), &path));
 }
 
-static void the_cgroup_of_a_real_process_is_read(void **state)
+TEST(the_cgroup_of_a_real_process_is_read)
 {
     struct proc *proc = open_proc("/proc");
     struct buf path;
 
-    (void)state;
     buf_init(&path, 4096);
     assert_true(proc_cgroup(proc, getpid(), "", &path) ||
                 proc_cgroup(proc, getpid(), "memory", &path));
@@ -925,7 +899,7 @@ static bool has(const struct pid_list *list, pid_t pid)
     return false;
 }
 
-static void descendants_are_listed_parents_first(void **state)
+TEST(descendants_are_listed_parents_first)
 {
     struct proc *proc = open_proc("/proc");
     struct child child = start(start_grandchild, NULL);
@@ -933,7 +907,6 @@ static void descendants_are_listed_parents_first(void **state)
     struct proc_stat stat;
     struct err err;
 
-    (void)state;
     assert_int_equal(proc_descendants(proc, getpid(), &pids), 0);
     assert_int_equal(pids.n, 2);
     assert_int_equal(pids.pid[0], child.pid);
@@ -955,7 +928,7 @@ static void descendants_are_listed_parents_first(void **state)
     proc_close(proc);
 }
 
-static void a_list_of_ids_may_have_anything_between_them(void **state)
+TEST(a_list_of_ids_may_have_anything_between_them)
 {
     static const struct str texts[] = {
         STR_INIT("7 12 99 "),
@@ -963,7 +936,6 @@ static void a_list_of_ids_may_have_anything_between_them(void **state)
         STR_INIT("7 x 12 -1 0 1x 99999999999 2147483648 00 99999999999999999999999999 99 \n\n"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct pid_list pids = { 0 };
         int ends[2];
@@ -979,12 +951,11 @@ static void a_list_of_ids_may_have_anything_between_them(void **state)
     }
 }
 
-static void a_list_of_ids_has_a_ceiling(void **state)
+TEST(a_list_of_ids_has_a_ceiling)
 {
     struct pid_list pids = { 0 };
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(write(ends[1], "1 2 3 4", 7), 7);
     close(ends[1]);
@@ -1017,7 +988,7 @@ static void look_at(struct proc *proc, struct proc_files *files, struct buf *pat
     assert_int_equal(proc_all(proc, pids, NULL), 0);
 }
 
-static void nothing_is_allocated_for_what_was_read_before(void **state)
+TEST(nothing_is_allocated_for_what_was_read_before)
 {
     struct proc *proc = open_proc("/proc");
     struct proc_files *files = proc_files_new(NULL);
@@ -1025,7 +996,6 @@ static void nothing_is_allocated_for_what_was_read_before(void **state)
     struct buf path;
     unsigned long before;
 
-    (void)state;
     buf_init(&path, 4096);
     look_at(proc, files, &path, &pids);
     pids.pid = heap_resize(pids.pid, PROC_PIDS_MAX, sizeof(*pids.pid));
@@ -1040,46 +1010,11 @@ static void nothing_is_allocated_for_what_was_read_before(void **state)
     proc_close(proc);
 }
 
-static void a_missing_proc_is_an_error(void **state)
+TEST(a_missing_proc_is_an_error)
 {
     struct proc *proc;
     struct err err;
 
-    (void)state;
     assert_int_equal(proc_open("/nonexistent", &proc, &err), -ENOENT);
     assert_contains(err.text, "/nonexistent");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
-    const struct CMUnitTest tests[] = {
-        TEST(ticks_and_pages_become_nanoseconds_and_bytes),
-        TEST(a_process_may_be_called_anything),
-        TEST(a_main_thread_that_has_ended_is_no_living_thread),
-        TEST(a_garbled_stat_is_refused),
-        TEST(a_real_process_is_read),
-        TEST(io_is_read_as_the_kernel_writes_it),
-        TEST(why_a_process_cannot_be_read_is_told),
-        TEST(whether_others_can_be_read_is_known_beforehand),
-        TEST(a_proc_that_hides_others_is_noticed),
-        TEST(what_threads_did_is_told_from_what_the_process_did),
-        TEST(a_main_thread_that_has_ended_does_not_count),
-        TEST(what_threads_did_that_are_exiting_is_told_apart),
-        TEST(uids_are_found_in_status),
-        TEST(variables_are_found_only_where_they_begin),
-        TEST(an_environment_may_be_long_and_has_a_ceiling),
-        TEST(the_environment_of_a_real_process_is_read),
-        TEST(distinct_regular_files_are_counted_by_name),
-        TEST(a_hundred_thousand_files_are_told_apart_and_more_than_the_ceiling_are_unknown),
-        TEST(a_cgroup_is_found_by_its_controller),
-        TEST(the_cgroup_of_a_real_process_is_read),
-        TEST(descendants_are_listed_parents_first),
-        TEST(a_list_of_ids_may_have_anything_between_them),
-        TEST(a_list_of_ids_has_a_ceiling),
-        TEST(nothing_is_allocated_for_what_was_read_before),
-        TEST(a_missing_proc_is_an_error),
-    };
-
-    return RUN_TESTS(tests);
 }

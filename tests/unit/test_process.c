@@ -22,12 +22,11 @@ static uint64_t resident_file_kb(void)
     return kb;
 }
 
-static void what_only_starting_needed_is_let_go_and_the_rest_comes_back(void **state)
+TEST(what_only_starting_needed_is_let_go_and_the_rest_comes_back)
 {
     uint64_t before = resident_file_kb(), after;
     struct process process;
 
-    (void)state;
     process_forget_start();
     after = resident_file_kb();
     assert_true(before > 0 && after > 0);
@@ -36,12 +35,11 @@ static void what_only_starting_needed_is_let_go_and_the_rest_comes_back(void **s
     assert_true(process.resident_bytes > 0);
 }
 
-static void a_process_knows_itself(void **state)
+TEST(a_process_knows_itself)
 {
     int fds[2] = { open("/dev/null", O_RDONLY | O_CLOEXEC), open("/dev/null", O_RDONLY) };
     struct process before, after;
 
-    (void)state;
     process_read(&before);
     close(fds[0]);
     close(fds[1]);
@@ -52,14 +50,4 @@ static void a_process_knows_itself(void **state)
     assert_true(after.virtual_bytes > after.resident_bytes);
     assert_true(after.cpu_seconds >= before.cpu_seconds);
     assert_true(after.start_time_seconds == before.start_time_seconds);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_only_starting_needed_is_let_go_and_the_rest_comes_back),
-        cmocka_unit_test(a_process_knows_itself),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -109,12 +109,11 @@ static struct process_tree_sample look(struct process_tree *tree)
     return sample;
 }
 
-static void all_descendants_are_added_up_and_nobody_else(void **state)
+TEST(all_descendants_are_added_up_and_nobody_else)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put(1, 0, (struct fake){ .ticks = 1000, .pages = 1000 });
     put(US, 1, (struct fake){ .ticks = 1000, .pages = 1000, .read_bytes = 1 << 20 });
     put(300, US, (struct fake){ .ticks = 5, .threads = 3, .pages = 10, .read_bytes = 1 });
@@ -133,12 +132,11 @@ static void all_descendants_are_added_up_and_nobody_else(void **state)
     assert_int_equal(sample.used.write_bytes, 4);
 }
 
-static void the_children_of_all_threads_are_found(void **state)
+TEST(the_children_of_all_threads_are_found)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put_children(US, US, "300 ");
     put_children(US, 101, "400 299 "); /* 299 has just ended */
     put_children(300, 300, "");
@@ -156,7 +154,7 @@ static void the_children_of_all_threads_are_found(void **state)
     assert_int_equal(sample.used.read_bytes, 1);
 }
 
-static void a_list_of_children_may_be_long_or_rubbish(void **state)
+TEST(a_list_of_children_may_be_long_or_rubbish)
 {
     static const char *const rubbish[] = {
         "", " ", "   201   ", "201", "201 -1 0 99999999999 x 2x1 ", "201\n"
@@ -168,7 +166,6 @@ static void a_list_of_children_may_be_long_or_rubbish(void **state)
     size_t size;
     FILE *file = open_memstream(&list, &size);
 
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         fprintf(file, "%d ", 100000 + i);
         if (i % 10 == 0)
@@ -188,12 +185,11 @@ static void a_list_of_children_may_be_long_or_rubbish(void **state)
     assert_int_equal(process_tree_read(&tree, &sample, &err), -EFBIG);
 }
 
-static void a_recorded_line_is_read(void **state)
+TEST(a_recorded_line_is_read)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put_file(15522, "stat", /* of Linux 6.18 */
              "15522 (python3) R 100 15520 7042 0 -1 4194304 1387 63 2 0 36 0 9 0 20 0 9 0 1223828 "
              "620118016 2630 18446744073709551615 4321280 7148169 140723782267360 0 0 0 0 16781312 "
@@ -212,7 +208,7 @@ static void a_recorded_line_is_read(void **state)
     assert_int_equal(sample.used.write_bytes, 0);
 }
 
-static void a_program_may_be_called_anything(void **state)
+TEST(a_program_may_be_called_anything)
 {
     static const char *const names[] = {
         "a b",         "x) R 1 (y", ") S 1 1 1 1 1 1 1 1 1 1 1", "", "((((", "a\nread_bytes:9",
@@ -221,7 +217,6 @@ static void a_program_may_be_called_anything(void **state)
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         put(200 + (int)i, US, (struct fake){ .name = names[i], .ticks = 1, .threads = 2 });
     sample = look(&tree);
@@ -230,7 +225,7 @@ static void a_program_may_be_called_anything(void **state)
     assert_int_equal(sample.used.cpu_ns, COUNT(names) * TICK_NS);
 }
 
-static void who_vanishes_or_cannot_be_read_is_left_out(void **state)
+TEST(who_vanishes_or_cannot_be_read_is_left_out)
 {
     static const char *const stats[] = { "",
                                          "\n",
@@ -245,7 +240,6 @@ static void who_vanishes_or_cannot_be_read_is_left_out(void **state)
     struct process_tree tree = begin();
     char path[100];
 
-    (void)state;
     put(204, US, (struct fake){ .ticks = 3 });
     snprintf(path, sizeof(path), "%s/206", proc);
     mkdir(path, 0755); /* ended after it was listed */
@@ -258,12 +252,11 @@ static void who_vanishes_or_cannot_be_read_is_left_out(void **state)
     assert_int_equal(look(&tree).used.read_bytes, 0);
 }
 
-static void what_the_ended_ones_used_stays_and_counts_once(void **state)
+TEST(what_the_ended_ones_used_stays_and_counts_once)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put(200, US, (struct fake){ .ticks = 10, .read_bytes = 100, .write_bytes = 10 });
     put(201, 200, (struct fake){ .ticks = 20, .read_bytes = 200, .write_bytes = 20 });
     assert_int_equal(look(&tree).used.cpu_ns, 30 * TICK_NS);
@@ -290,12 +283,11 @@ static void what_the_ended_ones_used_stays_and_counts_once(void **state)
     assert_int_equal(sample.used.write_bytes, 31);
 }
 
-static void who_ends_unawaited_makes_no_sum_fall(void **state)
+TEST(who_ends_unawaited_makes_no_sum_fall)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put(200, US, (struct fake){ .ticks = 10, .read_bytes = 100 });
     put(201, 200, (struct fake){ .ticks = 20, .read_bytes = 200 });
     look(&tree);
@@ -318,11 +310,10 @@ static void tell_left_late(struct process_use *ret)
     *ret = (struct process_use){ .cpu_ns = n_looks++ < 2 ? 0 : 21 * TICK_NS };
 }
 
-static void who_ends_during_the_look_is_looked_for_again(void **state)
+TEST(who_ends_during_the_look_is_looked_for_again)
 {
     struct process_tree tree = begin();
 
-    (void)state;
     tree.reaped = tell_left_late;
     n_looks = 0;
     put(201, US, (struct fake){ .ticks = 20 });
@@ -332,12 +323,11 @@ static void who_ends_during_the_look_is_looked_for_again(void **state)
     assert_int_equal(n_looks, 3);
 }
 
-static void bytes_that_are_not_told_are_unknown_and_not_zero(void **state)
+TEST(bytes_that_are_not_told_are_unknown_and_not_zero)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put(200, US, (struct fake){ .without_io = true, .threads = 2 });
     put(201, 200, (struct fake){ .without_io = true });
     put_file(201, "io", "rchar: 1\nread_bytes: many\nwrite_bytes: 3\n");
@@ -346,12 +336,11 @@ static void bytes_that_are_not_told_are_unknown_and_not_zero(void **state)
     assert_false(sample.has_io);
 }
 
-static void a_zombie_is_no_thread_but_its_time_counts(void **state)
+TEST(a_zombie_is_no_thread_but_its_time_counts)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
 
-    (void)state;
     put(200, US, (struct fake){ .state = 'Z', .ticks = 9 });
     put(201, US, (struct fake){ .state = 'Z', .threads = 4 }); /* its main thread alone has ended */
     sample = look(&tree);
@@ -359,11 +348,10 @@ static void a_zombie_is_no_thread_but_its_time_counts(void **state)
     assert_int_equal(sample.used.cpu_ns, 9 * TICK_NS);
 }
 
-static void a_deep_tree_and_a_circle_have_an_end(void **state)
+TEST(a_deep_tree_and_a_circle_have_an_end)
 {
     struct process_tree tree = begin();
 
-    (void)state;
     put(US, 1000, (struct fake){ 0 }); /* our parent is our grandchild: a number that was reused */
     put(1000, US, (struct fake){ .ticks = 1 });
     for (int i = 0; i < 500; i++)
@@ -375,14 +363,13 @@ static void a_deep_tree_and_a_circle_have_an_end(void **state)
     assert_int_equal(look(&tree).used.cpu_ns, 501 * (uint64_t)TICK_NS);
 }
 
-static void more_processes_than_the_ceiling_are_refused(void **state)
+TEST(more_processes_than_the_ceiling_are_refused)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
     struct err err;
     char path[100];
 
-    (void)state;
     for (int i = 1; i <= PROCESS_TREE_MOST + 1; i++) {
         snprintf(path, sizeof(path), "%s/%d", proc, i);
         mkdir(path, 0755);
@@ -393,13 +380,12 @@ static void more_processes_than_the_ceiling_are_refused(void **state)
     assert_int_equal(process_tree_read(&tree, &sample, &err), 0);
 }
 
-static void a_missing_proc_is_an_error(void **state)
+TEST(a_missing_proc_is_an_error)
 {
     struct process_tree tree = begin();
     struct process_tree_sample sample;
     struct err err;
 
-    (void)state;
     tree.proc = "/nonexistent";
     assert_int_equal(process_tree_read(&tree, &sample, &err), -ENOENT);
     assert_contains(err.text, "/nonexistent");
@@ -449,14 +435,13 @@ static pid_t start_family(const int *end, const int *ready)
     return child;
 }
 
-static void the_kernel_passes_on_what_the_ended_ones_used(void **state)
+TEST(the_kernel_passes_on_what_the_ended_ones_used)
 {
     struct process_tree tree = { .proc = "/proc", .ancestor = getpid(), .reaped = process_reaped };
     struct process_tree_sample before, during, after;
     int end[2], ready[2];
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe2(end, O_CLOEXEC), 0);
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     before = look(&tree);
@@ -480,40 +465,16 @@ static void the_kernel_passes_on_what_the_ended_ones_used(void **state)
     assert_true(after.used.write_bytes - during.used.write_bytes < 1 << 20);
 }
 
-static int make_proc(void **state)
+static void make_proc(void)
 {
-    (void)state;
     memcpy(strrchr(proc, '-') + 1, "XXXXXX", 6);
-    return mkdtemp(proc) ? 0 : -1;
+    assert_non_null(mkdtemp(proc));
 }
 
-static int remove_proc(void **state)
+static void remove_proc(void)
 {
-    (void)state;
     nftw(proc, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    return rmdir(proc);
+    assert_int_equal(rmdir(proc), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_proc, remove_proc)
-    const struct CMUnitTest tests[] = {
-        TEST(all_descendants_are_added_up_and_nobody_else),
-        TEST(the_children_of_all_threads_are_found),
-        TEST(a_list_of_children_may_be_long_or_rubbish),
-        TEST(a_recorded_line_is_read),
-        TEST(a_program_may_be_called_anything),
-        TEST(who_vanishes_or_cannot_be_read_is_left_out),
-        TEST(what_the_ended_ones_used_stays_and_counts_once),
-        TEST(who_ends_unawaited_makes_no_sum_fall),
-        TEST(who_ends_during_the_look_is_looked_for_again),
-        TEST(bytes_that_are_not_told_are_unknown_and_not_zero),
-        TEST(a_zombie_is_no_thread_but_its_time_counts),
-        TEST(a_deep_tree_and_a_circle_have_an_end),
-        TEST(more_processes_than_the_ceiling_are_refused),
-        TEST(a_missing_proc_is_an_error),
-        TEST(the_kernel_passes_on_what_the_ended_ones_used),
-    };
-
-    return RUN_TESTS(tests);
-}
+FIXTURE(make_proc, remove_proc)

@@ -2,11 +2,10 @@
 #include "agent/processes.h"
 #include "test.h"
 
-static void what_was_added_is_found_and_what_was_removed_is_not(void **state)
+TEST(what_was_added_is_found_and_what_was_removed_is_not)
 {
     struct processes *processes = processes_new(100000);
 
-    (void)state;
     for (pid_t pid = 1; pid <= 5000; pid++)
         processes_add(processes, pid)->cpu_ns = (uint64_t)pid;
     for (pid_t pid = 2; pid <= 5000; pid += 2)
@@ -22,22 +21,20 @@ static void what_was_added_is_found_and_what_was_removed_is_not(void **state)
     processes_free(processes);
 }
 
-static void another_process_of_the_same_number_begins_anew(void **state)
+TEST(another_process_of_the_same_number_begins_anew)
 {
     struct processes *processes = processes_new(10);
 
-    (void)state;
     processes_add(processes, 7)->cpu_ns = 5;
     assert_int_equal(processes_add(processes, 7)->cpu_ns, 0);
     assert_int_equal(processes_count(processes), 1);
     processes_free(processes);
 }
 
-static void past_the_ceiling_none_is_added(void **state)
+TEST(past_the_ceiling_none_is_added)
 {
     struct processes *processes = processes_new(3);
 
-    (void)state;
     for (pid_t pid = 1; pid <= 3; pid++)
         assert_non_null(processes_add(processes, pid));
     assert_null(processes_add(processes, 4));
@@ -52,11 +49,10 @@ static void remove_odd(void *ctx, struct process *process)
         processes_remove(ctx, process);
 }
 
-static void one_can_be_removed_while_all_are_visited_and_memory_is_given_back(void **state)
+TEST(one_can_be_removed_while_all_are_visited_and_memory_is_given_back)
 {
     struct processes *processes = processes_new(100000);
 
-    (void)state;
     for (pid_t pid = 1; pid <= 4000; pid++)
         processes_add(processes, pid)->start_ticks = (uint64_t)pid;
     processes_each(processes, remove_odd, processes);
@@ -68,16 +64,4 @@ static void one_can_be_removed_while_all_are_visited_and_memory_is_given_back(vo
     for (pid_t pid = 2; pid < 100; pid += 2)
         assert_int_equal(processes_find(processes, pid)->start_ticks, pid);
     processes_free(processes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added_is_found_and_what_was_removed_is_not),
-        cmocka_unit_test(another_process_of_the_same_number_begins_anew),
-        cmocka_unit_test(past_the_ceiling_none_is_added),
-        cmocka_unit_test(one_can_be_removed_while_all_are_visited_and_memory_is_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,8 @@ static const struct {
       PROFILE_MIB, "" },
 };
 
-static void each_field_has_its_metrics(void **state)
+TEST(each_field_has_its_metrics)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(expected); i++) {
         struct profile_field field;
         bool is_known =
@@ -104,9 +103,8 @@ static void each_field_has_its_metrics(void **state)
     }
 }
 
-static void each_metric_comes_from_a_field(void **state)
+TEST(each_metric_comes_from_a_field)
 {
-    (void)state;
     for (size_t m = 0; m < n_profile_metrics; m++) {
         const struct profile_metric *metric = &profile_metrics[m];
         bool is_found = false;
@@ -122,9 +120,8 @@ static void each_metric_comes_from_a_field(void **state)
     }
 }
 
-static void names_follow_the_conventions(void **state)
+TEST(names_follow_the_conventions)
 {
-    (void)state;
     for (size_t i = 0; i < n_profile_metrics; i++) {
         const struct profile_metric *metric = &profile_metrics[i];
         struct str name = str_of(metric->name), help = str_of(metric->help);
@@ -147,11 +144,10 @@ static void names_follow_the_conventions(void **state)
     assert_null(profile_metric_find(STR("")));
 }
 
-static void gauges_may_fall_and_what_no_interval_has_is_late(void **state)
+TEST(gauges_may_fall_and_what_no_interval_has_is_late)
 {
     struct profile_field field;
 
-    (void)state;
     assert_true(profile_field_of(PROFILE_OF_TASK, "RSS", &gpus, &field));
     assert_true(field.is_gauge && field.is_memory && !field.is_late);
     assert_true(profile_field_of(PROFILE_OF_TASK, "VMSize", &gpus, &field));
@@ -164,7 +160,7 @@ static void gauges_may_fall_and_what_no_interval_has_is_late(void **state)
     assert_true(field.is_gauge && field.is_late);
 }
 
-static void a_dataset_is_of_a_task_or_of_the_node(void **state)
+TEST(a_dataset_is_of_a_task_or_of_the_node)
 {
     static const struct {
         const char *name;
@@ -184,7 +180,6 @@ static void a_dataset_is_of_a_task_or_of_the_node(void **state)
         { "energy", false, -1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         enum profile_kind kind = PROFILE_KINDS;
         bool is_known = profile_kind_of(cases[i].name, cases[i].has_parent, &kind);
@@ -192,17 +187,4 @@ static void a_dataset_is_of_a_task_or_of_the_node(void **state)
         assert_int_equal(is_known, cases[i].kind >= 0);
         assert_int_equal(kind, is_known ? cases[i].kind : PROFILE_KINDS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_field_has_its_metrics),
-        cmocka_unit_test(each_metric_comes_from_a_field),
-        cmocka_unit_test(names_follow_the_conventions),
-        cmocka_unit_test(gauges_may_fall_and_what_no_interval_has_is_late),
-        cmocka_unit_test(a_dataset_is_of_a_task_or_of_the_node),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -34,11 +34,10 @@ static const char *shown(const struct outcome *outcome, enum conf_key key)
     return conf_show(&outcome->conf, key, text, sizeof(text)) ? text : NULL;
 }
 
-static void the_two_lines_of_the_original_are_enough(void **state)
+TEST(the_two_lines_of_the_original_are_enough)
 {
     struct outcome got = read_conf(CONF_HOST, "http://localhost:9091", CONF_KEYS);
 
-    (void)state;
     assert_true(got.is_good);
     assert_string_equal(got.conf.settings.url, "http://localhost:9091");
     assert_string_equal(got.conf.settings.socket, "");
@@ -49,17 +48,16 @@ static void the_two_lines_of_the_original_are_enough(void **state)
     assert_int_equal(got.conf.settings.labels, 0);
 }
 
-static void neither_a_host_nor_an_agent_is_an_error(void **state)
+TEST(neither_a_host_nor_an_agent_is_an_error)
 {
     struct outcome got = read_conf(CONF_DEFAULT, "all", CONF_KEYS);
 
-    (void)state;
     assert_false(got.is_good);
     assert_string_equal(
         got.why, "acct_gather.conf has neither ProfilePrometheusAgent nor ProfilePrometheusHost");
 }
 
-static void a_host_without_a_scheme_is_http(void **state)
+TEST(a_host_without_a_scheme_is_http)
 {
     static const char *const pairs[][2] = {
         { "localhost:9091", "http://localhost:9091" },
@@ -71,7 +69,6 @@ static void a_host_without_a_scheme_is_http(void **state)
         { "http://u:p@ss@gateway:1", "http://u:p@ss@gateway:1" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         struct outcome got = read_conf(CONF_HOST, pairs[i][0], CONF_KEYS);
 
@@ -80,7 +77,7 @@ static void a_host_without_a_scheme_is_http(void **state)
     }
 }
 
-static void a_bad_url_is_refused_without_repeating_it(void **state)
+TEST(a_bad_url_is_refused_without_repeating_it)
 {
     static const char *const bad[] = {
         "",
@@ -101,7 +98,6 @@ static void a_bad_url_is_refused_without_repeating_it(void **state)
         "://u:secret@gateway",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct outcome got = read_conf(CONF_HOST, bad[i], CONF_KEYS);
 
@@ -112,12 +108,11 @@ static void a_bad_url_is_refused_without_repeating_it(void **state)
     }
 }
 
-static void a_url_that_is_too_long_is_refused_and_not_cut(void **state)
+TEST(a_url_that_is_too_long_is_refused_and_not_cut)
 {
     char url[600];
     struct outcome got;
 
-    (void)state;
     memset(url, 'a', sizeof(url));
     url[sizeof(url) - 1] = '\0';
     got = read_conf(CONF_HOST, url, CONF_KEYS);
@@ -130,7 +125,7 @@ static void a_url_that_is_too_long_is_refused_and_not_cut(void **state)
     assert_false(read_conf(CONF_HOST, url, CONF_KEYS).is_good);
 }
 
-static void a_password_is_never_shown(void **state)
+TEST(a_password_is_never_shown)
 {
     static const char *const pairs[][2] = {
         { "http://user:secret@gateway:9091", "http://user:***@gateway:9091" },
@@ -139,7 +134,6 @@ static void a_password_is_never_shown(void **state)
         { "http://gateway:9091/a:b", "http://gateway:9091/a:b" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         struct outcome got = read_conf(CONF_HOST, pairs[i][0], CONF_KEYS);
 
@@ -148,7 +142,7 @@ static void a_password_is_never_shown(void **state)
     }
 }
 
-static void kinds_are_a_list(void **state)
+TEST(kinds_are_a_list)
 {
     static const struct {
         const char *value;
@@ -164,7 +158,6 @@ static void kinds_are_a_list(void **state)
         { "network,task,network", 1 << PROFILE_OF_TASK | 1 << PROFILE_OF_NETWORK, "task,network" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct outcome got = read_conf(CONF_HOST, "h", CONF_DEFAULT, rows[i].value, CONF_KEYS);
 
@@ -174,7 +167,7 @@ static void kinds_are_a_list(void **state)
     }
 }
 
-static void unknown_words_are_named(void **state)
+TEST(unknown_words_are_named)
 {
     static const struct {
         enum conf_key key;
@@ -198,7 +191,6 @@ static void unknown_words_are_named(void **state)
         { CONF_AGENT, "", "\"\"" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct outcome got = read_conf(CONF_HOST, "h", (int)rows[i].key, rows[i].value, CONF_KEYS);
 
@@ -210,13 +202,12 @@ static void unknown_words_are_named(void **state)
     }
 }
 
-static void all_that_is_said_holds_and_is_shown(void **state)
+TEST(all_that_is_said_holds_and_is_shown)
 {
     struct outcome got =
         read_conf(CONF_AGENT, "/run/sonde/profile.sock", CONF_FREQUENCY, " 30 ", CONF_TIMEOUT, "5",
                   CONF_LABELS, "cluster,User", CONF_NAMES, "NEW", CONF_KEYS);
 
-    (void)state;
     assert_true(got.is_good);
     assert_string_equal(got.conf.settings.socket, "/run/sonde/profile.sock");
     assert_int_equal(got.conf.settings.frequency_seconds, 30);
@@ -231,11 +222,10 @@ static void all_that_is_said_holds_and_is_shown(void **state)
     assert_string_equal(shown(&got, CONF_NAMES), "new");
 }
 
-static void a_socket_path_must_fit_its_address(void **state)
+TEST(a_socket_path_must_fit_its_address)
 {
     char path[120];
 
-    (void)state;
     memset(path, 'a', sizeof(path));
     path[0] = '/';
     path[108] = '\0';
@@ -244,32 +234,12 @@ static void a_socket_path_must_fit_its_address(void **state)
     assert_true(read_conf(CONF_AGENT, path, CONF_KEYS).is_good);
 }
 
-static void a_sentence_fits_the_room_that_there_is(void **state)
+TEST(a_sentence_fits_the_room_that_there_is)
 {
     const char *values[CONF_KEYS] = { [CONF_DEFAULT] = "what is this" };
     struct profile_conf conf;
     char why[20];
 
-    (void)state;
     assert_false(conf_read(values, &conf, why, sizeof(why)));
     assert_int_equal(strlen(why), sizeof(why) - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_two_lines_of_the_original_are_enough),
-        cmocka_unit_test(neither_a_host_nor_an_agent_is_an_error),
-        cmocka_unit_test(a_host_without_a_scheme_is_http),
-        cmocka_unit_test(a_bad_url_is_refused_without_repeating_it),
-        cmocka_unit_test(a_url_that_is_too_long_is_refused_and_not_cut),
-        cmocka_unit_test(a_password_is_never_shown),
-        cmocka_unit_test(kinds_are_a_list),
-        cmocka_unit_test(unknown_words_are_named),
-        cmocka_unit_test(all_that_is_said_holds_and_is_shown),
-        cmocka_unit_test(a_socket_path_must_fit_its_address),
-        cmocka_unit_test(a_sentence_fits_the_room_that_there_is),
-    };
-
-    return RUN_TESTS(tests);
 }

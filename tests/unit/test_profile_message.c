@@ -30,9 +30,8 @@ static void assert_no_more(void)
     assert_false(profile_message_next(&message, &sample));
 }
 
-static void all_that_a_message_says_is_read(void **state)
+TEST(all_that_a_message_says_is_read)
 {
-    (void)state;
     read_text("sonde-profile 1\n"
               "step 4294967295 interactive node-17.example.org\n"
               "label user alice\n"
@@ -73,7 +72,7 @@ static void all_that_a_message_says_is_read(void **state)
 }
 
 /* The other end's own code, for two tasks of a step whose names are as long as they can be. */
-static void what_the_plugin_writes_is_what_is_read(void **state)
+TEST(what_the_plugin_writes_is_what_is_read)
 {
     static const struct samples_field fields[] = { { "CPUTime", true }, { "RSS", false } };
     const struct profile_quirks quirks = { 0 };
@@ -91,7 +90,6 @@ static void what_the_plugin_writes_is_what_is_read(void **state)
     char text[PROFILE_MESSAGE];
     size_t next = 0, n, n_read[2] = { 0 };
 
-    (void)state;
     memset(step.step, 's', sizeof(step.step) - 1);
     memset(step.node, 'n', sizeof(step.node) - 1);
     memset(step.cluster, 'c', sizeof(step.cluster) - 1);
@@ -122,9 +120,8 @@ static void what_the_plugin_writes_is_what_is_read(void **state)
     samples_free(samples);
 }
 
-static void what_is_not_said_is_empty_and_ten_seconds(void **state)
+TEST(what_is_not_said_is_empty_and_ten_seconds)
 {
-    (void)state;
     read_text(HEAD);
     assert_string_equal(message.labels.user, "");
     assert_string_equal(message.labels.cluster, "");
@@ -132,9 +129,8 @@ static void what_is_not_said_is_empty_and_ten_seconds(void **state)
     assert_no_more();
 }
 
-static void an_end_has_no_numbers(void **state)
+TEST(an_end_has_no_numbers)
 {
-    (void)state;
     read_text(HEAD "label user alice\nend\ndataset task 0\nCPUTime 1\n");
     assert_true(message.is_end);
     assert_no_more();
@@ -144,9 +140,8 @@ static void an_end_has_no_numbers(void **state)
     assert_true(message.is_end);
 }
 
-static void what_a_newer_plugin_adds_is_passed_over(void **state)
+TEST(what_a_newer_plugin_adds_is_passed_over)
 {
-    (void)state;
     read_text(HEAD "sluid s123\n"
                    "label qos high\n"
                    "\n"
@@ -166,9 +161,8 @@ static void what_a_newer_plugin_adds_is_passed_over(void **state)
     assert_string_equal(message.labels.user, "");
 }
 
-static void numbers_that_cannot_be_are_passed_over(void **state)
+TEST(numbers_that_cannot_be_are_passed_over)
 {
-    (void)state;
     read_text(HEAD "dataset task 0\n"
                    "CPUTime\n"
                    "CPUTime \n"
@@ -188,7 +182,7 @@ static void numbers_that_cannot_be_are_passed_over(void **state)
     assert_no_more();
 }
 
-static void a_head_that_is_not_understood_is_refused(void **state)
+TEST(a_head_that_is_not_understood_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -221,7 +215,6 @@ static void a_head_that_is_not_understood_is_refused(void **state)
         HEAD "label user alice\nevery 1.5\ndataset task 0\nCPUTime 1\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         err = (struct err){ 0 };
         if (profile_message_read(str_of(texts[i]), &message, &err) != -EINVAL)
@@ -231,18 +224,16 @@ static void a_head_that_is_not_understood_is_refused(void **state)
     }
 }
 
-static void a_version_that_nobody_understands_is_told_apart(void **state)
+TEST(a_version_that_nobody_understands_is_told_apart)
 {
-    (void)state;
     assert_int_equal(
         profile_message_read(STR("sonde-profile 2\nstep 7 batch c1\n"), &message, &err), -EPROTO);
 }
 
-static void bytes_past_any_message_are_refused(void **state)
+TEST(bytes_past_any_message_are_refused)
 {
     static char text[PROFILE_MESSAGE_BYTES + 1] = HEAD;
 
-    (void)state;
     memset(text + strlen(text), '\n', sizeof(text) - strlen(text));
     assert_int_equal(
         profile_message_read((struct str){ text, PROFILE_MESSAGE_BYTES }, &message, &err), 0);
@@ -251,29 +242,10 @@ static void bytes_past_any_message_are_refused(void **state)
         -EINVAL);
 }
 
-static void a_nul_is_a_control_character(void **state)
+TEST(a_nul_is_a_control_character)
 {
     static const char text[] = "sonde-profile 1\nstep 7 bat\0ch c1\n";
 
-    (void)state;
     assert_int_equal(profile_message_read((struct str){ text, sizeof(text) - 1 }, &message, &err),
                      -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_a_message_says_is_read),
-        cmocka_unit_test(what_the_plugin_writes_is_what_is_read),
-        cmocka_unit_test(what_is_not_said_is_empty_and_ten_seconds),
-        cmocka_unit_test(an_end_has_no_numbers),
-        cmocka_unit_test(what_a_newer_plugin_adds_is_passed_over),
-        cmocka_unit_test(numbers_that_cannot_be_are_passed_over),
-        cmocka_unit_test(a_head_that_is_not_understood_is_refused),
-        cmocka_unit_test(a_version_that_nobody_understands_is_told_apart),
-        cmocka_unit_test(bytes_past_any_message_are_refused),
-        cmocka_unit_test(a_nul_is_a_control_character),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -17,20 +17,19 @@ enum { STRANGER = 64998 };
 static char directory[] = "/tmp/sonde-test-XXXXXX", path[64];
 static struct err err;
 
-static int make_directory(void **state)
+static void make_directory(void)
 {
-    (void)state;
-    if (!mkdtemp(directory))
-        return -1;
+    assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/profile.sock", directory);
-    return chmod(directory, 0755);
+    assert_int_equal(chmod(directory, 0755), 0);
 }
 
-static int remove_directory(void **state)
+static void remove_directory(void)
 {
-    (void)state;
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+PROGRAM_FIXTURE(make_directory, remove_directory)
 
 static struct profile_socket *open_socket(uint32_t slurmd_uid)
 {
@@ -82,12 +81,11 @@ static mode_t mode_of_file(void)
     return file.st_mode & 07777;
 }
 
-static void a_datagram_is_read_whole_and_then_there_is_none(void **state)
+TEST(a_datagram_is_read_whole_and_then_there_is_none)
 {
     struct profile_socket *opened = open_socket(geteuid());
     struct str text;
 
-    (void)state;
     assert_int_equal(profile_socket_read(opened, &text), 0);
     send_text("one", 3);
     send_text("", 0);
@@ -103,13 +101,12 @@ static void a_datagram_is_read_whole_and_then_there_is_none(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void one_that_is_too_long_is_refused_and_the_next_heard(void **state)
+TEST(one_that_is_too_long_is_refused_and_the_next_heard)
 {
     static char bytes[PROFILE_MESSAGE_BYTES + 1];
     struct profile_socket *opened = open_socket(geteuid());
     struct str text;
 
-    (void)state;
     send_text(bytes, sizeof(bytes));
     send_text(bytes, sizeof(bytes) - 1);
     assert_int_equal(profile_socket_read(opened, &text), -EMSGSIZE);
@@ -135,14 +132,13 @@ static void send_as_stranger(void)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void others_are_not_heard_even_where_the_file_lets_them(void **state)
+TEST(others_are_not_heard_even_where_the_file_lets_them)
 {
     struct profile_socket *opened;
     struct str text;
 
-    (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("needs root");
     opened = open_socket(0);
     assert_int_equal(chmod(path, 0666), 0);
     send_as_stranger();
@@ -172,7 +168,7 @@ static size_t open_descriptors(void)
     return n;
 }
 
-static void descriptors_that_come_along_are_closed(void **state)
+TEST(descriptors_that_come_along_are_closed)
 {
     struct profile_socket *opened = open_socket(geteuid());
     int fd = bound_or_connected(SOCK_DGRAM, connect_to);
@@ -188,7 +184,6 @@ static void descriptors_that_come_along_are_closed(void **state)
     struct str text;
     size_t n;
 
-    (void)state;
     assert_true(fd >= 0);
     more.align = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
     memcpy(CMSG_DATA(&more.align), &fd, sizeof(fd));
@@ -201,12 +196,11 @@ static void descriptors_that_come_along_are_closed(void **state)
     profile_socket_close(opened);
 }
 
-static void its_file_is_for_owner_and_group_whatever_the_umask(void **state)
+TEST(its_file_is_for_owner_and_group_whatever_the_umask)
 {
     mode_t before = umask(0);
     struct profile_socket *opened = open_socket(0);
 
-    (void)state;
     assert_int_equal(mode_of_file(), 0660);
     profile_socket_close(opened);
     umask(077);
@@ -216,11 +210,10 @@ static void its_file_is_for_owner_and_group_whatever_the_umask(void **state)
     umask(before);
 }
 
-static void a_file_that_nobody_answers_at_is_replaced(void **state)
+TEST(a_file_that_nobody_answers_at_is_replaced)
 {
     struct profile_socket *opened;
 
-    (void)state;
     close(bound_or_connected(SOCK_DGRAM, bind_at));
     assert_int_equal(access(path, F_OK), 0);
     opened = open_socket(geteuid());
@@ -228,12 +221,11 @@ static void a_file_that_nobody_answers_at_is_replaced(void **state)
     profile_socket_close(opened);
 }
 
-static void one_that_somebody_answers_at_is_left_alone(void **state)
+TEST(one_that_somebody_answers_at_is_left_alone)
 {
     struct profile_socket *first = open_socket(geteuid()), *second;
     struct str text;
 
-    (void)state;
     assert_int_equal(profile_socket_open(path, 0, &second, &err), -EADDRINUSE);
     assert_contains(err.text, path);
     send_text("x", 1);
@@ -241,12 +233,11 @@ static void one_that_somebody_answers_at_is_left_alone(void **state)
     profile_socket_close(first);
 }
 
-static void what_is_not_such_a_socket_is_left_alone(void **state)
+TEST(what_is_not_such_a_socket_is_left_alone)
 {
     struct profile_socket *opened;
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
-    (void)state;
     close(fd);
     assert_int_equal(profile_socket_open(path, 0, &opened, &err), -EADDRINUSE);
     assert_int_equal(unlink(path), 0);
@@ -261,11 +252,10 @@ static void what_is_not_such_a_socket_is_left_alone(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void another_that_took_its_place_is_not_removed(void **state)
+TEST(another_that_took_its_place_is_not_removed)
 {
     struct profile_socket *first = open_socket(0), *second;
 
-    (void)state;
     assert_int_equal(unlink(path), 0);
     second = open_socket(0);
     profile_socket_close(first);
@@ -273,33 +263,14 @@ static void another_that_took_its_place_is_not_removed(void **state)
     profile_socket_close(second);
 }
 
-static void a_missing_directory_is_told_apart(void **state)
+TEST(a_missing_directory_is_told_apart)
 {
     struct profile_socket *opened;
     char missing[200];
 
-    (void)state;
     snprintf(missing, sizeof(missing), "%s/none/profile.sock", directory);
     assert_int_equal(profile_socket_open(missing, 0, &opened, &err), -ENOENT);
     assert_contains(err.text, missing);
     memset(missing, 'x', sizeof(missing) - 1);
     assert_int_equal(profile_socket_open(missing, 0, &opened, &err), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_datagram_is_read_whole_and_then_there_is_none),
-        cmocka_unit_test(one_that_is_too_long_is_refused_and_the_next_heard),
-        cmocka_unit_test(others_are_not_heard_even_where_the_file_lets_them),
-        cmocka_unit_test(descriptors_that_come_along_are_closed),
-        cmocka_unit_test(its_file_is_for_owner_and_group_whatever_the_umask),
-        cmocka_unit_test(a_file_that_nobody_answers_at_is_replaced),
-        cmocka_unit_test(one_that_somebody_answers_at_is_left_alone),
-        cmocka_unit_test(what_is_not_such_a_socket_is_left_alone),
-        cmocka_unit_test(another_that_took_its_place_is_not_removed),
-        cmocka_unit_test(a_missing_directory_is_told_apart),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

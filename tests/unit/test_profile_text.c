@@ -79,12 +79,11 @@ static struct str expose(const struct profile_step *step, const struct profile_s
     return (struct str){ text, n };
 }
 
-static void a_group_has_families_in_one_piece_with_help_and_type(void **state)
+TEST(a_group_has_families_in_one_piece_with_help_and_type)
 {
     struct profile_settings settings = both_names;
     char both[sizeof(new_text) + sizeof(original_text)];
 
-    (void)state;
     snprintf(both, sizeof(both), "%s%s", new_text, original_text);
     assert_str(expose(&plain_step, &settings), both);
     settings.names = PROFILE_NAMES_NEW;
@@ -105,9 +104,8 @@ static struct str labels_of(const struct profile_step *step, unsigned labels)
     return str_head(text, str_find(text, '\n'));
 }
 
-static void wanted_labels_are_there_if_they_are_known(void **state)
+TEST(wanted_labels_are_there_if_they_are_known)
 {
-    (void)state;
     assert_str(labels_of(&plain_step, PROFILE_LABEL_USER | PROFILE_LABEL_ACCOUNT |
                                           PROFILE_LABEL_PARTITION | PROFILE_LABEL_CLUSTER),
                ",user=\"anna\",account=\"physics\",partition=\"long\"} 2");
@@ -132,9 +130,8 @@ static const struct {
     { "\x01\x1b[31m\x7f\xc2\x85\r", "??[31m????", "??[31m????" },
 };
 
-static void a_hostile_label_is_no_structure(void **state)
+TEST(a_hostile_label_is_no_structure)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(hostile); i++) {
         struct profile_step step = plain_step;
         char expected[128];
@@ -145,11 +142,10 @@ static void a_hostile_label_is_no_structure(void **state)
     }
 }
 
-static void labels_that_are_as_long_as_can_be_fit(void **state)
+TEST(labels_that_are_as_long_as_can_be_fit)
 {
     static const char bytes[] = { '"', '\\', '\n', '\xff' };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes); i++) {
         struct profile_step step = { .job_id = 123 };
         struct profile_settings settings = { .names = PROFILE_NAMES_NEW, .labels = ~0u };
@@ -174,13 +170,12 @@ static size_t count(struct str text, struct str part)
     return n;
 }
 
-static void families_that_do_not_fit_are_left_out_whole(void **state)
+TEST(families_that_do_not_fit_are_left_out_whole)
 {
     struct str whole = expose(&plain_step, &both_names);
     size_t families = count(whole, STR("# TYPE "));
     struct samples *samples = make_samples();
 
-    (void)state;
     for (size_t room = 0; room <= whole.n; room++) {
         char *text = malloc(room + 1); /* the sanitizer sees a byte too far */
         size_t left_out = 99, n;
@@ -206,14 +201,13 @@ static void families_that_do_not_fit_are_left_out_whole(void **state)
     samples_free(samples);
 }
 
-static void a_step_without_samples_has_nothing_to_say(void **state)
+TEST(a_step_without_samples_has_nothing_to_say)
 {
     static const struct profile_quirks quirks;
     struct samples *samples = samples_new(&quirks);
     char text[1024];
     size_t left_out, next = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             text_exposition(samples, &plain_step, &both_names, text, sizeof(text), &left_out), 0);
@@ -227,14 +221,13 @@ static void a_step_without_samples_has_nothing_to_say(void **state)
     samples_free(samples);
 }
 
-static void a_message_is_lines(void **state)
+TEST(a_message_is_lines)
 {
     struct profile_settings settings = both_names;
     struct samples *samples = make_samples();
     char text[PROFILE_MESSAGE];
     size_t next = 0, n;
 
-    (void)state;
     settings.labels = PROFILE_LABEL_USER | PROFILE_LABEL_ACCOUNT | PROFILE_LABEL_STEP;
     n = text_message(samples, &plain_step, &settings, &next, text, sizeof(text));
     assert_int_equal(next, 3);
@@ -261,13 +254,12 @@ static void a_message_is_lines(void **state)
     samples_free(samples);
 }
 
-static void a_farewell_is_a_head_and_an_end(void **state)
+TEST(a_farewell_is_a_head_and_an_end)
 {
     static const char expected[] = "sonde-profile 1\nstep 123 batch c1\nend\n";
     char text[128];
     size_t n = text_farewell(&plain_step, text, sizeof(text));
 
-    (void)state;
     assert_str(((struct str){ text, n }), expected);
     assert_int_equal(text_farewell(&plain_step, text, n), n);
     assert_int_equal(text_farewell(&plain_step, text, n - 1), 0);
@@ -289,7 +281,7 @@ static size_t read_back(struct str text, const struct profile_step *step)
     return n;
 }
 
-static void what_does_not_fit_into_one_message_is_in_the_next(void **state)
+TEST(what_does_not_fit_into_one_message_is_in_the_next)
 {
     static const struct profile_quirks quirks;
     enum { TASKS = 1000 };
@@ -297,7 +289,6 @@ static void what_does_not_fit_into_one_message_is_in_the_next(void **state)
     size_t next = 0, n, n_values = 0, n_messages = 0;
     char text[PROFILE_MESSAGE];
 
-    (void)state;
     for (uint32_t i = 0; i < TASKS; i++) {
         struct task_sample sample = { i, i + 1 };
 
@@ -313,7 +304,7 @@ static void what_does_not_fit_into_one_message_is_in_the_next(void **state)
     samples_free(samples);
 }
 
-static void the_largest_dataset_fits_into_a_message(void **state)
+TEST(the_largest_dataset_fits_into_a_message)
 {
     static const struct profile_quirks quirks;
     char names[SAMPLES_FIELDS][64], text[PROFILE_MESSAGE];
@@ -324,7 +315,6 @@ static void the_largest_dataset_fits_into_a_message(void **state)
     struct profile_settings settings = both_names;
     size_t next = 0, n;
 
-    (void)state;
     settings.labels = ~0u;
     memset(step.step, 's', sizeof(step.step) - 1);
     memset(step.node, 'n', sizeof(step.node) - 1);
@@ -345,12 +335,11 @@ static void the_largest_dataset_fits_into_a_message(void **state)
     samples_free(samples);
 }
 
-static void a_message_never_goes_past_its_room(void **state)
+TEST(a_message_never_goes_past_its_room)
 {
     const size_t head = strlen("sonde-profile 1\nstep 123 batch c1\nevery 10\n");
     struct samples *samples = make_samples();
 
-    (void)state;
     for (size_t room = 0; room < 700; room++) {
         char *text = malloc(room + 1);
         size_t next = 0, n, n_values = 0;
@@ -370,7 +359,7 @@ static void a_message_never_goes_past_its_room(void **state)
     samples_free(samples);
 }
 
-static void the_agent_reads_what_was_told(void **state)
+TEST(the_agent_reads_what_was_told)
 {
     struct profile_settings settings = both_names;
     struct samples *samples = make_samples();
@@ -379,7 +368,6 @@ static void the_agent_reads_what_was_told(void **state)
     char text[PROFILE_MESSAGE];
     struct err err;
 
-    (void)state;
     settings.labels = ~0u;
     settings.frequency_seconds = 30;
     for (size_t i = 0; i < COUNT(hostile); i++) {
@@ -404,7 +392,7 @@ static void the_agent_reads_what_was_told(void **state)
     samples_free(samples);
 }
 
-static void the_agent_takes_odd_steps_and_farewells(void **state)
+TEST(the_agent_takes_odd_steps_and_farewells)
 {
     static const struct {
         const char *step, *node, *read_step, *read_node;
@@ -414,7 +402,6 @@ static void the_agent_takes_odd_steps_and_farewells(void **state)
         { "a b", "c\nd\xff", "a?b", "c?d?" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct profile_step step = { .job_id = 7 };
         struct profile_message message;
@@ -432,7 +419,7 @@ static void the_agent_takes_odd_steps_and_farewells(void **state)
     }
 }
 
-static void the_path_of_a_group_is_as_the_pushgateway_wants_it(void **state)
+TEST(the_path_of_a_group_is_as_the_pushgateway_wants_it)
 {
     static const struct {
         const char *node, *step, *path;
@@ -447,7 +434,6 @@ static void the_path_of_a_group_is_as_the_pushgateway_wants_it(void **state)
         { "\xff", "0", "/metrics/job/123/instance@base64/Pw/step/0" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct profile_step step = { .job_id = 123 };
         char path[128];
@@ -463,36 +449,12 @@ static void the_path_of_a_group_is_as_the_pushgateway_wants_it(void **state)
     }
 }
 
-static void the_longest_path_fits_into_512_bytes(void **state)
+TEST(the_longest_path_fits_into_512_bytes)
 {
     struct profile_step step = { .job_id = UINT32_MAX };
     char path[512];
 
-    (void)state;
     memset(step.node, '/', sizeof(step.node) - 1);
     memset(step.step, ' ', sizeof(step.step) - 1);
     assert_true(text_group_path(&step, path, sizeof(path)) > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_has_families_in_one_piece_with_help_and_type),
-        cmocka_unit_test(wanted_labels_are_there_if_they_are_known),
-        cmocka_unit_test(a_hostile_label_is_no_structure),
-        cmocka_unit_test(labels_that_are_as_long_as_can_be_fit),
-        cmocka_unit_test(families_that_do_not_fit_are_left_out_whole),
-        cmocka_unit_test(a_step_without_samples_has_nothing_to_say),
-        cmocka_unit_test(a_message_is_lines),
-        cmocka_unit_test(a_farewell_is_a_head_and_an_end),
-        cmocka_unit_test(what_does_not_fit_into_one_message_is_in_the_next),
-        cmocka_unit_test(the_largest_dataset_fits_into_a_message),
-        cmocka_unit_test(a_message_never_goes_past_its_room),
-        cmocka_unit_test(the_agent_reads_what_was_told),
-        cmocka_unit_test(the_agent_takes_odd_steps_and_farewells),
-        cmocka_unit_test(the_path_of_a_group_is_as_the_pushgateway_wants_it),
-        cmocka_unit_test(the_longest_path_fits_into_512_bytes),
-    };
-
-    return RUN_TESTS(tests);
 }

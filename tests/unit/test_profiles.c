@@ -41,12 +41,11 @@ static const struct profile_use *only(const struct profiles *profiles)
     return use;
 }
 
-static void the_latest_values_of_each_dataset_are_kept(void **state)
+TEST(the_latest_values_of_each_dataset_are_kept)
 {
     struct profiles *profiles = profiles_new(NULL);
     const struct profile_use *use;
 
-    (void)state;
     assert_true(take(profiles, 0,
                      "step 7 0 c1\nlabel user alice\ndataset task 1\nCPUTime 1\nRSS 10\n"
                      "dataset energy\nslurm_profile_node_power_watts 5 CPU\n"
@@ -74,13 +73,12 @@ static void the_latest_values_of_each_dataset_are_kept(void **state)
     profiles_free(profiles);
 }
 
-static void jobs_steps_and_nodes_are_told_apart(void **state)
+TEST(jobs_steps_and_nodes_are_told_apart)
 {
     static const char *const ids[] = { "7 0 c1", "7 0 c2", "7 1 c1", "8 0 c1", "7 batch c1" };
     struct profiles *profiles = profiles_new(NULL);
     const struct profile_use *use = NULL;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ids); i++)
         assert_true(take(profiles, 0, "step %s\ndataset task 0\nCPUTime %zu\n", ids[i], i));
     assert_int_equal(count(profiles).profile_steps, COUNT(ids));
@@ -92,12 +90,11 @@ static void jobs_steps_and_nodes_are_told_apart(void **state)
     profiles_free(profiles);
 }
 
-static void a_step_that_has_said_its_end_lingers(void **state)
+TEST(a_step_that_has_said_its_end_lingers)
 {
     struct profiles *profiles = profiles_new(NULL);
     int64_t end_ns = 50 * NS_PER_SEC;
 
-    (void)state;
     assert_false(take(profiles, 0, "step 7 0 c1\nend\n"));
     assert_true(take(profiles, 0, "step 7 0 c1\ndataset task 0\nCPUTime 1\n"));
     assert_true(take(profiles, end_ns, "step 7 0 c1\nend\n"));
@@ -114,12 +111,11 @@ static void a_step_that_has_said_its_end_lingers(void **state)
     profiles_free(profiles);
 }
 
-static void a_step_that_is_not_heard_of_any_more_goes(void **state)
+TEST(a_step_that_is_not_heard_of_any_more_goes)
 {
     struct profiles *profiles = profiles_new(NULL);
     int64_t last_ns = 3 * NS_PER_SEC, silence_ns = 35 * NS_PER_SEC;
 
-    (void)state;
     take(profiles, 0, "step 7 0 c1\nevery 10\ndataset task 0\nCPUTime 1\n");
     take(profiles, last_ns, "step 7 0 c1\nevery 10\ndataset task 0\nCPUTime 1\n");
     take(profiles, 0, "step 8 0 c1\nevery 3600\ndataset task 0\nCPUTime 1\n");
@@ -132,11 +128,10 @@ static void a_step_that_is_not_heard_of_any_more_goes(void **state)
     profiles_free(profiles);
 }
 
-static void a_step_that_begins_again_has_nothing_of_its_last_run(void **state)
+TEST(a_step_that_begins_again_has_nothing_of_its_last_run)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     take(profiles, 0, "step 7 batch c1\ndataset task 0\nCPUTime 1\nRSS 9\n");
     take(profiles, 1, "step 7 batch c1\nend\n");
     take(profiles, 2, "step 7 batch c1\ndataset task 0\nCPUTime 2\n");
@@ -146,11 +141,10 @@ static void a_step_that_begins_again_has_nothing_of_its_last_run(void **state)
     profiles_free(profiles);
 }
 
-static void what_a_killed_slurmstepd_told_goes_at_once(void **state)
+TEST(what_a_killed_slurmstepd_told_goes_at_once)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     take(profiles, 0, "step 7 0 c1\ndataset task 0\nCPUTime 1\n");
     take(profiles, 0, "step 7 0 c2\ndataset task 0\nCPUTime 1\n");
     take(profiles, 0, "step 7 1 c1\ndataset task 0\nCPUTime 1\n");
@@ -167,11 +161,10 @@ static void what_a_killed_slurmstepd_told_goes_at_once(void **state)
     profiles_free(profiles);
 }
 
-static void what_an_orderly_slurmstepd_told_last_stays(void **state)
+TEST(what_an_orderly_slurmstepd_told_last_stays)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     take(profiles, 0, "step 7 0 c1\ndataset task 0\nCPUTime 1\n");
     take(profiles, 0, "step 7 0 c1\nend\n");
     profiles_stepd_ended(profiles, "7", "0", "c1", true);
@@ -179,11 +172,10 @@ static void what_an_orderly_slurmstepd_told_last_stays(void **state)
     profiles_free(profiles);
 }
 
-static void what_is_refused_is_counted_by_reason(void **state)
+TEST(what_is_refused_is_counted_by_reason)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     assert_false(profiles_take(profiles, STR("garbage"), 0));
     assert_false(profiles_take(profiles, STR("sonde-profile 9\nstep 7 0 c1\n"), 0));
     assert_false(take(profiles, 0, "step 7 0 c1\nevery 10\n"));
@@ -196,11 +188,10 @@ static void what_is_refused_is_counted_by_reason(void **state)
     profiles_free(profiles);
 }
 
-static void steps_past_the_ceiling_are_refused_until_some_have_ended(void **state)
+TEST(steps_past_the_ceiling_are_refused_until_some_have_ended)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     for (int i = 1; i <= PROFILES_STEPS; i++)
         assert_true(take(profiles, 0, "step %d 0 c1\ndataset task 0\nCPUTime 1\n", i));
     assert_false(take(profiles, 0, "step 9999 0 c1\ndataset task 0\nCPUTime 1\n"));
@@ -212,11 +203,10 @@ static void steps_past_the_ceiling_are_refused_until_some_have_ended(void **stat
     profiles_free(profiles);
 }
 
-static void datasets_past_the_ceiling_of_a_step_are_refused(void **state)
+TEST(datasets_past_the_ceiling_of_a_step_are_refused)
 {
     struct profiles *profiles = profiles_new(NULL);
 
-    (void)state;
     for (int i = PROFILES_DATASETS; i > 0; i--)
         assert_true(take(profiles, 0, "step 7 0 c1\ndataset task %d\nCPUTime %d\n", i, i));
     assert_int_equal(only(profiles)->n_datasets, PROFILES_DATASETS);
@@ -228,12 +218,11 @@ static void datasets_past_the_ceiling_of_a_step_are_refused(void **state)
     profiles_free(profiles);
 }
 
-static void values_past_the_ceiling_are_refused_and_leave_nothing_empty(void **state)
+TEST(values_past_the_ceiling_are_refused_and_leave_nothing_empty)
 {
     struct profiles *profiles = profiles_new(NULL);
     const struct profile_use *use = NULL;
 
-    (void)state;
     for (int i = 0; i < PROFILES_VALUES / 2; i++)
         take(profiles, 0, "step %d 0 c1\ndataset task %d\nCPUTime 1\nRSS 2\n",
              1 + i / PROFILES_DATASETS, i % PROFILES_DATASETS);
@@ -248,23 +237,4 @@ static void values_past_the_ceiling_are_refused_and_leave_nothing_empty(void **s
     while ((use = profiles_next(profiles, use)))
         assert_int_equal(use->n_datasets, PROFILES_DATASETS);
     profiles_free(profiles);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_latest_values_of_each_dataset_are_kept),
-        cmocka_unit_test(jobs_steps_and_nodes_are_told_apart),
-        cmocka_unit_test(a_step_that_has_said_its_end_lingers),
-        cmocka_unit_test(a_step_that_is_not_heard_of_any_more_goes),
-        cmocka_unit_test(a_step_that_begins_again_has_nothing_of_its_last_run),
-        cmocka_unit_test(what_a_killed_slurmstepd_told_goes_at_once),
-        cmocka_unit_test(what_an_orderly_slurmstepd_told_last_stays),
-        cmocka_unit_test(what_is_refused_is_counted_by_reason),
-        cmocka_unit_test(steps_past_the_ceiling_are_refused_until_some_have_ended),
-        cmocka_unit_test(datasets_past_the_ceiling_of_a_step_are_refused),
-        cmocka_unit_test(values_past_the_ceiling_are_refused_and_leave_nothing_empty),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -60,12 +60,14 @@ struct fixture {
     struct err err;
 };
 
+static struct fixture *fixture;
+
 static ssize_t give(void *ctx, uint64_t at, char *to, size_t size)
 {
-    struct fixture *fixture = ctx;
     ssize_t n = MHD_CONTENT_READER_END_OF_STREAM;
     struct timespec pause;
 
+    (void)ctx;
     (void)size;
     pthread_mutex_lock(&fixture->lock);
     while (fixture->manner == NEVER && !fixture->is_ending)
@@ -88,7 +90,7 @@ static ssize_t give(void *ctx, uint64_t at, char *to, size_t size)
     return n;
 }
 
-static struct MHD_Response *respond(struct fixture *fixture)
+static struct MHD_Response *respond(void)
 {
     struct MHD_Response *response;
     struct str body = fixture->echoes ? buf_str(&fixture->authorization) : fixture->body;
@@ -108,8 +110,7 @@ static struct MHD_Response *respond(struct fixture *fixture)
 /* As it came, before anything is decoded. */
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
-    struct fixture *fixture = ctx;
-
+    (void)ctx;
     (void)connection;
     pthread_mutex_lock(&fixture->lock);
     buf_printf(&fixture->seen, "%s\n", uri);
@@ -117,8 +118,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
     return NULL;
 }
 
-static void note_request(struct fixture *fixture, struct MHD_Connection *connection,
-                         const char *method)
+static void note_request(struct MHD_Connection *connection, const char *method)
 {
     const char *authorization =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
@@ -134,11 +134,11 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    struct fixture *fixture = ctx;
     struct MHD_Response *response;
     enum MHD_Result result;
     unsigned status;
 
+    (void)ctx;
     (void)path;
     (void)version;
     (void)upload;
@@ -148,8 +148,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         return MHD_YES;
     }
     pthread_mutex_lock(&fixture->lock);
-    note_request(fixture, connection, method);
-    response = respond(fixture);
+    note_request(connection, method);
+    response = respond();
     status = fixture->status;
     pthread_mutex_unlock(&fixture->lock);
     result = MHD_queue_response(connection, status, response);
@@ -160,8 +160,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
                           enum MHD_ConnectionNotificationCode what)
 {
-    struct fixture *fixture = ctx;
-
+    (void)ctx;
     (void)connection;
     (void)state;
     pthread_mutex_lock(&fixture->lock);
@@ -169,7 +168,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static void serve(struct fixture *fixture)
+static void serve(void)
 {
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_KEY, 0, fixture->certificate ? fixture->certificate->key_pem : 0 },
@@ -197,7 +196,7 @@ static void serve(struct fixture *fixture)
     assert_non_null(fixture->daemon);
 }
 
-static void stop_server(struct fixture *fixture)
+static void stop_server(void)
 {
     pthread_mutex_lock(&fixture->lock);
     fixture->is_ending = true;
@@ -209,7 +208,7 @@ static void stop_server(struct fixture *fixture)
 }
 
 /* The tests ask for four at most. */
-static void put_labels(struct fixture *fixture, const struct str label[PROMETHEUS_LABELS])
+static void put_labels(const struct str label[PROMETHEUS_LABELS])
 {
     for (size_t i = 0; i < 4; i++) {
         buf_put(&fixture->samples, label[i]);
@@ -221,9 +220,8 @@ static void put_labels(struct fixture *fixture, const struct str label[PROMETHEU
 
 static void take(void *ctx, const struct prometheus_sample *sample)
 {
-    struct fixture *fixture = ctx;
-
-    put_labels(fixture, sample->label);
+    (void)ctx;
+    put_labels(sample->label);
     buf_double(&fixture->samples, sample->value);
     buf_byte(&fixture->samples, '\n');
     if (fixture->is_cancelled_by_sample)
@@ -232,9 +230,8 @@ static void take(void *ctx, const struct prometheus_sample *sample)
 
 static void take_series(void *ctx, const struct prometheus_series *series)
 {
-    struct fixture *fixture = ctx;
-
-    put_labels(fixture, series->label);
+    (void)ctx;
+    put_labels(series->label);
     for (size_t i = 0; i < series->n_points; i++) {
         buf_double(&fixture->samples, series->point[i].time);
         buf_byte(&fixture->samples, ':');
@@ -243,10 +240,9 @@ static void take_series(void *ctx, const struct prometheus_series *series)
     }
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     pthread_mutex_init(&fixture->lock, NULL);
     pthread_cond_init(&fixture->changed, NULL);
     buf_init(&fixture->seen, 1 << 20);
@@ -258,7 +254,7 @@ static int setup(void **state)
              fixture->directory);
     snprintf(fixture->bearer_file, sizeof(fixture->bearer_file), "%s/bearer", fixture->directory);
     snprintf(fixture->ca_file, sizeof(fixture->ca_file), "%s/ca", fixture->directory);
-    serve(fixture);
+    serve();
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", fixture->port);
     fixture->settings =
         (struct prometheus_settings){ .url = str_of(fixture->url), .max_answer = 8 << 20 };
@@ -281,16 +277,12 @@ static int setup(void **state)
         .sink = take_series,
         .ctx = fixture,
     };
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     prometheus_close(fixture->prometheus);
-    stop_server(fixture);
+    stop_server();
     if (fixture->certificate)
         certificate_free(fixture->certificate);
     free(fixture->certificate);
@@ -304,11 +296,11 @@ static int teardown(void **state)
     pthread_cond_destroy(&fixture->changed);
     pthread_mutex_destroy(&fixture->lock);
     free(fixture);
-    return 0;
 }
 
-static void put_up_bytes(struct fixture *fixture, unsigned status, const char *type,
-                         struct str body)
+FIXTURE(setup, teardown)
+
+static void put_up_bytes(unsigned status, const char *type, struct str body)
 {
     pthread_mutex_lock(&fixture->lock);
     fixture->status = status;
@@ -317,12 +309,12 @@ static void put_up_bytes(struct fixture *fixture, unsigned status, const char *t
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static void put_up(struct fixture *fixture, unsigned status, const char *type, const char *body)
+static void put_up(unsigned status, const char *type, const char *body)
 {
-    put_up_bytes(fixture, status, type, str_of(body));
+    put_up_bytes(status, type, str_of(body));
 }
 
-static void put_up_manner(struct fixture *fixture, enum manner manner)
+static void put_up_manner(enum manner manner)
 {
     pthread_mutex_lock(&fixture->lock);
     fixture->manner = manner;
@@ -337,7 +329,7 @@ static void put_file(const char *path, const char *text)
     close(fd);
 }
 
-static int ask(struct fixture *fixture)
+static int ask(void)
 {
     fixture->err = (struct err){ 0 };
     memset(&fixture->result, 0xa5, sizeof(fixture->result));
@@ -351,23 +343,23 @@ static int ask(struct fixture *fixture)
     return prometheus_query(fixture->prometheus, &fixture->query, &fixture->result, &fixture->err);
 }
 
-static void assert_samples(struct fixture *fixture, const char *samples)
+static void assert_samples(const char *samples)
 {
-    int code = ask(fixture);
+    int code = ask();
 
     if (code)
         fail_msg("%d: %s", code, fixture->err.text);
     assert_str(buf_str(&fixture->samples), samples);
 }
 
-static void assert_answer(struct fixture *fixture, const char *body, const char *samples)
+static void assert_answer(const char *body, const char *samples)
 {
-    put_up(fixture, 200, JSON, body);
-    assert_samples(fixture, samples);
+    put_up(200, JSON, body);
+    assert_samples(samples);
 }
 
 /* A sentence in which @ is the origin. */
-static void assert_sentence(const struct fixture *fixture, const char *actual, const char *sentence)
+static void assert_sentence(const char *actual, const char *sentence)
 {
     const char *origin = prometheus_origin(fixture->prometheus);
     struct str rest = str_of(sentence), before = str_cut(&rest, '@');
@@ -383,17 +375,17 @@ static void assert_sentence(const struct fixture *fixture, const char *actual, c
     buf_free(&expected);
 }
 
-static void assert_fails(struct fixture *fixture, int code, const char *sentence)
+static void assert_fails(int code, const char *sentence)
 {
-    int actual = ask(fixture);
+    int actual = ask();
 
     if (actual != code)
         fail_msg("%d: %s", actual, fixture->err.text);
     assert_int_equal(fixture->err.code, -code);
-    assert_sentence(fixture, fixture->err.text, sentence);
+    assert_sentence(fixture->err.text, sentence);
 }
 
-static void assert_refused(struct fixture *fixture, const char *sentence)
+static void assert_refused(const char *sentence)
 {
     struct prometheus *prometheus = NULL;
 
@@ -403,68 +395,59 @@ static void assert_refused(struct fixture *fixture, const char *sentence)
     assert_string_equal(fixture->err.text, sentence);
 }
 
-static void a_query_is_one_get_with_its_text_escaped(void **state)
+TEST(a_query_is_one_get_with_its_text_escaped)
 {
-    struct fixture *fixture = *state;
-
     fixture->query.text = "sum by(jobid)(irate(a{b=\"c&d=+#%\"}[1m])!=0)\n";
     fixture->query.timeout_ms = 15250;
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->seen.p,
                         "/api/v1/query?query=sum%20by%28jobid%29%28irate%28a%7Bb%3D%22c%26d%3D%2B"
                         "%23%25%22%7D%5B1m%5D%29%21%3D0%29%0A&timeout=15.250\n");
 }
 
-static void a_path_may_stand_behind_the_host(void **state)
+TEST(a_path_may_stand_behind_the_host)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/select/0/prometheus/",
              fixture->port);
     fixture->settings.url = str_of(fixture->url);
     fixture->query.timeout_ms = 20000;
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->seen.p,
                         "/select/0/prometheus/api/v1/query?query=up&timeout=20.000\n");
     assert_null(strchr(prometheus_origin(fixture->prometheus) + 7, '/'));
 }
 
-static void a_query_that_is_too_long_is_not_sent(void **state)
+TEST(a_query_that_is_too_long_is_not_sent)
 {
-    struct fixture *fixture = *state;
     char *text = heap_array(100001, 1);
 
     memset(text, '{', 100000);
     fixture->query.text = text;
-    put_up(fixture, 200, JSON, VECTOR(""));
-    assert_fails(fixture, -EINVAL, "the query to @ is longer than 262144 bytes");
+    put_up(200, JSON, VECTOR(""));
+    assert_fails(-EINVAL, "the query to @ is longer than 262144 bytes");
     assert_int_equal(fixture->seen.n, 0);
     free(text);
 }
 
-static void samples_have_the_labels_that_were_asked_for(void **state)
+TEST(samples_have_the_labels_that_were_asked_for)
 {
-    struct fixture *fixture = *state;
     const char *body =
         VECTOR(ELEMENT("\"jobid\":\"17\",\"target\":\"a-MDT0000\"", "12.5") "," ELEMENT(
             "\"target\":\"x\",\"__name__\":\"up\",\"jobid\":\"18\"", "0") "," ELEMENT("", "1e+06"));
 
-    assert_answer(fixture, body, "17,a-MDT0000,, 12.5\n18,x,, 0\n,,, 1000000\n");
+    assert_answer(body, "17,a-MDT0000,, 12.5\n18,x,, 0\n,,, 1000000\n");
     assert_int_equal(fixture->result.samples, 3);
     assert_int_equal(fixture->result.skipped, 0);
     assert_int_equal(fixture->result.bytes, strlen(body));
     assert_string_equal(fixture->result.warning, "");
     fixture->query.labels[0] = NULL;
     fixture->query.labels[3] = "jobid";
-    assert_samples(fixture, ",a-MDT0000,,17 12.5\n,x,,18 0\n,,, 1000000\n");
+    assert_samples(",a-MDT0000,,17 12.5\n,x,,18 0\n,,, 1000000\n");
 }
 
-static void keys_come_in_any_order_and_others_among_them(void **state)
+TEST(keys_come_in_any_order_and_others_among_them)
 {
-    struct fixture *fixture = *state;
-
     assert_answer(
-        fixture,
         " { \"infos\": [\"is it a counter?\"], \"x\": [{\"status\": \"error\"}],\n"
         "\"data\": {\"stats\": {\"result\": [1]}, \"result\": [\n"
         "{\"value\": [1, \"2\"], \"histogram\": null, \"metric\": {\"a\": \"b\", \"jobid\": "
@@ -474,33 +457,25 @@ static void keys_come_in_any_order_and_others_among_them(void **state)
     assert_string_equal(fixture->result.warning, "");
 }
 
-static void pieces_of_one_byte_make_no_difference(void **state)
+TEST(pieces_of_one_byte_make_no_difference)
 {
-    struct fixture *fixture = *state;
-
-    put_up_manner(fixture, BYTE_BY_BYTE);
-    assert_answer(fixture, VECTOR(ELEMENT("\"jobid\":\"\\u00e9\xc3\xa9\"", "-12.5e3")),
+    put_up_manner(BYTE_BY_BYTE);
+    assert_answer(VECTOR(ELEMENT("\"jobid\":\"\\u00e9\xc3\xa9\"", "-12.5e3")),
                   "\xc3\xa9\xc3\xa9,,, -12500\n");
 }
 
-static void numbers_are_texts_or_bare_and_may_be_none(void **state)
+TEST(numbers_are_texts_or_bare_and_may_be_none)
 {
-    struct fixture *fixture = *state;
-
     assert_answer(
-        fixture,
         VECTOR(ELEMENT("", "NaN") "," ELEMENT("", "+Inf") "," ELEMENT(
             "", "-Inf") ",{"
                         "\"metric\":{},\"value\":[1,2.5]},{\"metric\":{},\"value\":[\"1\",NaN]}"),
         ",,, NaN\n,,, +Inf\n,,, -Inf\n,,, 2.5\n,,, NaN\n");
 }
 
-static void what_a_vector_does_not_have_is_passed_over_and_counted(void **state)
+TEST(what_a_vector_does_not_have_is_passed_over_and_counted)
 {
-    struct fixture *fixture = *state;
-
     assert_answer(
-        fixture,
         VECTOR("1,\"x\",null,[],{},{\"metric\":{}},{\"value\":[1,\"1\"]},"
                "{\"metric\":[],\"value\":[1,\"1\"]},{\"metric\":{},\"value\":{\"a\":[1,\"1\"]}},"
                "{\"metric\":{},\"value\":[1]},{\"metric\":{},\"value\":[1,\"1\",2]},"
@@ -514,60 +489,51 @@ static void what_a_vector_does_not_have_is_passed_over_and_counted(void **state)
     assert_int_equal(fixture->result.skipped, 18);
 }
 
-static void an_empty_result_is_an_answer_of_any_type(void **state)
+TEST(an_empty_result_is_an_answer_of_any_type)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_int_equal(fixture->result.samples, 0);
-    assert_answer(
-        fixture, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}", "");
-    assert_answer(fixture,
-                  "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":null}}",
+    assert_answer("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}",
+                  "");
+    assert_answer("{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":null}}",
                   "");
 }
 
-static void another_type_than_a_vector_is_refused(void **state)
+TEST(another_type_than_a_vector_is_refused)
 {
-    struct fixture *fixture = *state;
-
-    put_up(fixture, 200, JSON,
+    put_up(200, JSON,
            "{\"status\":\"success\",\"data\":{\"resultType\":\"scalar\",\"result\":[1,\"2\"]}}");
-    assert_fails(fixture, -EBADMSG,
+    assert_fails(-EBADMSG,
                  "cannot read what @ answered: the query gives a scalar where a vector is "
                  "expected");
-    put_up(fixture, 200, JSON,
+    put_up(200, JSON,
            "{\"status\":\"success\",\"data\":{\"result\":[{\"metric\":{},\"values\":[[1,\"2\"]]}],"
            "\"resultType\":\"matrix\"}}");
-    assert_fails(fixture, -EBADMSG,
+    assert_fails(-EBADMSG,
                  "cannot read what @ answered: the query gives a matrix where a vector is "
                  "expected");
 }
 
-static void a_query_may_be_for_another_time(void **state)
+TEST(a_query_may_be_for_another_time)
 {
-    struct fixture *fixture = *state;
-
     fixture->query.time = 1700000000;
     fixture->query.timeout_ms = 20000;
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->seen.p, "/api/v1/query?query=up&time=1700000000&timeout=20.000\n");
 }
 
-static void a_range_is_one_get_with_its_ends_and_step(void **state)
+TEST(a_range_is_one_get_with_its_ends_and_step)
 {
-    struct fixture *fixture = *state;
-
     fixture->asks_range = true;
     fixture->range.text = "rate(a{b=\"c\"}[1m])";
     fixture->range.timeout_ms = 15250;
-    assert_answer(fixture, MATRIX(""), "");
+    assert_answer(MATRIX(""), "");
     assert_string_equal(fixture->seen.p,
                         "/api/v1/query_range?query=rate%28a%7Bb%3D%22c%22%7D%5B1m%5D%29"
                         "&start=1700000000&end=1700000060&step=15&timeout=15.250\n");
 }
 
-static void series_have_their_labels_and_points(void **state)
+TEST(series_have_their_labels_and_points)
 {
     static const char body[] =
         "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
@@ -575,19 +541,17 @@ static void series_have_their_labels_and_points(void **state)
         "\"values\":[[1700000000,\"1.5\"],[1700000015.5,\"NaN\"]]},"
         "{\"metric\":{\"gpu\":\"1\",\"x\":\"y\"},"
         "\"values\":[[1700000000,2],[1700000015,\"+Inf\"],[1700000030,\"-3\"]]}]}}";
-    struct fixture *fixture = *state;
 
     fixture->asks_range = true;
-    assert_answer(fixture, body,
-                  "n1,0,, 1700000000:1.5 1700000015.5:NaN\n"
-                  ",1,, 1700000000:2 1700000015:+Inf 1700000030:-3\n");
+    assert_answer(body, "n1,0,, 1700000000:1.5 1700000015.5:NaN\n"
+                        ",1,, 1700000000:2 1700000015:+Inf 1700000030:-3\n");
     assert_int_equal(fixture->result.samples, 2);
     assert_int_equal(fixture->result.skipped, 0);
-    put_up_manner(fixture, BYTE_BY_BYTE);
-    assert_answer(fixture, MATRIX(SERIES("", "[1,\"2\"]")), ",,, 1:2\n");
+    put_up_manner(BYTE_BY_BYTE);
+    assert_answer(MATRIX(SERIES("", "[1,\"2\"]")), ",,, 1:2\n");
 }
 
-static void what_a_matrix_does_not_have_is_passed_over_and_counted(void **state)
+TEST(what_a_matrix_does_not_have_is_passed_over_and_counted)
 {
     static const char *const odd[] = {
         MATRIX("1"),
@@ -605,55 +569,47 @@ static void what_a_matrix_does_not_have_is_passed_over_and_counted(void **state)
         MATRIX(SERIES("", "[1,\"x\"]")),
         MATRIX(SERIES("\"node\":1", "[1,\"1\"]")),
     };
-    struct fixture *fixture = *state;
 
     fixture->asks_range = true;
     for (size_t i = 0; i < COUNT(odd); i++) {
-        assert_answer(fixture, odd[i], "");
+        assert_answer(odd[i], "");
         assert_int_equal(fixture->result.samples, 0);
         assert_int_equal(fixture->result.skipped, 1);
     }
 }
 
-static void a_series_with_more_points_than_steps_is_none(void **state)
+TEST(a_series_with_more_points_than_steps_is_none)
 {
-    struct fixture *fixture = *state;
-
     fixture->asks_range = true;
     fixture->range.end = fixture->range.begin + 29; /* two steps, the second at 15 */
-    assert_answer(fixture, MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"]")), ",,, 1:1 2:2\n");
-    assert_answer(fixture, MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"],[3,\"3\"]")), "");
+    assert_answer(MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"]")), ",,, 1:1 2:2\n");
+    assert_answer(MATRIX(SERIES("", "[1,\"1\"],[2,\"2\"],[3,\"3\"]")), "");
     assert_int_equal(fixture->result.skipped, 1);
 }
 
-static void another_type_than_a_matrix_is_refused(void **state)
+TEST(another_type_than_a_matrix_is_refused)
 {
-    struct fixture *fixture = *state;
-
     fixture->asks_range = true;
-    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
-    assert_fails(fixture, -EBADMSG,
+    put_up(200, JSON, VECTOR(ELEMENT("", "1")));
+    assert_fails(-EBADMSG,
                  "cannot read what @ answered: the query gives a vector where a matrix is "
                  "expected");
 }
 
-static void a_range_fails_as_a_query_does(void **state)
+TEST(a_range_fails_as_a_query_does)
 {
-    struct fixture *fixture = *state;
-
     fixture->asks_range = true;
-    put_up(fixture, 422, JSON,
+    put_up(422, JSON,
            "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many samples\"}");
-    assert_fails(fixture, -EREMOTEIO,
-                 "@ cannot answer the query (status 422): execution: too many samples");
-    put_up(fixture, 401, "text/plain", "who?");
-    assert_int_equal(ask(fixture), -EACCES);
+    assert_fails(-EREMOTEIO, "@ cannot answer the query (status 422): execution: too many samples");
+    put_up(401, "text/plain", "who?");
+    assert_int_equal(ask(), -EACCES);
     atomic_store(&fixture->cancelled, true);
-    put_up_manner(fixture, NEVER);
-    assert_int_equal(ask(fixture), -ECANCELED);
+    put_up_manner(NEVER);
+    assert_int_equal(ask(), -ECANCELED);
 }
 
-static void json_of_somebody_else_is_refused(void **state)
+TEST(json_of_somebody_else_is_refused)
 {
     static const struct {
         const char *body, *sentence;
@@ -673,75 +629,68 @@ static void json_of_somebody_else_is_refused(void **state)
           "line 1, column 50: the document ends where a key in quotes or } is expected, cut "
           "short" },
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(others); i++) {
         char sentence[300];
 
-        put_up(fixture, 200, JSON, others[i].body);
+        put_up(200, JSON, others[i].body);
         snprintf(sentence, sizeof(sentence), "cannot read what @ answered: %s", others[i].sentence);
-        assert_fails(fixture, -EBADMSG, sentence);
+        assert_fails(-EBADMSG, sentence);
     }
 }
 
-static void the_words_of_an_error_are_told_whatever_the_status(void **state)
+TEST(the_words_of_an_error_are_told_whatever_the_status)
 {
     static const unsigned statuses[] = { 200, 400, 422, 503 };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
         char sentence[300];
 
-        put_up(fixture, statuses[i], JSON,
+        put_up(statuses[i], JSON,
                "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"1:5: parse error\"}");
         snprintf(sentence, sizeof(sentence),
                  "@ cannot answer the query (status %u): bad_data: 1:5: parse error", statuses[i]);
-        assert_fails(fixture, -EREMOTEIO, sentence);
+        assert_fails(-EREMOTEIO, sentence);
     }
-    put_up(fixture, 200, JSON,
+    put_up(200, JSON,
            "{\"data\":{\"resultType\":\"vector\",\"result\":[" ELEMENT(
                "", "1") "]},\"error\":\"half done\",\"status\":\"error\"}");
-    assert_fails(fixture, -EREMOTEIO, "@ cannot answer the query (status 200): half done");
-    put_up(fixture, 422, JSON, "{\"status\":\"error\",\"error\":{\"a\":\"b\"}}");
-    assert_fails(fixture, -EREMOTEIO,
-                 "@ cannot answer the query (status 422): it does not say why");
+    assert_fails(-EREMOTEIO, "@ cannot answer the query (status 200): half done");
+    put_up(422, JSON, "{\"status\":\"error\",\"error\":{\"a\":\"b\"}}");
+    assert_fails(-EREMOTEIO, "@ cannot answer the query (status 422): it does not say why");
 }
 
-static void words_cannot_break_a_line_and_are_cut(void **state)
+TEST(words_cannot_break_a_line_and_are_cut)
 {
-    struct fixture *fixture = *state;
     struct buf body;
 
-    put_up(fixture, 400, JSON,
+    put_up(400, JSON,
            "{\"status\":\"error\",\"errorType\":\"a\\u001b[2J\",\"error\":\"b\\nc\\u0000d\"}");
-    assert_fails(fixture, -EREMOTEIO, "@ cannot answer the query (status 400): a?[2J: b?c?d");
+    assert_fails(-EREMOTEIO, "@ cannot answer the query (status 400): a?[2J: b?c?d");
     buf_init(&body, 2 << 20);
     buf_text(&body, "{\"status\":\"error\",\"error\":\"");
     for (size_t i = 0; i < 500000; i++)
         buf_text(&body, "\xc3\xa9");
     buf_text(&body, "\",\"errorType\":\"long\"}");
-    put_up_bytes(fixture, 400, JSON, buf_str(&body));
-    assert_int_equal(ask(fixture), -EREMOTEIO);
+    put_up_bytes(400, JSON, buf_str(&body));
+    assert_int_equal(ask(), -EREMOTEIO);
     assert_contains(fixture->err.text, "(status 400): long: \xc3\xa9\xc3\xa9");
     assert_true(strlen(fixture->err.text) < 400);
-    put_up_bytes(fixture, 500, "text/plain", buf_str(&body));
-    assert_int_equal(ask(fixture), -EREMOTEIO);
+    put_up_bytes(500, "text/plain", buf_str(&body));
+    assert_int_equal(ask(), -EREMOTEIO);
     buf_free(&body);
 }
 
-static void who_is_turned_away_is_told_what_to_set(void **state)
+TEST(who_is_turned_away_is_told_what_to_set)
 {
-    struct fixture *fixture = *state;
     char sentence[400];
 
-    put_up(fixture, 401, "text/plain", "no org id\n");
-    assert_fails(fixture, -EACCES,
-                 "@ wants to know who asks (status 401: no org id): name a user and "
-                 "--prometheus.password-file, or --prometheus.bearer-file");
-    put_up(fixture, 403, "text/html", "<p>no</p>");
-    assert_fails(fixture, -EACCES,
-                 "@ wants to know who asks (status 403): name a user and "
-                 "--prometheus.password-file, or --prometheus.bearer-file");
+    put_up(401, "text/plain", "no org id\n");
+    assert_fails(-EACCES, "@ wants to know who asks (status 401: no org id): name a user and "
+                          "--prometheus.password-file, or --prometheus.bearer-file");
+    put_up(403, "text/html", "<p>no</p>");
+    assert_fails(-EACCES, "@ wants to know who asks (status 403): name a user and "
+                          "--prometheus.password-file, or --prometheus.bearer-file");
 
     fixture->prometheus = prometheus_close(fixture->prometheus);
     put_file(fixture->password_file, "wrong");
@@ -751,7 +700,7 @@ static void who_is_turned_away_is_told_what_to_set(void **state)
              "@ does not take the user alice with the password in %s (status 403): are both right, "
              "and may this user query?",
              fixture->password_file);
-    assert_fails(fixture, -EACCES, sentence);
+    assert_fails(-EACCES, sentence);
 
     fixture->prometheus = prometheus_close(fixture->prometheus);
     put_file(fixture->bearer_file, "wrong");
@@ -760,10 +709,10 @@ static void who_is_turned_away_is_told_what_to_set(void **state)
     snprintf(sentence, sizeof(sentence),
              "@ does not take the token in %s (status 403): is it right, and may it query?",
              fixture->bearer_file);
-    assert_fails(fixture, -EACCES, sentence);
+    assert_fails(-EACCES, sentence);
 }
 
-static void what_is_no_prometheus_is_told_from_one(void **state)
+TEST(what_is_no_prometheus_is_told_from_one)
 {
     static const struct {
         unsigned status;
@@ -793,63 +742,50 @@ static void what_is_no_prometheus_is_told_from_one(void **state)
         { 200, JSON, "", -EBADMSG,
           "@ answers with nothing: is --prometheus.url that of a Prometheus?" },
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(others); i++) {
-        put_up(fixture, others[i].status, others[i].type, others[i].body);
-        assert_fails(fixture, others[i].code, others[i].sentence);
+        put_up(others[i].status, others[i].type, others[i].body);
+        assert_fails(others[i].code, others[i].sentence);
     }
 }
 
-static void an_answer_that_is_cut_off_is_no_answer(void **state)
+TEST(an_answer_that_is_cut_off_is_no_answer)
 {
-    struct fixture *fixture = *state;
-
-    put_up_manner(fixture, CUT);
-    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2") "," ELEMENT("", "3")));
-    assert_fails(fixture, -EREMOTEIO, "@ closed the connection before its answer was whole");
+    put_up_manner(CUT);
+    put_up(200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2") "," ELEMENT("", "3")));
+    assert_fails(-EREMOTEIO, "@ closed the connection before its answer was whole");
 }
 
-static void an_answer_over_the_ceiling_is_not_read_to_its_end(void **state)
+TEST(an_answer_over_the_ceiling_is_not_read_to_its_end)
 {
-    struct fixture *fixture = *state;
-
     fixture->settings.max_answer = 100;
-    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2")));
-    assert_fails(fixture, -EFBIG,
+    put_up(200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2")));
+    assert_fails(-EFBIG,
                  "if there are that many series, raise --prometheus.max-answer: the answer of @ is "
                  "larger than 100 bytes; raise the ceiling if it has to be");
 }
 
-static void the_first_warning_is_kept(void **state)
+TEST(the_first_warning_is_kept)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture,
-                  "{\"warnings\":[{\"a\":\"b\"},\"no store\\nmatched\",\"and more\"],"
+    assert_answer("{\"warnings\":[{\"a\":\"b\"},\"no store\\nmatched\",\"and more\"],"
                   "\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":[]}}",
                   "");
-    assert_sentence(fixture, fixture->result.warning, "@ warns: no store?matched");
+    assert_sentence(fixture->result.warning, "@ warns: no store?matched");
 }
 
-static void a_partial_answer_is_a_warning(void **state)
+TEST(a_partial_answer_is_a_warning)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture,
-                  "{\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":[]},"
+    assert_answer("{\"status\":\"success\",\"isPartial\":true,\"data\":{\"result\":[]},"
                   "\"warnings\":null}",
                   "");
-    assert_sentence(fixture, fixture->result.warning,
+    assert_sentence(fixture->result.warning,
                     "@ answers in part: some of its storage does not answer it");
-    assert_answer(fixture, "{\"status\":\"success\",\"isPartial\":false,\"data\":{\"result\":[]}}",
-                  "");
+    assert_answer("{\"status\":\"success\",\"isPartial\":false,\"data\":{\"result\":[]}}", "");
     assert_string_equal(fixture->result.warning, "");
 }
 
-static void a_warning_of_any_length_fits(void **state)
+TEST(a_warning_of_any_length_fits)
 {
-    struct fixture *fixture = *state;
     struct buf body;
 
     buf_init(&body, 1 << 20);
@@ -857,8 +793,8 @@ static void a_warning_of_any_length_fits(void **state)
     for (size_t i = 0; i < 1000; i++)
         buf_text(&body, "\xe2\x82\xac");
     buf_text(&body, "\"]}");
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_samples(fixture, "");
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_samples("");
     assert_contains(fixture->result.warning, " warns: \xe2\x82\xac");
     assert_true(strlen(fixture->result.warning) < PROMETHEUS_WARNING);
     for (struct str rest = str_of(fixture->result.warning); rest.n;
@@ -867,32 +803,28 @@ static void a_warning_of_any_length_fits(void **state)
     buf_free(&body);
 }
 
-static void a_password_is_read_again_at_each_query(void **state)
+TEST(a_password_is_read_again_at_each_query)
 {
-    struct fixture *fixture = *state;
-
     put_file(fixture->password_file, "secret\r\n");
     fixture->settings.user = STR("alice");
     fixture->settings.password_file = str_of(fixture->password_file);
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
     put_file(fixture->password_file, "other");
-    assert_samples(fixture, "");
+    assert_samples("");
     assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6b3RoZXI=");
     unlink(fixture->password_file);
-    assert_int_equal(ask(fixture), -ENOENT);
+    assert_int_equal(ask(), -ENOENT);
     assert_contains(fixture->err.text, "cannot read the password file /tmp/");
 }
 
-static void a_user_may_stand_in_the_url(void **state)
+TEST(a_user_may_stand_in_the_url)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->url, sizeof(fixture->url), "http://al%%40ice@127.0.0.1:%d", fixture->port);
     fixture->settings.url = str_of(fixture->url);
     put_file(fixture->password_file, "secret");
     fixture->settings.password_file = str_of(fixture->password_file);
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->authorization.p, "Basic YWxAaWNlOnNlY3JldA==");
     assert_null(strchr(prometheus_origin(fixture->prometheus), '@'));
 
@@ -900,42 +832,39 @@ static void a_user_may_stand_in_the_url(void **state)
     snprintf(fixture->url, sizeof(fixture->url), "http://alice:secret@127.0.0.1:%d", fixture->port);
     fixture->settings.url = str_of(fixture->url);
     fixture->settings.password_file = STR("");
-    assert_samples(fixture, "");
+    assert_samples("");
     assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
-    put_up(fixture, 401, NULL, "");
-    assert_fails(fixture, -EACCES,
+    put_up(401, NULL, "");
+    assert_fails(-EACCES,
                  "@ does not take the user alice with the password in the URL (status 401): are "
                  "both right, and may this user query?");
 }
 
-static void a_token_is_read_again_at_each_query(void **state)
+TEST(a_token_is_read_again_at_each_query)
 {
-    struct fixture *fixture = *state;
-
     put_file(fixture->bearer_file, "first\n");
     fixture->settings.bearer_file = str_of(fixture->bearer_file);
-    assert_answer(fixture, VECTOR(""), "");
+    assert_answer(VECTOR(""), "");
     assert_string_equal(fixture->authorization.p, "Bearer first");
     put_file(fixture->bearer_file, "second\n");
-    assert_samples(fixture, "");
+    assert_samples("");
     assert_string_equal(fixture->authorization.p, "Bearer second");
     put_file(fixture->bearer_file, "two\nlines\n");
-    assert_int_equal(ask(fixture), -EINVAL);
+    assert_int_equal(ask(), -EINVAL);
     assert_contains(fixture->err.text, "holds no token: one line is expected");
     assert_null(strstr(fixture->err.text, "lines"));
 }
 
-static void a_server_that_says_the_password_again_is_not_repeated(void **state)
+TEST(a_server_that_says_the_password_again_is_not_repeated)
 {
     static const unsigned statuses[] = { 200, 400, 401, 404, 500 };
-    struct fixture *fixture = *state;
 
     fixture->echoes = true;
     put_file(fixture->bearer_file, "eyJhbGciOiJIUzI1NiJ9.a.b");
     fixture->settings.bearer_file = str_of(fixture->bearer_file);
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        put_up(fixture, statuses[i], "text/plain", "");
-        assert_true(ask(fixture) < 0);
+        put_up(statuses[i], "text/plain", "");
+        assert_true(ask() < 0);
         assert_null(strstr(fixture->err.text, "eyJ"));
     }
     fixture->prometheus = prometheus_close(fixture->prometheus);
@@ -944,123 +873,112 @@ static void a_server_that_says_the_password_again_is_not_repeated(void **state)
     fixture->settings.user = STR("alice");
     fixture->settings.password_file = str_of(fixture->password_file);
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        put_up(fixture, statuses[i], "text/plain", "");
-        assert_true(ask(fixture) < 0);
+        put_up(statuses[i], "text/plain", "");
+        assert_true(ask() < 0);
         assert_null(strstr(fixture->err.text, "c2Vjc"));
     }
     fixture->echoes = false;
-    put_up(fixture, 400, JSON,
+    put_up(400, JSON,
            "{\"status\":\"error\",\"errorType\":\"auth\",\"error\":\"alice:secret is wrong\"}");
-    assert_fails(fixture, -EREMOTEIO,
+    assert_fails(-EREMOTEIO,
                  "@ cannot answer the query (status 400): auth: its words hold the password or the "
                  "token and are not shown here");
-    assert_answer(
-        fixture, "{\"status\":\"success\",\"data\":{\"result\":[]},\"warnings\":[\"secret\"]}", "");
+    assert_answer("{\"status\":\"success\",\"data\":{\"result\":[]},\"warnings\":[\"secret\"]}",
+                  "");
     assert_contains(fixture->result.warning, "not shown here");
 }
 
-static void what_cannot_be_used_is_refused_at_the_start(void **state)
+TEST(what_cannot_be_used_is_refused_at_the_start)
 {
-    struct fixture *fixture = *state;
     struct prometheus_settings plain = fixture->settings;
 
     fixture->settings.url = STR("");
-    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    assert_refused("the URL is not of the form http://HOST:PORT/PATH or https://…");
     fixture->settings.url = STR("ftp://127.0.0.1");
-    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    assert_refused("the URL is not of the form http://HOST:PORT/PATH or https://…");
     fixture->settings.url = STR("http://127.0.0.1:9090/?x=1");
-    assert_refused(fixture, "the URL is not of the form http://HOST:PORT/PATH or https://…");
+    assert_refused("the URL is not of the form http://HOST:PORT/PATH or https://…");
 
     fixture->settings = plain;
     fixture->settings.user = STR("alice");
-    assert_refused(fixture, "the user alice has no password: name its file with "
-                            "--prometheus.password-file");
+    assert_refused("the user alice has no password: name its file with "
+                   "--prometheus.password-file");
     fixture->settings.bearer_file = STR("/x");
-    assert_refused(fixture, "a user or a password and --prometheus.bearer-file are two ways to say "
-                            "who asks: take one of them out");
+    assert_refused("a user or a password and --prometheus.bearer-file are two ways to say "
+                   "who asks: take one of them out");
     fixture->settings.bearer_file = STR("");
     fixture->settings.url = STR("http://bob:secret@127.0.0.1");
-    assert_refused(fixture, "a user stands in --prometheus.url and another in --prometheus.user: "
-                            "take one of them out");
+    assert_refused("a user stands in --prometheus.url and another in --prometheus.user: "
+                   "take one of them out");
     fixture->settings.user = STR("");
     fixture->settings.password_file = STR("/x");
-    assert_refused(fixture, "a password stands in --prometheus.url, and --prometheus.password-file "
-                            "names another: take it out of the URL");
+    assert_refused("a password stands in --prometheus.url, and --prometheus.password-file "
+                   "names another: take it out of the URL");
     fixture->settings.url = plain.url;
-    assert_refused(fixture, "there is a password, but no user: name one with --prometheus.user");
+    assert_refused("there is a password, but no user: name one with --prometheus.user");
 }
 
-static void one_connection_serves_all_queries(void **state)
+TEST(one_connection_serves_all_queries)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture, VECTOR(""), "");
-    put_up(fixture, 400, JSON, "{\"status\":\"error\",\"error\":\"x\"}");
-    assert_int_equal(ask(fixture), -EREMOTEIO);
-    assert_answer(fixture, VECTOR(ELEMENT("", "1")), ",,, 1\n");
+    assert_answer(VECTOR(""), "");
+    put_up(400, JSON, "{\"status\":\"error\",\"error\":\"x\"}");
+    assert_int_equal(ask(), -EREMOTEIO);
+    assert_answer(VECTOR(ELEMENT("", "1")), ",,, 1\n");
     assert_int_equal(fixture->n_connections, 1);
 }
 
-static void a_prometheus_may_go_and_come_back(void **state)
+TEST(a_prometheus_may_go_and_come_back)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture, VECTOR(ELEMENT("", "1")), ",,, 1\n");
-    stop_server(fixture);
-    assert_fails(fixture, -ECONNREFUSED,
+    assert_answer(VECTOR(ELEMENT("", "1")), ",,, 1\n");
+    stop_server();
+    assert_fails(-ECONNREFUSED,
                  "cannot connect to @: Connection refused; is it running, and listening there?");
-    serve(fixture);
-    assert_samples(fixture, ",,, 1\n");
+    serve();
+    assert_samples(",,, 1\n");
 }
 
-static void a_prometheus_that_hangs_is_not_waited_for(void **state)
+TEST(a_prometheus_that_hangs_is_not_waited_for)
 {
-    struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
-    put_up_manner(fixture, NEVER);
-    put_up(fixture, 200, JSON, VECTOR(""));
+    put_up_manner(NEVER);
+    put_up(200, JSON, VECTOR(""));
     fixture->query.timeout_ms = 200;
-    assert_fails(fixture, -ETIMEDOUT,
+    assert_fails(-ETIMEDOUT,
                  "Prometheus is busy or down, or --prometheus.timeout too short: @ did not answer "
                  "in time");
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
 }
 
-static void a_slow_drip_does_not_move_the_deadline(void **state)
+TEST(a_slow_drip_does_not_move_the_deadline)
 {
-    struct fixture *fixture = *state;
     int64_t begin = clock_mono(&clock_real);
 
-    put_up_manner(fixture, SLOWLY);
-    put_up(fixture, 200, JSON, VECTOR(""));
+    put_up_manner(SLOWLY);
+    put_up(200, JSON, VECTOR(""));
     fixture->query.timeout_ms = 300;
     assert_fails(
-        fixture, -ETIMEDOUT,
+        -ETIMEDOUT,
         "Prometheus is busy or down, or --prometheus.timeout too short: @ had not sent the "
         "whole of its answer in time");
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
 }
 
-static void a_query_can_be_cancelled_while_its_answer_comes(void **state)
+TEST(a_query_can_be_cancelled_while_its_answer_comes)
 {
-    struct fixture *fixture = *state;
-
-    put_up_manner(fixture, SLOWLY);
-    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
+    put_up_manner(SLOWLY);
+    put_up(200, JSON, VECTOR(ELEMENT("", "1")));
     fixture->query.timeout_ms = 60000;
     fixture->is_cancelled_by_sample = true;
-    assert_fails(fixture, -ECANCELED, "the request to @ was stopped");
+    assert_fails(-ECANCELED, "the request to @ was stopped");
     assert_str(buf_str(&fixture->samples), ",,, 1\n");
 }
 
-static void no_time_is_no_query(void **state)
+TEST(no_time_is_no_query)
 {
-    struct fixture *fixture = *state;
-
     fixture->query.timeout_ms = 0;
     assert_fails(
-        fixture, -ETIMEDOUT,
+        -ETIMEDOUT,
         "Prometheus is busy or down, or --prometheus.timeout too short: no time is left for "
         "a request");
 }
@@ -1076,18 +994,17 @@ static void put_depth(struct buf *body, size_t depth)
     buf_text(body, ",\"status\":\"success\",\"data\":{\"result\":[]}}");
 }
 
-static void what_is_nested_too_deep_is_refused(void **state)
+TEST(what_is_nested_too_deep_is_refused)
 {
-    struct fixture *fixture = *state;
     struct buf body;
 
     buf_init(&body, 1 << 20);
     put_depth(&body, 63);
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_samples(fixture, "");
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_samples("");
     put_depth(&body, 100000);
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_fails(fixture, -EFBIG,
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_fails(-EFBIG,
                  "cannot read what @ answered: line 1, column 69: objects and arrays are nested "
                  "deeper than 64 levels");
     buf_free(&body);
@@ -1105,42 +1022,38 @@ static void put_label(struct buf *body, const char *name, size_t n)
     buf_text(body, "\"}}]}}");
 }
 
-static void a_label_has_a_ceiling_if_it_is_wanted(void **state)
+TEST(a_label_has_a_ceiling_if_it_is_wanted)
 {
-    struct fixture *fixture = *state;
     size_t most = 1 << 20;
     struct buf body;
 
     buf_init(&body, 4 << 20);
     put_label(&body, "jobid", most);
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_int_equal(ask(fixture), 0);
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_int_equal(ask(), 0);
     assert_int_equal(fixture->samples.n, most + strlen(",,, 1\n"));
     put_label(&body, "jobid", most + 1);
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_fails(fixture, -EFBIG,
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_fails(-EFBIG,
                  "cannot read what @ answered: line 1, column 74: the string or number that begins "
                  "here is longer than 1048576 bytes");
     put_label(&body, "other", 3 * most);
-    put_up_bytes(fixture, 200, JSON, buf_str(&body));
-    assert_samples(fixture, ",,, 1\n");
+    put_up_bytes(200, JSON, buf_str(&body));
+    assert_samples(",,, 1\n");
     buf_free(&body);
 }
 
-static void bytes_that_are_not_utf8_are_replaced(void **state)
+TEST(bytes_that_are_not_utf8_are_replaced)
 {
-    struct fixture *fixture = *state;
-
-    assert_answer(fixture, VECTOR(ELEMENT("\"jobid\":\"a\xff\\ud800z\"", "1")),
+    assert_answer(VECTOR(ELEMENT("\"jobid\":\"a\xff\\ud800z\"", "1")),
                   "a\xef\xbf\xbd\xef\xbf\xbdz,,, 1\n");
 }
 
-static void certificates_may_be_named(void **state)
+TEST(certificates_may_be_named)
 {
-    struct fixture *fixture = *state;
     struct certificate *authority = heap_alloc(sizeof(*authority));
 
-    stop_server(fixture);
+    stop_server();
     fixture->certificate = heap_alloc(sizeof(*fixture->certificate));
     certificate_make(authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
     certificate_make(fixture->certificate,
@@ -1148,66 +1061,14 @@ static void certificates_may_be_named(void **state)
     put_file(fixture->ca_file, authority->cert_pem);
     certificate_free(authority);
     free(authority);
-    serve(fixture);
+    serve();
     snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d", fixture->port);
     fixture->settings.url = str_of(fixture->url);
-    put_up(fixture, 200, JSON, VECTOR(ELEMENT("", "1")));
-    assert_int_equal(ask(fixture), -EACCES);
+    put_up(200, JSON, VECTOR(ELEMENT("", "1")));
+    assert_int_equal(ask(), -EACCES);
     assert_contains(fixture->err.text, "no trusted TLS connection to https://localhost:");
     fixture->prometheus = prometheus_close(fixture->prometheus);
     fixture->settings.ca_file = str_of(fixture->ca_file);
-    assert_samples(fixture, ",,, 1\n");
-    assert_samples(fixture, ",,, 1\n");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_query_is_one_get_with_its_text_escaped),
-        TEST(a_path_may_stand_behind_the_host),
-        TEST(a_query_that_is_too_long_is_not_sent),
-        TEST(samples_have_the_labels_that_were_asked_for),
-        TEST(keys_come_in_any_order_and_others_among_them),
-        TEST(pieces_of_one_byte_make_no_difference),
-        TEST(numbers_are_texts_or_bare_and_may_be_none),
-        TEST(what_a_vector_does_not_have_is_passed_over_and_counted),
-        TEST(an_empty_result_is_an_answer_of_any_type),
-        TEST(another_type_than_a_vector_is_refused),
-        TEST(a_query_may_be_for_another_time),
-        TEST(a_range_is_one_get_with_its_ends_and_step),
-        TEST(series_have_their_labels_and_points),
-        TEST(what_a_matrix_does_not_have_is_passed_over_and_counted),
-        TEST(a_series_with_more_points_than_steps_is_none),
-        TEST(another_type_than_a_matrix_is_refused),
-        TEST(a_range_fails_as_a_query_does),
-        TEST(json_of_somebody_else_is_refused),
-        TEST(the_words_of_an_error_are_told_whatever_the_status),
-        TEST(words_cannot_break_a_line_and_are_cut),
-        TEST(who_is_turned_away_is_told_what_to_set),
-        TEST(what_is_no_prometheus_is_told_from_one),
-        TEST(an_answer_that_is_cut_off_is_no_answer),
-        TEST(an_answer_over_the_ceiling_is_not_read_to_its_end),
-        TEST(the_first_warning_is_kept),
-        TEST(a_partial_answer_is_a_warning),
-        TEST(a_warning_of_any_length_fits),
-        TEST(a_password_is_read_again_at_each_query),
-        TEST(a_user_may_stand_in_the_url),
-        TEST(a_token_is_read_again_at_each_query),
-        TEST(a_server_that_says_the_password_again_is_not_repeated),
-        TEST(what_cannot_be_used_is_refused_at_the_start),
-        TEST(one_connection_serves_all_queries),
-        TEST(a_prometheus_may_go_and_come_back),
-        TEST(a_prometheus_that_hangs_is_not_waited_for),
-        TEST(a_slow_drip_does_not_move_the_deadline),
-        TEST(a_query_can_be_cancelled_while_its_answer_comes),
-        TEST(no_time_is_no_query),
-        TEST(what_is_nested_too_deep_is_refused),
-        TEST(a_label_has_a_ceiling_if_it_is_wanted),
-        TEST(bytes_that_are_not_utf8_are_replaced),
-        TEST(certificates_may_be_named),
-    };
-
-    return RUN_TESTS(tests);
+    assert_samples(",,, 1\n");
+    assert_samples(",,, 1\n");
 }

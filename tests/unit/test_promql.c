@@ -9,7 +9,7 @@ static void assert_written(struct buf *written, const char *expected)
     buf_free(written);
 }
 
-static void a_string_cannot_end_itself(void **state)
+TEST(a_string_cannot_end_itself)
 {
     static const struct {
         struct str text;
@@ -23,7 +23,6 @@ static void a_string_cannot_end_itself(void **state)
         { STR_INIT("\xc3\xa9\xff"), "\"\xc3\xa9\\xff\"" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct buf written;
 
@@ -33,14 +32,13 @@ static void a_string_cannot_end_itself(void **state)
     }
 }
 
-static void a_pattern_matches_texts_to_the_letter(void **state)
+TEST(a_pattern_matches_texts_to_the_letter)
 {
     const struct str texts[] = { STR("n1"), STR("a.b*"), STR("x|y\""), STR("\\") };
     const struct str nodes[] = { STR("gpu.1"), STR("gpu.10"), STR("gpu.\xc3\xa9"),
                                  STR("gpu.\xc3\xa8") };
     struct buf written;
 
-    (void)state;
     buf_init(&written, 1000);
     promql_one_of(&written, texts, COUNT(texts));
     assert_written(&written, "\"(n1|a\\\\.b\\\\*|x\\\\|y\\\"|\\\\\\\\)\"");
@@ -62,7 +60,7 @@ static void a_pattern_matches_texts_to_the_letter(void **state)
     buf_free(&written);
 }
 
-static void matchers_are_labels_with_values(void **state)
+TEST(matchers_are_labels_with_values)
 {
     static const char *const good[] = {
         "cluster=\"a\"",
@@ -80,7 +78,6 @@ static void matchers_are_labels_with_values(void **state)
         ",",         "{a=\"b\"}", "a>\"b\"",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
         struct err err = { 0 };
 
@@ -94,15 +91,4 @@ static void matchers_are_labels_with_values(void **state)
             fail_msg("%s was taken", bad[i]);
         assert_contains(err.text, "no PromQL label matchers");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_string_cannot_end_itself),
-        cmocka_unit_test(a_pattern_matches_texts_to_the_letter),
-        cmocka_unit_test(matchers_are_labels_with_values),
-    };
-
-    return RUN_TESTS(tests);
 }

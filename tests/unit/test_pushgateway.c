@@ -51,6 +51,8 @@ struct fixture {
     int log_fd;
 };
 
+static struct fixture *fixture;
+
 struct upload {
     struct request request;
     size_t n;
@@ -234,7 +236,7 @@ static size_t count_requests(struct gateway *gateway)
 /* The n-th, from 1, when it is there. */
 static struct request await_request(struct gateway *gateway, size_t n)
 {
-    int64_t deadline = clock_mono(&clock_real) + 20 * NS_PER_SEC;
+    int64_t deadline = clock_mono(&clock_real) + TEST_DEADLINE;
     struct request request = { .method = "none" };
     bool in_time = true;
 
@@ -247,7 +249,7 @@ static struct request await_request(struct gateway *gateway, size_t n)
     return request;
 }
 
-static struct push_stats stats_of(struct fixture *fixture)
+static struct push_stats stats_of(void)
 {
     struct push_stats stats;
 
@@ -255,7 +257,7 @@ static struct push_stats stats_of(struct fixture *fixture)
     return stats;
 }
 
-static const char *log_of(struct fixture *fixture)
+static const char *log_of(void)
 {
     static char text[64 * 1024];
     ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
@@ -265,9 +267,9 @@ static const char *log_of(struct fixture *fixture)
     return text;
 }
 
-static size_t count_in_log(struct fixture *fixture, const char *part)
+static size_t count_in_log(const char *part)
 {
-    const char *text = log_of(fixture);
+    const char *text = log_of();
     size_t n = 0;
 
     while ((text = strstr(text, part))) {
@@ -277,11 +279,12 @@ static size_t count_in_log(struct fixture *fixture, const char *part)
     return n;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-    struct gateway *gateway = &fixture->gateway;
+    struct gateway *gateway;
 
+    fixture = heap_alloc(sizeof(*fixture));
+    gateway = &fixture->gateway;
     pthread_mutex_init(&gateway->lock, NULL);
     clock_cond_init(&gateway->changed);
     gateway->status = 200;
@@ -300,14 +303,10 @@ static int setup(void **state)
         .clock = &clock_real,
         .log = log_new(fixture->log_fd, LOG_DEBUG, &clock_real),
     };
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     set_shut(&fixture->gateway, false);
     pusher_stop(fixture->pusher, 20 * NS_PER_SEC);
     close_gateway(&fixture->gateway);
@@ -322,32 +321,32 @@ static int teardown(void **state)
     pthread_cond_destroy(&fixture->gateway.changed);
     pthread_mutex_destroy(&fixture->gateway.lock);
     free(fixture);
-    return 0;
 }
 
-static void start(struct fixture *fixture)
+FIXTURE(setup, teardown)
+
+static void start(void)
 {
     if (pusher_start(&fixture->config, &fixture->pusher, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static void put(struct fixture *fixture, const char *instance, const char *text)
+static void put(const char *instance, const char *text)
 {
     pusher_put(fixture->pusher, instance, str_of(text));
 }
 
-static void stop(struct fixture *fixture, int64_t within_ns)
+static void stop(int64_t within_ns)
 {
     fixture->pusher = pusher_stop(fixture->pusher, within_ns);
 }
 
-static void a_text_is_put_in_its_place(void **state)
+TEST(a_text_is_put_in_its_place)
 {
-    struct fixture *fixture = *state;
     struct request request;
 
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
+    start();
+    put("n1", "a 1\n");
     request = await_request(&fixture->gateway, 1);
     assert_string_equal(request.method, "PUT");
     assert_string_equal(request.url, "/metrics/job/jobs_exporter/instance/n1");
@@ -355,14 +354,14 @@ static void a_text_is_put_in_its_place(void **state)
     assert_string_equal(request.content_type, "text/plain; version=0.0.4; charset=utf-8");
     assert_string_equal(request.authorization, "");
     assert_false(request.is_packed);
-    wait_until_true(stats_of(fixture).pushes == 1);
-    assert_true(stats_of(fixture).is_up);
-    assert_true(stats_of(fixture).last_success_wall_ns > 0);
-    assert_true(stats_of(fixture).last_seconds > 0);
-    assert_string_equal(log_of(fixture), "");
+    wait_until_true(stats_of().pushes == 1);
+    assert_true(stats_of().is_up);
+    assert_true(stats_of().last_success_wall_ns > 0);
+    assert_true(stats_of().last_seconds > 0);
+    assert_string_equal(log_of(), "");
 }
 
-static void what_cannot_stand_in_a_path_is_put_there_in_base64(void **state)
+TEST(what_cannot_stand_in_a_path_is_put_there_in_base64)
 {
     static const struct {
         const char *instance, *path;
@@ -378,38 +377,36 @@ static void what_cannot_stand_in_a_path_is_put_there_in_base64(void **state)
         { "\xff", "/instance@base64/77-9" },
         { "a\xc3", "/instance@base64/Ye-_vQ" },
     };
-    struct fixture *fixture = *state;
 
     fixture->config.job = "a job";
-    start(fixture);
+    start();
     for (size_t i = 0; i < COUNT(rows); i++) {
         char expected[200];
 
-        put(fixture, rows[i].instance, "a 1\n");
+        put(rows[i].instance, "a 1\n");
         snprintf(expected, sizeof(expected), "/metrics/job@base64/YSBqb2I%s", rows[i].path);
         assert_string_equal(await_request(&fixture->gateway, i + 1).url, expected);
     }
 }
 
-static void a_prefix_stays_and_the_user_goes_into_a_header(void **state)
+TEST(a_prefix_stays_and_the_user_goes_into_a_header)
 {
-    struct fixture *fixture = *state;
     struct request request;
 
     snprintf(fixture->url, sizeof(fixture->url), "http://alice:s%%65cret@127.0.0.1:%d/push/",
              fixture->gateway.port);
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
+    start();
+    put("n1", "a 1\n");
     request = await_request(&fixture->gateway, 1);
     assert_string_equal(request.url, "/push/metrics/job/jobs_exporter/instance/n1");
     assert_string_equal(request.authorization, "Basic YWxpY2U6c2VjcmV0");
-    stop(fixture, 20 * NS_PER_SEC);
+    stop(20 * NS_PER_SEC);
     request = await_request(&fixture->gateway, 2);
     assert_string_equal(request.method, "DELETE");
     assert_string_equal(request.authorization, "Basic YWxpY2U6c2VjcmV0");
 }
 
-static void write_file(struct fixture *fixture, const char *text)
+static void write_file(const char *text)
 {
     int fd;
 
@@ -419,47 +416,43 @@ static void write_file(struct fixture *fixture, const char *text)
     close(fd);
 }
 
-static void write_password(struct fixture *fixture, const char *text)
+static void write_password(const char *text)
 {
-    write_file(fixture, text);
+    write_file(text);
     fixture->config.password_file = fixture->path;
 }
 
-static void a_password_may_change_in_its_file(void **state)
+TEST(a_password_may_change_in_its_file)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->url, sizeof(fixture->url), "http://alice@127.0.0.1:%d",
              fixture->gateway.port);
-    write_password(fixture, "secret\n");
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
+    write_password("secret\n");
+    start();
+    put("n1", "a 1\n");
     assert_string_equal(await_request(&fixture->gateway, 1).authorization,
                         "Basic YWxpY2U6c2VjcmV0");
-    write_password(fixture, "other");
-    put(fixture, "n1", "a 2\n");
+    write_password("other");
+    put("n1", "a 2\n");
     assert_string_equal(await_request(&fixture->gateway, 2).authorization,
                         "Basic YWxpY2U6b3RoZXI=");
 }
 
-static void a_password_is_never_told(void **state)
+TEST(a_password_is_never_told)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->url, sizeof(fixture->url), "http://alice:secret@127.0.0.1:%d/secret",
              fixture->gateway.port);
     close_gateway(&fixture->gateway);
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).failures == 1);
-    stop(fixture, NS_PER_SEC);
-    assert_int_equal(count_in_log(fixture, "\n"), 2);
-    assert_int_equal(count_in_log(fixture, "cannot connect to http://127.0.0.1:"), 2);
-    assert_int_equal(count_in_log(fixture, "secret"), 0);
-    assert_int_equal(count_in_log(fixture, "alice"), 0);
+    start();
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().failures == 1);
+    stop(NS_PER_SEC);
+    assert_int_equal(count_in_log("\n"), 2);
+    assert_int_equal(count_in_log("cannot connect to http://127.0.0.1:"), 2);
+    assert_int_equal(count_in_log("secret"), 0);
+    assert_int_equal(count_in_log("alice"), 0);
 }
 
-static void assert_refused(struct fixture *fixture, int code, const char *sentence)
+static void assert_refused(int code, const char *sentence)
 {
     fixture->err.text[0] = '\0';
     assert_int_equal(pusher_start(&fixture->config, &fixture->pusher, &fixture->err), code);
@@ -467,54 +460,51 @@ static void assert_refused(struct fixture *fixture, int code, const char *senten
     assert_contains(fixture->err.text, sentence);
 }
 
-static void what_cannot_be_used_is_refused_at_the_start(void **state)
+TEST(what_cannot_be_used_is_refused_at_the_start)
 {
     static const char *const urls[] = { "", "gateway:9091", "ftp://gateway", "http://gateway/?a=b",
                                         "http://gateway/#a" };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(urls); i++) {
         fixture->config.url = urls[i];
-        assert_refused(fixture, -EINVAL, "http://HOST:PORT");
+        assert_refused(-EINVAL, "http://HOST:PORT");
     }
     fixture->config.url = fixture->url;
     fixture->config.job = "";
-    assert_refused(fixture, -EINVAL, "empty job name");
+    assert_refused(-EINVAL, "empty job name");
     fixture->config.job = "x";
-    write_password(fixture, "secret");
-    assert_refused(fixture, -EINVAL, "http://USER@127.0.0.1:");
+    write_password("secret");
+    assert_refused(-EINVAL, "http://USER@127.0.0.1:");
     fixture->config.url = "http://alice@127.0.0.1:1";
-    write_password(fixture, "\n");
-    assert_refused(fixture, -EINVAL, "one line is expected");
-    write_password(fixture, "secret\nand more\n");
-    assert_refused(fixture, -EINVAL, "one line is expected");
+    write_password("\n");
+    assert_refused(-EINVAL, "one line is expected");
+    write_password("secret\nand more\n");
+    assert_refused(-EINVAL, "one line is expected");
     assert_null(strstr(fixture->err.text, "secret"));
     fixture->config.password_file = "/nowhere/password";
-    assert_refused(fixture, -ENOENT, "cannot read the password file /nowhere/password");
+    assert_refused(-ENOENT, "cannot read the password file /nowhere/password");
 }
 
-static void the_newest_text_takes_the_place_of_one_that_waits(void **state)
+TEST(the_newest_text_takes_the_place_of_one_that_waits)
 {
-    struct fixture *fixture = *state;
-
-    start(fixture);
+    start();
     set_shut(&fixture->gateway, true);
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     assert_string_equal(await_request(&fixture->gateway, 1).body, "a 1\n");
-    put(fixture, "n1", "a 2\n");
-    put(fixture, "n2", "b 1\n");
-    put(fixture, "n1", "a 3\n");
+    put("n1", "a 2\n");
+    put("n2", "b 1\n");
+    put("n1", "a 3\n");
     set_shut(&fixture->gateway, false);
-    wait_until_true(stats_of(fixture).pushes == 3);
+    wait_until_true(stats_of().pushes == 3);
     assert_int_equal(count_requests(&fixture->gateway), 3);
     assert_string_equal(await_request(&fixture->gateway, 2).body, "b 1\n");
     assert_string_equal(await_request(&fixture->gateway, 3).body, "a 3\n");
-    assert_int_equal(stats_of(fixture).replaced, 1);
+    assert_int_equal(stats_of().replaced, 1);
 }
 
 /* Waits until it is in back-off, then lets less time pass than that can take, and then all of it.
  */
-static void pass_backoff(struct fixture *fixture, int64_t seconds)
+static void pass_backoff(int64_t seconds)
 {
     size_t n = count_requests(&fixture->gateway);
 
@@ -526,210 +516,192 @@ static void pass_backoff(struct fixture *fixture, int64_t seconds)
     assert_string_not_equal(await_request(&fixture->gateway, n + 1).method, "none");
 }
 
-static void a_failure_is_tried_again_after_longer_and_longer_times(void **state)
+TEST(a_failure_is_tried_again_after_longer_and_longer_times)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.clock = &fixture->manual.clock;
-    start(fixture);
+    start();
     set_status(&fixture->gateway, 503, "overloaded");
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     await_request(&fixture->gateway, 1);
-    pass_backoff(fixture, 4);
-    pass_backoff(fixture, 8);
-    pass_backoff(fixture, 10);
+    pass_backoff(4);
+    pass_backoff(8);
+    pass_backoff(10);
     set_status(&fixture->gateway, 202, "");
-    pass_backoff(fixture, 10);
-    wait_until_true(stats_of(fixture).pushes == 1);
-    assert_int_equal(stats_of(fixture).failures, 4);
-    assert_int_equal(stats_of(fixture).replaced, 0);
+    pass_backoff(10);
+    wait_until_true(stats_of().pushes == 1);
+    assert_int_equal(stats_of().failures, 4);
+    assert_int_equal(stats_of().replaced, 0);
     assert_string_equal(await_request(&fixture->gateway, 5).body, "a 1\n");
 
     /* From the beginning again. */
     set_status(&fixture->gateway, 507, "");
-    put(fixture, "n1", "a 2\n");
+    put("n1", "a 2\n");
     await_request(&fixture->gateway, 6);
     set_status(&fixture->gateway, 200, "");
-    pass_backoff(fixture, 4);
+    pass_backoff(4);
 }
 
-static void each_failing_is_told_once_and_so_is_its_end(void **state)
+TEST(each_failing_is_told_once_and_so_is_its_end)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.clock = &fixture->manual.clock;
-    start(fixture);
+    start();
     set_status(&fixture->gateway, 503, "over\nloaded\x1b[2J");
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     await_request(&fixture->gateway, 1);
-    pass_backoff(fixture, 4);
+    pass_backoff(4);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
-    assert_int_equal(count_in_log(fixture, "\n"), 1);
-    assert_int_equal(count_in_log(fixture, "cannot push to the Pushgateway"), 1);
-    assert_int_equal(count_in_log(fixture, "answered with status 503; see its log"), 1);
-    assert_int_equal(count_in_log(fixture, "answer=\"over\\u000aloaded\\u001b[2J\""), 1);
+    assert_int_equal(count_in_log("\n"), 1);
+    assert_int_equal(count_in_log("cannot push to the Pushgateway"), 1);
+    assert_int_equal(count_in_log("answered with status 503; see its log"), 1);
+    assert_int_equal(count_in_log("answer=\"over\\u000aloaded\\u001b[2J\""), 1);
     set_status(&fixture->gateway, 200, "");
-    pass_backoff(fixture, 8);
-    wait_until_true(count_in_log(fixture, "\n") == 2);
-    assert_int_equal(count_in_log(fixture, "msg=\"the Pushgateway takes what is pushed\""), 1);
-    put(fixture, "n1", "a 2\n");
-    wait_until_true(stats_of(fixture).pushes == 2);
-    assert_int_equal(count_in_log(fixture, "\n"), 2);
+    pass_backoff(8);
+    wait_until_true(count_in_log("\n") == 2);
+    assert_int_equal(count_in_log("msg=\"the Pushgateway takes what is pushed\""), 1);
+    put("n1", "a 2\n");
+    wait_until_true(stats_of().pushes == 2);
+    assert_int_equal(count_in_log("\n"), 2);
 }
 
-static void a_new_text_does_not_end_the_backoff(void **state)
+TEST(a_new_text_does_not_end_the_backoff)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.clock = &fixture->manual.clock;
-    start(fixture);
+    start();
     set_status(&fixture->gateway, 413, "");
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     await_request(&fixture->gateway, 1);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
-    put(fixture, "n1", "a 2\n");
-    put(fixture, "n1", "a 3\n");
+    put("n1", "a 2\n");
+    put("n1", "a 3\n");
     set_status(&fixture->gateway, 200, "");
-    pass_backoff(fixture, 4);
-    wait_until_true(stats_of(fixture).pushes == 1);
+    pass_backoff(4);
+    wait_until_true(stats_of().pushes == 1);
     assert_string_equal(await_request(&fixture->gateway, 2).body, "a 3\n");
-    assert_int_equal(stats_of(fixture).replaced, 2);
+    assert_int_equal(stats_of().replaced, 2);
 }
 
-static void a_text_that_was_refused_is_not_sent_again(void **state)
+TEST(a_text_that_was_refused_is_not_sent_again)
 {
     static const unsigned statuses[] = { 400, 401, 404, 302 };
-    struct fixture *fixture = *state;
 
     fixture->config.retry_ns = fixture->config.max_backoff_ns = 1;
-    start(fixture);
+    start();
     for (size_t i = 0; i < COUNT(statuses); i++) {
         set_status(&fixture->gateway, statuses[i], "it is not good");
-        put(fixture, "n1", "a 1\n");
-        wait_until_true(stats_of(fixture).failures == i + 1);
+        put("n1", "a 1\n");
+        wait_until_true(stats_of().failures == i + 1);
     }
     set_status(&fixture->gateway, 200, "");
-    put(fixture, "n1", "a 2\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
+    put("n1", "a 2\n");
+    wait_until_true(stats_of().pushes == 1);
     assert_int_equal(count_requests(&fixture->gateway), COUNT(statuses) + 1);
     for (size_t i = 0; i < COUNT(statuses) + 1; i++)
         assert_string_equal(await_request(&fixture->gateway, i + 1).method, "PUT");
-    assert_int_equal(count_in_log(fixture, "\n"), 2);
-    assert_int_equal(count_in_log(fixture, "answer=\"it is not good\""), 1);
+    assert_int_equal(count_in_log("\n"), 2);
+    assert_int_equal(count_in_log("answer=\"it is not good\""), 1);
 }
 
-static void a_slow_gateway_is_not_waited_for(void **state)
+TEST(a_slow_gateway_is_not_waited_for)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.timeout_ns = NS_PER_SEC / 10;
     fixture->config.max_backoff_ns = fixture->config.retry_ns = NS_PER_MS;
-    start(fixture);
+    start();
     set_shut(&fixture->gateway, true);
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).failures >= 2);
-    assert_false(stats_of(fixture).is_up);
-    assert_int_equal(count_in_log(fixture, "did not answer in time"), 1);
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().failures >= 2);
+    assert_false(stats_of().is_up);
+    assert_int_equal(count_in_log("did not answer in time"), 1);
     set_shut(&fixture->gateway, false);
-    wait_until_true(stats_of(fixture).is_up);
+    wait_until_true(stats_of().is_up);
 }
 
-static void a_gateway_may_go_and_come_back(void **state)
+TEST(a_gateway_may_go_and_come_back)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.clock = &fixture->manual.clock;
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
+    start();
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
     close_gateway(&fixture->gateway);
-    put(fixture, "n1", "a 2\n");
+    put("n1", "a 2\n");
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
     manual_clock_advance(&fixture->manual, 4 * NS_PER_SEC);
-    wait_until_true(stats_of(fixture).failures == 2);
+    wait_until_true(stats_of().failures == 2);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
     open_gateway(&fixture->gateway);
     manual_clock_advance(&fixture->manual, 10 * NS_PER_SEC);
     assert_string_equal(await_request(&fixture->gateway, 2).body, "a 2\n");
-    wait_until_true(stats_of(fixture).is_up);
+    wait_until_true(stats_of().is_up);
 }
 
-static void a_group_that_fails_does_not_hold_up_the_others(void **state)
+TEST(a_group_that_fails_does_not_hold_up_the_others)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.max_backoff_ns = fixture->config.retry_ns = NS_PER_MS;
     fixture->gateway.failing = "n1";
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    put(fixture, "n2", "b 1\n");
-    put(fixture, "n3", "c 1\n");
-    wait_until_true(stats_of(fixture).pushes == 2);
-    assert_int_equal(count_in_log(fixture, "\n"), 1);
+    start();
+    put("n1", "a 1\n");
+    put("n2", "b 1\n");
+    put("n3", "c 1\n");
+    wait_until_true(stats_of().pushes == 2);
+    assert_int_equal(count_in_log("\n"), 1);
 }
 
-static void a_text_over_the_ceiling_is_refused_and_counted(void **state)
+TEST(a_text_over_the_ceiling_is_refused_and_counted)
 {
     static char large[MOST_TEXT + 1];
-    struct fixture *fixture = *state;
 
-    start(fixture);
+    start();
     pusher_put(fixture->pusher, "n1", (struct str){ large, sizeof(large) });
     pusher_put(fixture->pusher, "n1", (struct str){ large, sizeof(large) });
-    assert_int_equal(stats_of(fixture).refused, 2);
-    assert_int_equal(count_in_log(fixture, "\n"), 1);
-    assert_int_equal(count_in_log(fixture, "bytes=1001 most_bytes=1000"), 1);
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
+    assert_int_equal(stats_of().refused, 2);
+    assert_int_equal(count_in_log("\n"), 1);
+    assert_int_equal(count_in_log("bytes=1001 most_bytes=1000"), 1);
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
     assert_int_equal(count_requests(&fixture->gateway), 1);
-    wait_until_true(count_in_log(fixture, "\n") == 2);
+    wait_until_true(count_in_log("\n") == 2);
 }
 
-static void no_more_instances_are_kept_than_there_are_places_for(void **state)
+TEST(no_more_instances_are_kept_than_there_are_places_for)
 {
-    struct fixture *fixture = *state;
     char name[PUSH_INSTANCE + 2];
 
-    start(fixture);
+    start();
     for (unsigned i = 0; i < PUSH_GROUPS + 3; i++) {
         snprintf(name, sizeof(name), "n%u", i);
-        put(fixture, name, "a 1\n");
+        put(name, "a 1\n");
     }
-    assert_int_equal(stats_of(fixture).refused, 3);
-    assert_int_equal(count_in_log(fixture, "\n"), 1);
-    wait_until_true(stats_of(fixture).pushes == PUSH_GROUPS);
-    put(fixture, "n0", "a 2\n");
-    wait_until_true(stats_of(fixture).pushes == PUSH_GROUPS + 1);
-    stop(fixture, 20 * NS_PER_SEC);
+    assert_int_equal(stats_of().refused, 3);
+    assert_int_equal(count_in_log("\n"), 1);
+    wait_until_true(stats_of().pushes == PUSH_GROUPS);
+    put("n0", "a 2\n");
+    wait_until_true(stats_of().pushes == PUSH_GROUPS + 1);
+    stop(20 * NS_PER_SEC);
     assert_int_equal(count_requests(&fixture->gateway), 2 * PUSH_GROUPS + 1);
 }
 
-static void a_name_that_is_too_long_is_refused(void **state)
+TEST(a_name_that_is_too_long_is_refused)
 {
-    struct fixture *fixture = *state;
     char name[PUSH_INSTANCE + 2];
 
     memset(name, '\xff', sizeof(name));
     name[PUSH_INSTANCE + 1] = '\0';
-    start(fixture);
-    put(fixture, name, "a 1\n");
-    assert_int_equal(stats_of(fixture).refused, 1);
+    start();
+    put(name, "a 1\n");
+    assert_int_equal(stats_of().refused, 1);
     name[PUSH_INSTANCE] = '\0';
-    put(fixture, name, "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
+    put(name, "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
 }
 
-static void each_group_is_deleted_once_at_the_end(void **state)
+TEST(each_group_is_deleted_once_at_the_end)
 {
-    struct fixture *fixture = *state;
-
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    put(fixture, "a/b", "b 1\n");
-    wait_until_true(stats_of(fixture).pushes == 2);
-    put(fixture, "n1", "a 2\n");
-    wait_until_true(stats_of(fixture).pushes == 3);
-    stop(fixture, 20 * NS_PER_SEC);
+    start();
+    put("n1", "a 1\n");
+    put("a/b", "b 1\n");
+    wait_until_true(stats_of().pushes == 2);
+    put("n1", "a 2\n");
+    wait_until_true(stats_of().pushes == 3);
+    stop(20 * NS_PER_SEC);
     assert_int_equal(count_requests(&fixture->gateway), 5);
     assert_string_equal(await_request(&fixture->gateway, 4).method, "DELETE");
     assert_string_equal(await_request(&fixture->gateway, 4).url,
@@ -737,84 +709,78 @@ static void each_group_is_deleted_once_at_the_end(void **state)
     assert_string_equal(await_request(&fixture->gateway, 5).method, "DELETE");
     assert_string_equal(await_request(&fixture->gateway, 5).url,
                         "/metrics/job/jobs_exporter/instance@base64/YS9i");
-    assert_string_equal(log_of(fixture), "");
+    assert_string_equal(log_of(), "");
 }
 
-static void what_was_never_pushed_is_not_deleted(void **state)
+TEST(what_was_never_pushed_is_not_deleted)
 {
-    struct fixture *fixture = *state;
-
-    start(fixture);
-    stop(fixture, 20 * NS_PER_SEC);
+    start();
+    stop(20 * NS_PER_SEC);
     assert_int_equal(count_requests(&fixture->gateway), 0);
 }
 
-static void a_group_is_deleted_although_pushes_fail(void **state)
+TEST(a_group_is_deleted_although_pushes_fail)
 {
-    struct fixture *fixture = *state;
-
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
+    start();
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
     set_status(&fixture->gateway, 500, "");
-    put(fixture, "n1", "a 2\n");
-    wait_until_true(stats_of(fixture).failures == 1);
+    put("n1", "a 2\n");
+    wait_until_true(stats_of().failures == 1);
     set_status(&fixture->gateway, 202, "");
-    stop(fixture, 20 * NS_PER_SEC);
+    stop(20 * NS_PER_SEC);
     assert_int_equal(count_requests(&fixture->gateway), 3);
     assert_string_equal(await_request(&fixture->gateway, 3).method, "DELETE");
 }
 
-static void the_end_is_not_held_up_by_a_gateway_that_hangs(void **state)
+TEST(the_end_is_not_held_up_by_a_gateway_that_hangs)
 {
-    struct fixture *fixture = *state;
     int64_t begin;
 
-    start(fixture);
-    put(fixture, "n1", "a 1\n");
-    put(fixture, "n2", "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 2);
+    start();
+    put("n1", "a 1\n");
+    put("n2", "a 1\n");
+    wait_until_true(stats_of().pushes == 2);
     set_shut(&fixture->gateway, true);
     begin = clock_mono(&clock_real);
-    stop(fixture, NS_PER_SEC / 5);
+    stop(NS_PER_SEC / 5);
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
     assert_string_equal(await_request(&fixture->gateway, 3).method, "DELETE");
     assert_int_equal(count_requests(&fixture->gateway), 3);
-    assert_int_equal(count_in_log(fixture, "stays on the Pushgateway"), 1);
-    assert_int_equal(count_in_log(fixture, "groups=2"), 1);
+    assert_int_equal(count_in_log("stays on the Pushgateway"), 1);
+    assert_int_equal(count_in_log("groups=2"), 1);
 }
 
-static void the_end_is_not_held_up_by_a_push_that_hangs(void **state)
+TEST(the_end_is_not_held_up_by_a_push_that_hangs)
 {
-    struct fixture *fixture = *state;
     int64_t begin;
 
-    start(fixture);
+    start();
     set_shut(&fixture->gateway, true);
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     await_request(&fixture->gateway, 1);
     begin = clock_mono(&clock_real);
-    stop(fixture, NS_PER_SEC / 5);
+    stop(NS_PER_SEC / 5);
     assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
-    assert_int_equal(count_in_log(fixture, "\n"), 1);
-    assert_int_equal(count_in_log(fixture, "stays on the Pushgateway"), 1);
+    assert_int_equal(count_in_log("\n"), 1);
+    assert_int_equal(count_in_log("stays on the Pushgateway"), 1);
 }
 
 static void *stop_it(void *arg)
 {
-    stop(arg, 20 * NS_PER_SEC);
+    (void)arg;
+    stop(20 * NS_PER_SEC);
     return NULL;
 }
 
-static void a_push_under_way_is_not_overtaken_by_its_delete(void **state)
+TEST(a_push_under_way_is_not_overtaken_by_its_delete)
 {
-    struct fixture *fixture = *state;
     pthread_t thread;
 
     fixture->config.clock = &fixture->manual.clock;
-    start(fixture);
+    start();
     set_shut(&fixture->gateway, true);
-    put(fixture, "n1", "a 1\n");
+    put("n1", "a 1\n");
     await_request(&fixture->gateway, 1);
     assert_int_equal(thread_start(&thread, "stop", stop_it, fixture, NULL), 0);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
@@ -826,25 +792,24 @@ static void a_push_under_way_is_not_overtaken_by_its_delete(void **state)
     wait_until_true(await_request(&fixture->gateway, 1).was_answered);
 }
 
-static size_t count_connections(struct fixture *fixture)
+static size_t count_connections(void)
 {
-    put(fixture, "n1", "a 1\n");
-    wait_until_true(stats_of(fixture).pushes == 1);
-    put(fixture, "n1", "a 2\n");
-    wait_until_true(stats_of(fixture).pushes == 2);
-    stop(fixture, 20 * NS_PER_SEC);
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
+    put("n1", "a 2\n");
+    wait_until_true(stats_of().pushes == 2);
+    stop(20 * NS_PER_SEC);
     assert_int_equal(count_requests(&fixture->gateway), 3);
     return fixture->gateway.n_connections;
 }
 
-static void a_connection_is_kept_only_where_it_has_tls(void **state)
+TEST(a_connection_is_kept_only_where_it_has_tls)
 {
-    struct fixture *fixture = *state;
     struct gateway *gateway = &fixture->gateway;
     struct certificate *authority = heap_alloc(sizeof(*authority));
 
-    start(fixture);
-    assert_int_equal(count_connections(fixture), 3);
+    start();
+    assert_int_equal(count_connections(), 3);
 
     close_gateway(gateway);
     gateway->n_requests = gateway->n_connections = 0;
@@ -852,74 +817,38 @@ static void a_connection_is_kept_only_where_it_has_tls(void **state)
     certificate_make(authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
     certificate_make(gateway->certificate,
                      &(struct certificate_wish){ .name = "localhost", .signer = authority });
-    write_file(fixture, authority->cert_pem);
+    write_file(authority->cert_pem);
     certificate_free(authority);
     free(authority);
     open_gateway(gateway);
     snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d", gateway->port);
     fixture->config.ca_file = fixture->path;
-    start(fixture);
-    assert_int_equal(count_connections(fixture), 1);
+    start();
+    assert_int_equal(count_connections(), 1);
 }
 
 static void *put_many(void *arg)
 {
-    struct fixture *fixture = arg;
     char text[30];
 
+    (void)arg;
     for (int i = 0; i < 20; i++) {
         snprintf(text, sizeof(text), "a %d\n", i);
-        put(fixture, i % 2 ? "n1" : "n2", text);
-        stats_of(fixture);
+        put(i % 2 ? "n1" : "n2", text);
+        stats_of();
     }
     return NULL;
 }
 
-static void any_number_of_threads_may_put(void **state)
+TEST(any_number_of_threads_may_put)
 {
-    struct fixture *fixture = *state;
     pthread_t threads[4];
 
-    start(fixture);
+    start();
     for (size_t i = 0; i < COUNT(threads); i++)
         assert_int_equal(thread_start(&threads[i], "put", put_many, fixture, NULL), 0);
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
-    wait_until_true(stats_of(fixture).pushes + stats_of(fixture).replaced == 20 * COUNT(threads));
-    assert_int_equal(stats_of(fixture).failures, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_text_is_put_in_its_place),
-        TEST(what_cannot_stand_in_a_path_is_put_there_in_base64),
-        TEST(a_prefix_stays_and_the_user_goes_into_a_header),
-        TEST(a_password_may_change_in_its_file),
-        TEST(a_password_is_never_told),
-        TEST(what_cannot_be_used_is_refused_at_the_start),
-        TEST(the_newest_text_takes_the_place_of_one_that_waits),
-        TEST(a_failure_is_tried_again_after_longer_and_longer_times),
-        TEST(each_failing_is_told_once_and_so_is_its_end),
-        TEST(a_new_text_does_not_end_the_backoff),
-        TEST(a_text_that_was_refused_is_not_sent_again),
-        TEST(a_slow_gateway_is_not_waited_for),
-        TEST(a_gateway_may_go_and_come_back),
-        TEST(a_group_that_fails_does_not_hold_up_the_others),
-        TEST(a_text_over_the_ceiling_is_refused_and_counted),
-        TEST(no_more_instances_are_kept_than_there_are_places_for),
-        TEST(a_name_that_is_too_long_is_refused),
-        TEST(each_group_is_deleted_once_at_the_end),
-        TEST(what_was_never_pushed_is_not_deleted),
-        TEST(a_group_is_deleted_although_pushes_fail),
-        TEST(the_end_is_not_held_up_by_a_gateway_that_hangs),
-        TEST(the_end_is_not_held_up_by_a_push_that_hangs),
-        TEST(a_push_under_way_is_not_overtaken_by_its_delete),
-        TEST(a_connection_is_kept_only_where_it_has_tls),
-        TEST(any_number_of_threads_may_put),
-    };
-
-    return RUN_TESTS(tests);
+    wait_until_true(stats_of().pushes + stats_of().replaced == 20 * COUNT(threads));
+    assert_int_equal(stats_of().failures, 0);
 }

@@ -134,11 +134,13 @@ struct world {
     struct store_reader *reader;
 };
 
-static int make_world(void **state)
+static struct world *world;
+
+static void make_world(void)
 {
-    struct world *world = heap_alloc(sizeof(*world));
     uint64_t seed = 7;
 
+    world = heap_alloc(sizeof(*world));
     fixture_begin(&world->fixture);
     fixture_open(&world->fixture);
     OK(&world->fixture, store_begin(world->fixture.store, &world->fixture.err));
@@ -148,19 +150,16 @@ static int make_world(void **state)
     }
     OK(&world->fixture, store_commit(world->fixture.store, &world->fixture.err));
     world->reader = open_reader(&world->fixture);
-    *state = world;
-    return 0;
 }
 
-static int end_world(void **state)
+static void end_world(void)
 {
-    struct world *world = *state;
-
     store_reader_close(world->reader);
     fixture_end(&world->fixture);
     free(world);
-    return 0;
 }
+
+PROGRAM_FIXTURE(make_world, end_world)
 
 /* What a question gave: ids are told apart by the cluster's first letter. */
 struct found {
@@ -186,7 +185,7 @@ static int find(void *ctx, const struct job_row *row)
 }
 
 /* All pages of it, one after the other. */
-static struct found *ask_pages(struct world *world, const struct job_filter *filter, size_t limit)
+static struct found *ask_pages(const struct job_filter *filter, size_t limit)
 {
     struct found *found = heap_alloc(sizeof(*found));
     struct job_order order = { .limit = limit };
@@ -335,7 +334,7 @@ static void check_order(const struct found *found)
     }
 }
 
-static void check_filter(struct world *world, const char *what, const struct job_filter *filter)
+static void check_filter(const char *what, const struct job_filter *filter)
 {
     static const size_t limits[] = { 0, 1000, 50, 7 };
     size_t expected = 0;
@@ -343,7 +342,7 @@ static void check_filter(struct world *world, const char *what, const struct job
     for (size_t i = 0; i < RUNS; i++)
         expected += passes(&world->runs[i], filter);
     for (size_t i = 0; i < COUNT(limits); i++) {
-        struct found *found = ask_pages(world, filter, limits[i]);
+        struct found *found = ask_pages(filter, limits[i]);
 
         if (found->n != expected)
             fail_msg("%s, by %zu: got %zu runs, expected %zu", what, limits[i], found->n, expected);
@@ -360,10 +359,9 @@ static void check_filter(struct world *world, const char *what, const struct job
     ((struct words){ (const struct str[]){ __VA_ARGS__ },                                          \
                      sizeof((const struct str[]){ __VA_ARGS__ }) / sizeof(struct str) })
 
-static void every_filter_gives_what_a_look_at_all_runs_gives(void **state)
+TEST(every_filter_gives_what_a_look_at_all_runs_gives)
 {
     static const uint32_t of_array[] = { 121 }, several[] = { 121, 140, 141, 121, 9999999 };
-    struct world *world = *state;
     const struct {
         const char *what;
         struct job_filter filter;
@@ -421,28 +419,27 @@ static void every_filter_gives_what_a_look_at_all_runs_gives(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_filter filter = complete(rows[i].filter);
 
-        check_filter(world, rows[i].what, &filter);
+        check_filter(rows[i].what, &filter);
     }
 }
 
-static void a_filter_takes_host_lists_short_states_and_amounts(void **state)
+TEST(a_filter_takes_host_lists_short_states_and_amounts)
 {
-    struct world *world = *state;
     struct job_filter filter = everything(), plain = everything();
     struct found *found, *same;
 
     filter.nodes = WORDS(STR("n[2-3],m1"));
     plain.nodes = WORDS(STR("n2"), STR("n3"), STR("m1"));
-    found = ask_pages(world, &filter, 0);
-    same = ask_pages(world, &plain, 0);
+    found = ask_pages(&filter, 0);
+    same = ask_pages(&plain, 0);
     assert_int_equal(found->n, same->n);
     free(found);
     free(same);
     filter = plain = everything();
     filter.states = WORDS(STR("r"), STR("to"));
     plain.states = WORDS(STR("RUNNING"), STR("TIMEOUT"));
-    found = ask_pages(world, &filter, 0);
-    same = ask_pages(world, &plain, 0);
+    found = ask_pages(&filter, 0);
+    same = ask_pages(&plain, 0);
     assert_true(found->n > 0);
     assert_int_equal(found->n, same->n);
     free(found);
@@ -451,7 +448,7 @@ static void a_filter_takes_host_lists_short_states_and_amounts(void **state)
     filter.min_gpus = 3;
     filter.min_cpus = 5;
     filter.min_seconds = 1000;
-    found = ask_pages(world, &filter, 0);
+    found = ask_pages(&filter, 0);
     assert_true(found->n > 0);
     for (size_t i = 0; i < found->n; i++) {
         const struct made *made = &world->runs[found->runs[i].id - 100];
@@ -463,9 +460,8 @@ static void a_filter_takes_host_lists_short_states_and_amounts(void **state)
     free(found);
 }
 
-static void a_filter_that_cannot_be_is_refused(void **state)
+TEST(a_filter_that_cannot_be_is_refused)
 {
-    struct world *world = *state;
     struct str *many = heap_array(STORE_WORDS_MAX + 1, sizeof(*many));
     struct job_filter filter = everything();
     struct found *found = heap_alloc(sizeof(*found));
@@ -491,9 +487,8 @@ static void a_filter_that_cannot_be_is_refused(void **state)
     free(many);
 }
 
-static void who_is_told_may_end_it(void **state)
+TEST(who_is_told_may_end_it)
 {
-    struct world *world = *state;
     struct job_filter filter = everything();
     struct found *found = heap_alloc(sizeof(*found));
     struct err err = { 0 };
@@ -507,8 +502,7 @@ static void who_is_told_may_end_it(void **state)
 }
 
 /* Every step of how SQLite would look for it. */
-static void check_plan(struct world *world, const char *what, const struct job_filter *filter,
-                       bool may_sort)
+static void check_plan(const char *what, const struct job_filter *filter, bool may_sort)
 {
     struct branches branches;
     struct err err = { 0 };
@@ -533,10 +527,9 @@ static void check_plan(struct world *world, const char *what, const struct job_f
     branches_free(&branches);
 }
 
-static void no_question_scans_the_table_and_only_that_for_nodes_sorts(void **state)
+TEST(no_question_scans_the_table_and_only_that_for_nodes_sorts)
 {
     static const uint32_t ids[] = { 121, 140 };
-    struct world *world = *state;
     const struct {
         const char *what;
         struct job_filter filter;
@@ -560,7 +553,7 @@ static void no_question_scans_the_table_and_only_that_for_nodes_sorts(void **sta
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_filter filter = complete(rows[i].filter);
 
-        check_plan(world, rows[i].what, &filter, rows[i].may_sort);
+        check_plan(rows[i].what, &filter, rows[i].may_sort);
     }
 }
 
@@ -589,7 +582,7 @@ static uint64_t gpus_of(const struct made *made, const char *type)
     return strcmp(type, "a100") == 0 ? 2 : has_two ? 1 : 0;
 }
 
-static void check_usage(struct world *world, int64_t from, int64_t to)
+static void check_usage(int64_t from, int64_t to)
 {
     const enum usage_key keys[] = { USAGE_ACCOUNT, USAGE_CLUSTER };
     struct usage_row total, *rows;
@@ -629,23 +622,21 @@ static void check_usage(struct world *world, int64_t from, int64_t to)
     arena_clear(&arena);
 }
 
-static void usage_is_the_part_of_each_run_that_lies_in_the_time(void **state)
+TEST(usage_is_the_part_of_each_run_that_lies_in_the_time)
 {
-    struct world *world = *state;
     uint64_t seed = 3;
 
-    check_usage(world, first_submit - 400 * (int64_t)DAY, now + DAY);
+    check_usage(first_submit - 400 * (int64_t)DAY, now + DAY);
     for (int i = 0; i < 40; i++) {
         int64_t from = first_submit + (int64_t)(noise(&seed) % (60 * DAY));
 
-        check_usage(world, from, from + 1 + some_seconds(&seed));
+        check_usage(from, from + 1 + some_seconds(&seed));
     }
 }
 
-static void a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all(void **state)
+TEST(a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all)
 {
     const enum usage_key key = USAGE_GPU_TYPE;
-    struct world *world = *state;
     struct usage_row total, *rows;
     struct usage_question question = {
         .filter = everything(), .keys = &key, .n_keys = 1, .now = now, .most = 100, .total = &total
@@ -691,7 +682,7 @@ static void assert_same_rows(const struct usage_sum *sum, const struct usage_row
     }
 }
 
-static void sums_that_are_asked_for_together_are_those_that_are_asked_for_alone(void **state)
+TEST(sums_that_are_asked_for_together_are_those_that_are_asked_for_alone)
 {
     const enum usage_key user = USAGE_USER, both[] = { USAGE_GPU_TYPE, USAGE_ACCOUNT };
     const int64_t to = first_submit + 50 * (int64_t)DAY;
@@ -702,7 +693,6 @@ static void sums_that_are_asked_for_together_are_those_that_are_asked_for_alone(
         { .keys = &user, .n_keys = 1 },
         { .from = to - 7 * DAY, .keys = both, .n_keys = 2 },
     };
-    struct world *world = *state;
     struct usage_question question = { .filter = everything(), .now = now, .most = 100 };
     struct arena arena = { 0 };
 
@@ -726,10 +716,9 @@ static void sums_that_are_asked_for_together_are_those_that_are_asked_for_alone(
     arena_clear(&arena);
 }
 
-static void more_groups_than_are_wanted_are_refused(void **state)
+TEST(more_groups_than_are_wanted_are_refused)
 {
     const enum usage_key keys[] = { USAGE_ACCOUNT, USAGE_USER };
-    struct world *world = *state;
     struct usage_question question = {
         .filter = everything(), .keys = keys, .n_keys = 2, .now = now, .most = 5
     };
@@ -749,9 +738,8 @@ static void more_groups_than_are_wanted_are_refused(void **state)
     arena_clear(&arena);
 }
 
-static void a_question_ends_at_its_deadline(void **state)
+TEST(a_question_ends_at_its_deadline)
 {
-    struct world *world = *state;
     struct job_filter filter = everything();
     struct found *found = heap_alloc(sizeof(*found));
     struct err err = { 0 };
@@ -766,22 +754,4 @@ static void a_question_ends_at_its_deadline(void **state)
        store_jobs(world->reader, &filter, &(struct job_order){ 0 }, now, find, found, &err));
     assert_int_equal(found->n, RUNS);
     free(found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_filter_gives_what_a_look_at_all_runs_gives),
-        cmocka_unit_test(a_filter_takes_host_lists_short_states_and_amounts),
-        cmocka_unit_test(a_filter_that_cannot_be_is_refused),
-        cmocka_unit_test(who_is_told_may_end_it),
-        cmocka_unit_test(no_question_scans_the_table_and_only_that_for_nodes_sorts),
-        cmocka_unit_test(usage_is_the_part_of_each_run_that_lies_in_the_time),
-        cmocka_unit_test(a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all),
-        cmocka_unit_test(sums_that_are_asked_for_together_are_those_that_are_asked_for_alone),
-        cmocka_unit_test(more_groups_than_are_wanted_are_refused),
-        cmocka_unit_test(a_question_ends_at_its_deadline),
-    };
-
-    return cmocka_run_group_tests(tests, make_world, end_world);
 }

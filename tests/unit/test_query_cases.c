@@ -12,12 +12,11 @@ static const int64_t now = 5000;
 
 #define TEST_STORE(name)                                                                           \
     static void name##_in(struct fixture *fixture, struct store_reader *reader);                   \
-    static void name(void **state)                                                                 \
+    TEST(name)                                                                                     \
     {                                                                                              \
         struct fixture fixture;                                                                    \
         struct store_reader *reader = NULL;                                                        \
                                                                                                    \
-        (void)state;                                                                               \
         fixture_begin(&fixture);                                                                   \
         fixture_open(&fixture);                                                                    \
         OK(&fixture, store_reader_open(str_of(fixture.path), &reader, &fixture.err));              \
@@ -576,13 +575,12 @@ static void change_file(struct fixture *fixture, const char *sql)
     sqlite3_close(db);
 }
 
-static void what_is_no_store_is_told_apart(void **state)
+TEST(what_is_no_store_is_told_apart)
 {
     struct fixture fixture;
     struct err err = { 0 };
     int file;
 
-    (void)state;
     fixture_begin(&fixture);
     assert_int_equal(try_open(fixture.path, &err), -ENOENT);
     assert_contains(err.text, "there is no store");
@@ -610,14 +608,13 @@ static void what_is_no_store_is_told_apart(void **state)
     fixture_end(&fixture);
 }
 
-static void a_store_that_nobody_writes_is_read_without_the_right_to_write(void **state)
+TEST(a_store_that_nobody_writes_is_read_without_the_right_to_write)
 {
     struct fixture fixture;
     struct err err = { 0 };
     pid_t child;
     int status;
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     put(&fixture, run(1, "COMPLETED", 2000, 3000));
@@ -669,34 +666,4 @@ TEST_STORE(a_long_question_is_cut_off_by_its_deadline)
     reader_end(reader);
     store_reader_deadline(reader, 0);
     assert_int_equal(see_job(fixture, reader, 3000, false).n, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_counts_to_the_second),
-        cmocka_unit_test(one_that_runs_counts_until_now_and_no_further),
-        cmocka_unit_test(the_end_that_slurm_expects_is_no_end),
-        cmocka_unit_test(one_whose_end_was_missed_counts_no_longer_than_its_time),
-        cmocka_unit_test(one_that_the_queue_no_longer_shows_counts_until_it_last_did),
-        cmocka_unit_test(a_run_is_found_once_by_its_state_whatever_is_known_of_its_end),
-        cmocka_unit_test(one_of_which_no_end_is_known_counts_until_it_was_last_heard_of),
-        cmocka_unit_test(what_a_run_was_suspended_does_not_count),
-        cmocka_unit_test(one_that_never_ran_is_no_job_of_the_time),
-        cmocka_unit_test(amounts_past_all_bounds_stay_at_the_largest),
-        cmocka_unit_test(efficiency_is_of_those_that_ended_and_whose_use_is_known),
-        cmocka_unit_test(a_row_has_all_that_was_put),
-        cmocka_unit_test(what_is_unknown_stays_unknown),
-        cmocka_unit_test(times_of_one_that_waits_or_runs_go_on),
-        cmocka_unit_test(a_life_is_told_in_its_order),
-        cmocka_unit_test(what_agents_counted_belongs_to_the_run_that_they_saw),
-        cmocka_unit_test(clusters_and_ends_are_counted),
-        cmocka_unit_test(nodes_come_in_pages_and_by_any_word_of_their_state),
-        cmocka_unit_test(a_question_sees_one_state_of_the_store_while_it_is_written),
-        cmocka_unit_test(what_is_no_store_is_told_apart),
-        cmocka_unit_test(a_store_that_nobody_writes_is_read_without_the_right_to_write),
-        cmocka_unit_test(a_long_question_is_cut_off_by_its_deadline),
-    };
-
-    return RUN_TESTS(tests);
 }

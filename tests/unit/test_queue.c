@@ -103,12 +103,11 @@ static struct board *some_jobs(void)
     return made_board(NULL, jobs);
 }
 
-static void every_filter_leaves_what_it_names(void **state)
+TEST(every_filter_leaves_what_it_names)
 {
     static const uint32_t array[] = { 50 }, het[] = { 59, 1 };
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     assert_string_equal(found(&a), "1,2,3,4,57,60");
     assert_int_equal(a.page.matches, 6);
@@ -154,11 +153,10 @@ static void every_filter_leaves_what_it_names(void **state)
     end(&a);
 }
 
-static void a_state_is_any_of_its_words(void **state)
+TEST(a_state_is_any_of_its_words)
 {
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     FOUND_WITH(states, one("RUNNING"), "1");
     FOUND_WITH(states, one("r"), "1");
@@ -196,14 +194,13 @@ static struct board *jobs_with_flags(void)
     return made_board(nodes, jobs);
 }
 
-static void a_list_by_state_has_as_many_as_were_counted(void **state)
+TEST(a_list_by_state_has_as_many_as_were_counted)
 {
     struct str holding[10], rest = STR(SHOW_HOLDING);
     const struct cluster_sums *sums;
     struct asking a;
     size_t n = 0;
 
-    (void)state;
     begin(&a, jobs_with_flags());
     sums = &a.board->cluster[0].sums;
     assert_int_equal(sums->n_job_states, 12);
@@ -220,11 +217,10 @@ static void a_list_by_state_has_as_many_as_were_counted(void **state)
     end(&a);
 }
 
-static void a_reason_is_that_of_the_sums_and_of_who_waits(void **state)
+TEST(a_reason_is_that_of_the_sums_and_of_who_waits)
 {
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     for (size_t i = 0; i < a.board->cluster[0].sums.n_reasons; i++) {
         const struct sums_by_word *sum = &a.board->cluster[0].sums.reason[i];
@@ -241,11 +237,10 @@ static void a_reason_is_that_of_the_sums_and_of_who_waits(void **state)
     end(&a);
 }
 
-static void a_text_is_found_anywhere_whatever_its_case(void **state)
+TEST(a_text_is_found_anywhere_whatever_its_case)
 {
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
 #define FOUND_TEXT(word, ids)                                                                      \
     do {                                                                                           \
@@ -264,12 +259,11 @@ static void a_text_is_found_anywhere_whatever_its_case(void **state)
     end(&a);
 }
 
-static void a_user_does_not_see_anothers_job(void **state)
+TEST(a_user_does_not_see_anothers_job)
 {
     static const struct str accounts[] = { STR_INIT("biology") };
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     a.viewer = (struct viewer){ .user = STR("alice") };
     assert_string_equal(found(&a), "1,4");
@@ -292,12 +286,11 @@ static void a_user_does_not_see_anothers_job(void **state)
     end(&a);
 }
 
-static void what_may_be_shown_can_be_narrowed_by_the_question(void **state)
+TEST(what_may_be_shown_can_be_narrowed_by_the_question)
 {
     static const struct str accounts[] = { STR_INIT("chemistry") };
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     a.filter.visible_users = one("bob");
     assert_string_equal(found(&a), "2");
@@ -309,12 +302,11 @@ static void what_may_be_shown_can_be_narrowed_by_the_question(void **state)
     end(&a);
 }
 
-static void what_is_not_told_is_last_either_way(void **state)
+TEST(what_is_not_told_is_last_either_way)
 {
     struct section *jobs = made_jobs();
     struct asking a;
 
-    (void)state;
     made_job(jobs, 1, "RUNNING", "bob", "a")->cpus = MODEL_UNKNOWN_U32;
     made_job(jobs, 2, "RUNNING", "", "a")->cpus = 8;
     made_job(jobs, 3, "RUNNING", "alice", "a")->cpus = 2;
@@ -337,11 +329,10 @@ static void what_is_not_told_is_last_either_way(void **state)
     end(&a);
 }
 
-static void a_job_that_waits_has_not_run_whatever_start_is_expected(void **state)
+TEST(a_job_that_waits_has_not_run_whatever_start_is_expected)
 {
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     a.question.sort = QUEUE_BY_ELAPSED;
     assert_string_equal(found(&a), "3,4,1,60,57,2");
@@ -370,11 +361,10 @@ static struct board *large_board(void)
 }
 
 /* Whatever the order is, pages are parts of one list: nothing twice, nothing left out. */
-static void pages_follow_one_another(void **state)
+TEST(pages_follow_one_another)
 {
     struct asking a;
 
-    (void)state;
     begin(&a, large_board());
     for (int sort = 0; sort < 2 * QUEUE_SORTS; sort++) {
         struct queue_page all;
@@ -398,12 +388,11 @@ static void pages_follow_one_another(void **state)
     end(&a);
 }
 
-static void past_the_end_there_is_nothing(void **state)
+TEST(past_the_end_there_is_nothing)
 {
     static const size_t offsets[] = { 6, 7, SIZE_MAX };
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     for (size_t i = 0; i < 2 * COUNT(offsets); i++) {
         a.question.sort = i % 2 ? QUEUE_BY_SUBMIT : QUEUE_BY_USER;
@@ -419,12 +408,11 @@ static void past_the_end_there_is_nothing(void **state)
     end(&a);
 }
 
-static void texts_are_in_one_order_over_all_clusters(void **state)
+TEST(texts_are_in_one_order_over_all_clusters)
 {
     struct asking a;
     struct str before = STR("");
 
-    (void)state;
     begin(&a, large_board());
     a.question.sort = QUEUE_BY_NAME;
     found(&a);
@@ -440,12 +428,11 @@ static void texts_are_in_one_order_over_all_clusters(void **state)
     end(&a);
 }
 
-static void too_much_is_refused(void **state)
+TEST(too_much_is_refused)
 {
     static struct str many[STORE_WORDS_MAX + 1];
     struct asking a;
 
-    (void)state;
     begin(&a, some_jobs());
     for (size_t i = 0; i < COUNT(many); i++)
         many[i] = STR("x");
@@ -460,25 +447,4 @@ static void too_much_is_refused(void **state)
     a.filter.nodes = one("n[");
     assert_int_equal(fails(&a), -EBADMSG);
     end(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_filter_leaves_what_it_names),
-        cmocka_unit_test(a_state_is_any_of_its_words),
-        cmocka_unit_test(a_list_by_state_has_as_many_as_were_counted),
-        cmocka_unit_test(a_reason_is_that_of_the_sums_and_of_who_waits),
-        cmocka_unit_test(a_text_is_found_anywhere_whatever_its_case),
-        cmocka_unit_test(a_user_does_not_see_anothers_job),
-        cmocka_unit_test(what_may_be_shown_can_be_narrowed_by_the_question),
-        cmocka_unit_test(what_is_not_told_is_last_either_way),
-        cmocka_unit_test(a_job_that_waits_has_not_run_whatever_start_is_expected),
-        cmocka_unit_test(pages_follow_one_another),
-        cmocka_unit_test(past_the_end_there_is_nothing),
-        cmocka_unit_test(texts_are_in_one_order_over_all_clusters),
-        cmocka_unit_test(too_much_is_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

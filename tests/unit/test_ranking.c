@@ -23,13 +23,12 @@ static int64_t lowest(const struct ranked *items, size_t n)
     return rank;
 }
 
-static void the_first_is_always_the_lowest(void **state)
+TEST(the_first_is_always_the_lowest)
 {
     struct ranked items[MANY] = { 0 };
     struct ranking ranking = { 0 };
     uint64_t seed = 1;
 
-    (void)state;
     assert_null(ranking_first(&ranking));
     for (int i = 0; i < 20000; i++) {
         struct ranked *item = &items[next_random(&seed) % MANY];
@@ -45,14 +44,13 @@ static void the_first_is_always_the_lowest(void **state)
     ranking_free(&ranking);
 }
 
-static void taken_one_by_one_they_come_in_order(void **state)
+TEST(taken_one_by_one_they_come_in_order)
 {
     struct ranked items[MANY] = { 0 };
     struct ranking ranking = { 0 };
     int64_t last = INT64_MIN;
     uint64_t seed = 7;
 
-    (void)state;
     for (size_t i = 0; i < MANY; i++)
         ranking_put(&ranking, &items[i], (int64_t)next_random(&seed));
     for (size_t i = 0; i < MANY; i++) {
@@ -79,13 +77,12 @@ static int first_number(const struct list *list)
     return first ? PART_OF(first, struct thing, link)->number : 0;
 }
 
-static void a_listed_thing_can_leave_from_anywhere_and_move_to_another_list(void **state)
+TEST(a_listed_thing_can_leave_from_anywhere_and_move_to_another_list)
 {
     struct thing things[] = { { 1, { 0 } }, { 2, { 0 } }, { 3, { 0 } } };
     struct list list, other;
     int sum = 0;
 
-    (void)state;
     list_init(&list);
     list_init(&other);
     assert_null(list_first(&list));
@@ -103,15 +100,4 @@ static void a_listed_thing_can_leave_from_anywhere_and_move_to_another_list(void
     assert_int_equal(first_number(&other), 3);
     list_remove(&things[0].link);
     assert_null(list_first(&list));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_is_always_the_lowest),
-        cmocka_unit_test(taken_one_by_one_they_come_in_order),
-        cmocka_unit_test(a_listed_thing_can_leave_from_anywhere_and_move_to_another_list),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -70,7 +70,7 @@ static struct section *copy(const struct section *section)
     return read;
 }
 
-static void a_document_in_memory_is_that_of_a_file(void **state)
+TEST(a_document_in_memory_is_that_of_a_file)
 {
     const struct sim sim = { .nodes = 20, .jobs = 300, .seed = 1 };
     struct section *section = sim_section(&sim, KIND_JOBS, NOW);
@@ -78,7 +78,6 @@ static void a_document_in_memory_is_that_of_a_file(void **state)
     struct buf of_file = write_down(section, NULL), first, second;
     size_t begin, begin_second;
 
-    (void)state;
     later.wall_ns += 60 * NS_PER_SEC;
     buf_init(&first, MOST_BYTES);
     buf_init(&second, MOST_BYTES);
@@ -177,9 +176,8 @@ static struct section *simulate(enum kind kind, int64_t time)
     return sim_section(&sim, kind, time);
 }
 
-static void every_kind_comes_back_as_it_was(void **state)
+TEST(every_kind_comes_back_as_it_was)
 {
-    (void)state;
     for (enum kind kind = 0; kind < KIND_TRACES; kind++) {
         struct section *section = simulate(kind, NOW), *again;
 
@@ -193,13 +191,12 @@ static void every_kind_comes_back_as_it_was(void **state)
     }
 }
 
-static void how_the_document_is_cut_makes_no_difference(void **state)
+TEST(how_the_document_is_cut_makes_no_difference)
 {
     struct section *section = simulate(KIND_NODES, NOW), *again;
     struct buf document = write_down(section, NULL);
     struct err err;
 
-    (void)state;
     for (size_t piece = 1; piece < 10; piece++) {
         assert_int_equal(read_in_pieces(buf_str(&document), piece, &again, &err), 0);
         compare(section, again);
@@ -219,7 +216,7 @@ static struct section *one_job(struct job job)
     return section;
 }
 
-static void what_is_unknown_is_left_out(void **state)
+TEST(what_is_unknown_is_left_out)
 {
     struct section *section = one_job((struct job){
         .id = 7,
@@ -231,7 +228,6 @@ static void what_is_unknown_is_left_out(void **state)
     struct buf document = write_down(section, NULL);
     struct section *again = read_back(buf_str(&document));
 
-    (void)state;
     assert_contains(document.p, "\"id\":7,\"array_job_id\":0,\"tasks\":0");
     assert_null(strstr(document.p, "cpus"));
     assert_null(strstr(document.p, "memory"));
@@ -243,7 +239,7 @@ static void what_is_unknown_is_left_out(void **state)
     section_unref(again);
 }
 
-static void every_double_survives(void **state)
+TEST(every_double_survives)
 {
     static const double values[] = {
         0,       -0.0, 0.1,      1.0 / 3,   5e-324, 1.7976931348623157e308, 123456789.123456789,
@@ -251,7 +247,6 @@ static void every_double_survives(void **state)
     };
     struct section *section = section_new(KIND_SHARES), *again;
 
-    (void)state;
     section->shares.n = COUNT(values);
     section->shares.share = ARENA_ARRAY(&section->arena, struct share, COUNT(values));
     for (size_t i = 0; i < COUNT(values); i++)
@@ -266,9 +261,8 @@ static void every_double_survives(void **state)
     section_unref(again);
 }
 
-static void every_state_survives(void **state)
+TEST(every_state_survives)
 {
-    (void)state;
     for (int base = 0; base < JOB_BASES; base++) {
         for (int flag = -1; flag < 17; flag++) {
             uint32_t flags = flag < 0 ? 0 : 1u << flag | 1u << (flag * 5 + base) % 17;
@@ -308,7 +302,7 @@ static struct str name_back(struct str name, struct section **ret)
     return section_text(*ret, (*ret)->jobs.job[0].name);
 }
 
-static void text_survives_as_well_as_json_allows(void **state)
+TEST(text_survives_as_well_as_json_allows)
 {
     static const struct str kept[] = {
         STR_INIT("a \"quoted\" \\ name\n\t\x1b[31m\x7f"),
@@ -318,7 +312,6 @@ static void text_survives_as_well_as_json_allows(void **state)
     struct section *section;
     char *lengthy = heap_alloc(RECORD_TEXT_MAX + 1);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kept); i++) {
         assert_true(str_eq(name_back(kept[i], &section), kept[i]));
         section_unref(section);
@@ -351,7 +344,7 @@ static const char *put(struct pseudonyms *pseudonyms, enum field_sense sense, co
     return result;
 }
 
-static void a_name_has_one_pseudonym_wherever_it_stands(void **state)
+TEST(a_name_has_one_pseudonym_wherever_it_stands)
 {
     static const struct {
         enum field_sense sense;
@@ -406,7 +399,6 @@ static void a_name_has_one_pseudonym_wherever_it_stands(void **state)
     };
     struct pseudonyms *pseudonyms = pseudonyms_new();
 
-    (void)state;
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < COUNT(rows); i++)
             assert_string_equal(put(pseudonyms, rows[i].sense, rows[i].text), rows[i].expected);
@@ -440,7 +432,7 @@ static void collect_names(const struct section *section, struct map *names)
     }
 }
 
-static void nothing_of_the_names_remains_in_an_anonymised_recording(void **state)
+TEST(nothing_of_the_names_remains_in_an_anonymised_recording)
 {
     static const struct str kept[] = { STR_INIT(""), STR_INIT("root"), STR_INIT("slurm"),
                                        STR_INIT("nobody") };
@@ -449,7 +441,6 @@ static void nothing_of_the_names_remains_in_an_anonymised_recording(void **state
     struct map names;
     struct buf all;
 
-    (void)state;
     buf_init(&all, MOST_BYTES);
     map_init(&names, &arena);
     for (enum kind kind = 0; kind < KIND_TRACES; kind++) {
@@ -485,14 +476,13 @@ static void nothing_of_the_names_remains_in_an_anonymised_recording(void **state
     pseudonyms_free(pseudonyms);
 }
 
-static void an_anonymised_recording_says_the_same_of_amounts_and_of_who_is_who(void **state)
+TEST(an_anonymised_recording_says_the_same_of_amounts_and_of_who_is_who)
 {
     struct pseudonyms *pseudonyms = pseudonyms_new();
     struct section *section = simulate(KIND_JOBS, NOW);
     struct buf document = write_down(section, pseudonyms);
     struct section *again = read_back(buf_str(&document));
 
-    (void)state;
     assert_int_equal(section->jobs.n, again->jobs.n);
     for (size_t i = 0; i < section->jobs.n; i++) {
         const struct job *job = &section->jobs.job[i], *other = &again->jobs.job[i];
@@ -520,7 +510,7 @@ static void an_anonymised_recording_says_the_same_of_amounts_and_of_who_is_who(v
 
 #define ABOUT(kind) "{\"sonde\":\"9\",\"format\":1,\"kind\":\"" kind "\",\"time\":5"
 
-static void a_document_that_is_wrong_is_refused_with_a_sentence(void **state)
+TEST(a_document_that_is_wrong_is_refused_with_a_sentence)
 {
     static const struct {
         const char *text, *sentence;
@@ -558,7 +548,6 @@ static void a_document_that_is_wrong_is_refused_with_a_sentence(void **state)
           "association 0" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section;
         struct err err = { 0 };
@@ -570,7 +559,7 @@ static void a_document_that_is_wrong_is_refused_with_a_sentence(void **state)
     }
 }
 
-static void what_is_strange_is_passed_over(void **state)
+TEST(what_is_strange_is_passed_over)
 {
     struct section *section = read_back(
         STR(ABOUT("jobs") ",\"future\":{\"jobs\":[{\"id\":1}]},\"jobs.lacks_qos\":true,"
@@ -581,7 +570,6 @@ static void what_is_strange_is_passed_over(void **state)
                           "\"submit_time\":100,\"name\":7}],\"kind\":\"nodes\"}"));
     const struct job *job = section->jobs.job;
 
-    (void)state;
     assert_int_equal(section->kind, KIND_JOBS);
     assert_int_equal(section->jobs.n, 1);
     assert_true(section->jobs.lacks_qos);
@@ -599,7 +587,7 @@ static void what_is_strange_is_passed_over(void **state)
     section_unref(section);
 }
 
-static void nothing_is_hidden_but_what_is_said_to_be(void **state)
+TEST(nothing_is_hidden_but_what_is_said_to_be)
 {
     static const struct {
         const char *text;
@@ -612,7 +600,6 @@ static void nothing_is_hidden_but_what_is_said_to_be(void **state)
         { ABOUT("config") ",\"config.private\":4}", 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section = read_back(str_of(rows[i].text));
 
@@ -621,7 +608,7 @@ static void nothing_is_hidden_but_what_is_said_to_be(void **state)
     }
 }
 
-static void what_is_private_is_read_back(void **state)
+TEST(what_is_private_is_read_back)
 {
     static const struct {
         const char *text;
@@ -631,7 +618,6 @@ static void what_is_private_is_read_back(void **state)
         { ABOUT("config") ",\"config.private\":1073741828}", 1u << PRIVATE_JOBS },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct section *section = read_back(str_of(rows[i].text));
 
@@ -640,13 +626,12 @@ static void what_is_private_is_read_back(void **state)
     }
 }
 
-static void records_of_a_few_bytes_cannot_fill_the_memory(void **state)
+TEST(records_of_a_few_bytes_cannot_fill_the_memory)
 {
     struct record_reader *reader = record_reader_new(1 << 20);
     struct err err = { 0 };
     int code = record_reader_feed(reader, STR(ABOUT("jobs") ",\"jobs\":["), &err);
 
-    (void)state;
     for (int i = 0; i < 100000 && code == 0; i++)
         code = record_reader_feed(reader, STR("{},"), &err);
     assert_int_equal(code, -EFBIG);
@@ -654,12 +639,11 @@ static void records_of_a_few_bytes_cannot_fill_the_memory(void **state)
     record_reader_free(reader);
 }
 
-static void times_are_moved_and_what_has_none_stays_without(void **state)
+TEST(times_are_moved_and_what_has_none_stays_without)
 {
     struct section *section = one_job((struct job){
         .submit_time = NOW, .start_time = RECORD_TIME_MAX, .end_time = 0, .eligible_time = 50 });
 
-    (void)state;
     record_move_times(section, 1000);
     assert_int_equal(section->jobs.job[0].submit_time, NOW + 1000);
     assert_int_equal(section->jobs.job[0].start_time, 0);
@@ -678,22 +662,20 @@ struct fixture {
     struct manual_clock clock;
 };
 
-static int set_up(void **state)
-{
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+static struct fixture *fixture;
 
+static void set_up(void)
+{
+    fixture = heap_alloc(sizeof(*fixture));
     snprintf(fixture->spec, sizeof(fixture->spec), "replay:/tmp/test_record.XXXXXX");
     fixture->path = mkdtemp(fixture->spec + strlen("replay:"));
     assert_non_null(fixture->path);
     fixture->directory = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     manual_clock_init(&fixture->clock, (NOW + 500000) * NS_PER_SEC, 77 * NS_PER_SEC);
-    *state = fixture;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *fixture = *state;
     DIR *directory = fdopendir(fixture->directory);
     const struct dirent *entry;
 
@@ -704,11 +686,10 @@ static int tear_down(void **state)
     rmdir(fixture->path);
     manual_clock_destroy(&fixture->clock);
     free(fixture);
-    return 0;
 }
 
 /* A job that began a minute before; its id tells the looks apart. */
-static void record_look(struct fixture *fixture, unsigned look, uint32_t id, double at_seconds)
+static void record_look(unsigned look, uint32_t id, double at_seconds)
 {
     struct section *section =
         one_job((struct job){ .id = id, .tasks = 1, .start_time = NOW + (int64_t)at_seconds - 60 });
@@ -722,7 +703,7 @@ static void record_look(struct fixture *fixture, unsigned look, uint32_t id, dou
     section_unref(section);
 }
 
-static void put_file(struct fixture *fixture, const char *name, const char *text)
+static void put_file(const char *name, const char *text)
 {
     int fd = openat(fixture->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
@@ -730,19 +711,19 @@ static void put_file(struct fixture *fixture, const char *name, const char *text
     close(fd);
 }
 
-static int try_open(struct fixture *fixture, size_t most, struct source **ret, struct err *err)
+static int try_open(size_t most, struct source **ret, struct err *err)
 {
     struct source_settings settings = { .spec = str_of(fixture->spec), .max_output = most };
 
     return source_open(&settings, &fixture->clock.clock, ret, err);
 }
 
-static struct source *open_replay(struct fixture *fixture)
+static struct source *open_replay(void)
 {
     struct source *source;
     struct err err;
 
-    if (try_open(fixture, MOST_BYTES, &source, &err) < 0)
+    if (try_open(MOST_BYTES, &source, &err) < 0)
         fail_msg("%s", err.text);
     return source;
 }
@@ -751,8 +732,8 @@ static int read_kind(struct source *source, enum kind kind, struct section **ret
                      struct err *err)
 {
     warning[0] = '\0';
-    return source->class->read(source, kind, clock_mono(&clock_real) + 20 * NS_PER_SEC, ret,
-                               warning, err);
+    return source->class->read(source, kind, clock_mono(&clock_real) + TEST_DEADLINE, ret, warning,
+                               err);
 }
 
 /* The id of the job that is shown now. */
@@ -769,21 +750,19 @@ static uint32_t job_now(struct source *source, char warning[SOURCE_WARNING])
     return id;
 }
 
-static void files_are_private_and_sort_by_time(void **state)
+TEST(files_are_private_and_sort_by_time, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     struct stat status;
 
-    record_look(fixture, 1, 1, 0);
-    record_look(fixture, 12, 2, 1);
+    record_look(1, 1, 0);
+    record_look(12, 2, 1);
     assert_int_equal(fstatat(fixture->directory, "000001-jobs.json", &status, 0), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
     assert_int_equal(fstatat(fixture->directory, "000012-jobs.json", &status, 0), 0);
 }
 
-static void a_recording_that_fails_leaves_no_half_file(void **state)
+TEST(a_recording_that_fails_leaves_no_half_file, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     struct section *section = simulate(KIND_JOBS, NOW);
     struct rlimit before, small = { 5000, RLIM_INFINITY };
     struct stat status;
@@ -804,34 +783,32 @@ static void a_recording_that_fails_leaves_no_half_file(void **state)
     section_unref(section);
 }
 
-static void a_directory_that_holds_a_recording_is_not_added_to(void **state)
+TEST(a_directory_that_holds_a_recording_is_not_added_to, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     struct err err;
     int fd;
 
-    put_file(fixture, "notes.txt", "not ours");
+    put_file("notes.txt", "not ours");
     fd = record_directory(fixture->path, &err);
     assert_true(fd >= 0);
     close(fd);
-    record_look(fixture, 1, 1, 0);
+    record_look(1, 1, 0);
     assert_int_equal(record_directory(fixture->path, &err), -EEXIST);
     assert_contains(err.text, "already holds a recording");
     assert_int_equal(record_directory("/dev/null/x", &err), -ENOTDIR);
 }
 
-static void looks_are_told_when_their_time_has_come(void **state)
+TEST(looks_are_told_when_their_time_has_come, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     char warning[SOURCE_WARNING];
     struct source *source;
 
-    record_look(fixture, 1, 1, 0.5);
-    record_look(fixture, 2, 2, 30.5);
-    record_look(fixture, 3, 3, 60.5);
-    put_file(fixture, "000004-jobs.json.new", "half");
-    put_file(fixture, "4-jobs.json", "a stranger's");
-    source = open_replay(fixture);
+    record_look(1, 1, 0.5);
+    record_look(2, 2, 30.5);
+    record_look(3, 3, 60.5);
+    put_file("000004-jobs.json.new", "half");
+    put_file("4-jobs.json", "a stranger's");
+    source = open_replay();
     assert_int_equal(job_now(source, warning), 1);
     manual_clock_advance(&fixture->clock, 30 * NS_PER_SEC - 1);
     assert_int_equal(job_now(source, warning), 1);
@@ -847,17 +824,16 @@ static void looks_are_told_when_their_time_has_come(void **state)
     source_close(source);
 }
 
-static void ages_come_out_as_they_were(void **state)
+TEST(ages_come_out_as_they_were, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     char warning[SOURCE_WARNING];
     struct section *section;
     struct source *source;
     struct err err;
 
-    record_look(fixture, 1, 1, 0);
-    record_look(fixture, 2, 2, 30);
-    source = open_replay(fixture);
+    record_look(1, 1, 0);
+    record_look(2, 2, 30);
+    source = open_replay();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(read_kind(source, KIND_JOBS, &section, warning, &err), 0);
         assert_int_equal(
@@ -868,32 +844,30 @@ static void ages_come_out_as_they_were(void **state)
     source_close(source);
 }
 
-static void a_clock_that_was_set_back_holds_nothing_up(void **state)
+TEST(a_clock_that_was_set_back_holds_nothing_up, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     char warning[SOURCE_WARNING];
     struct source *source;
 
-    record_look(fixture, 1, 1, 0);
-    record_look(fixture, 2, 2, -3600);
-    record_look(fixture, 3, 3, 5);
-    source = open_replay(fixture);
+    record_look(1, 1, 0);
+    record_look(2, 2, -3600);
+    record_look(3, 3, 5);
+    source = open_replay();
     assert_int_equal(job_now(source, warning), 2);
     manual_clock_advance(&fixture->clock, 5 * NS_PER_SEC);
     assert_int_equal(job_now(source, warning), 3);
     source_close(source);
 }
 
-static void what_was_not_recorded_is_said_to_be_missing(void **state)
+TEST(what_was_not_recorded_is_said_to_be_missing, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     char warning[SOURCE_WARNING];
     struct section *section;
     struct source *source;
     struct err err;
 
-    record_look(fixture, 1, 1, 0);
-    source = open_replay(fixture);
+    record_look(1, 1, 0);
+    source = open_replay();
     assert_false(source->simulated);
     assert_int_equal(read_kind(source, KIND_DIAG, &section, warning, &err), -EOPNOTSUPP);
     assert_contains(err.text, "nothing of kind diag was recorded in");
@@ -902,9 +876,8 @@ static void what_was_not_recorded_is_said_to_be_missing(void **state)
     source_close(source);
 }
 
-static void a_simulated_cluster_stays_one(void **state)
+TEST(a_simulated_cluster_stays_one, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     struct section *section = simulate(KIND_CONFIG, NOW);
     struct record_about simulated = about;
     struct source *source;
@@ -913,46 +886,44 @@ static void a_simulated_cluster_stays_one(void **state)
 
     simulated.is_simulated = true;
     assert_int_equal(record_add(fixture->directory, 1, section, &simulated, NULL, &bytes, &err), 0);
-    source = open_replay(fixture);
+    source = open_replay();
     assert_true(source->simulated);
     source_close(source);
     section_unref(section);
 }
 
-static void what_cannot_be_played_is_named(void **state)
+TEST(what_cannot_be_played_is_named, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     char warning[SOURCE_WARNING];
     struct section *section;
     struct source *source;
     struct err err;
 
-    assert_int_equal(try_open(fixture, MOST_BYTES, &source, &err), -ENOENT);
+    assert_int_equal(try_open(MOST_BYTES, &source, &err), -ENOENT);
     assert_contains(err.text, "there is no recording in it");
 
     /* neither is a file of ours */
     assert_int_equal(symlinkat("/etc/passwd", fixture->directory, "000001-jobs.json"), 0);
     assert_int_equal(mkfifoat(fixture->directory, "000001-nodes.json", 0600), 0);
-    assert_int_equal(try_open(fixture, MOST_BYTES, &source, &err), -ENOENT);
+    assert_int_equal(try_open(MOST_BYTES, &source, &err), -ENOENT);
     assert_int_equal(unlinkat(fixture->directory, "000001-jobs.json", 0), 0);
     assert_int_equal(unlinkat(fixture->directory, "000001-nodes.json", 0), 0);
 
-    put_file(fixture, "000001-nodes.json", ABOUT("jobs") "}");
-    assert_int_equal(try_open(fixture, MOST_BYTES, &source, &err), -EBADMSG);
+    put_file("000001-nodes.json", ABOUT("jobs") "}");
+    assert_int_equal(try_open(MOST_BYTES, &source, &err), -EBADMSG);
     assert_contains(err.text, "000001-nodes.json: it tells of jobs; remove that file");
     assert_int_equal(unlinkat(fixture->directory, "000001-nodes.json", 0), 0);
 
-    record_look(fixture, 1, 1, 0);
-    source = open_replay(fixture);
-    put_file(fixture, "000001-jobs.json", "{\"x");
+    record_look(1, 1, 0);
+    source = open_replay();
+    put_file("000001-jobs.json", "{\"x");
     assert_int_equal(read_kind(source, KIND_JOBS, &section, warning, &err), -EBADMSG);
     assert_contains(err.text, "000001-jobs.json");
     source_close(source);
 }
 
-static void a_file_past_the_ceiling_is_refused(void **state)
+TEST(a_file_past_the_ceiling_is_refused, .set_up = set_up, .tear_down = tear_down)
 {
-    struct fixture *fixture = *state;
     struct section *section = simulate(KIND_JOBS, NOW), *again;
     char warning[SOURCE_WARNING];
     struct source *source;
@@ -960,49 +931,13 @@ static void a_file_past_the_ceiling_is_refused(void **state)
     struct err err;
 
     assert_int_equal(record_add(fixture->directory, 1, section, &about, NULL, &bytes, &err), 0);
-    assert_int_equal(try_open(fixture, bytes - 1, &source, &err), 0);
+    assert_int_equal(try_open(bytes - 1, &source, &err), 0);
     assert_int_equal(read_kind(source, KIND_JOBS, &again, warning, &err), -EFBIG);
     source_close(source);
-    assert_int_equal(try_open(fixture, bytes, &source, &err), 0);
+    assert_int_equal(try_open(bytes, &source, &err), 0);
     assert_int_equal(read_kind(source, KIND_JOBS, &again, warning, &err), 0);
     assert_int_equal(again->bytes_read, bytes);
     section_unref(again);
     source_close(source);
     section_unref(section);
-}
-
-#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_document_in_memory_is_that_of_a_file),
-        cmocka_unit_test(every_kind_comes_back_as_it_was),
-        cmocka_unit_test(how_the_document_is_cut_makes_no_difference),
-        cmocka_unit_test(what_is_unknown_is_left_out),
-        cmocka_unit_test(every_double_survives),
-        cmocka_unit_test(every_state_survives),
-        cmocka_unit_test(text_survives_as_well_as_json_allows),
-        cmocka_unit_test(a_name_has_one_pseudonym_wherever_it_stands),
-        cmocka_unit_test(nothing_of_the_names_remains_in_an_anonymised_recording),
-        cmocka_unit_test(an_anonymised_recording_says_the_same_of_amounts_and_of_who_is_who),
-        cmocka_unit_test(a_document_that_is_wrong_is_refused_with_a_sentence),
-        cmocka_unit_test(what_is_strange_is_passed_over),
-        cmocka_unit_test(nothing_is_hidden_but_what_is_said_to_be),
-        cmocka_unit_test(what_is_private_is_read_back),
-        cmocka_unit_test(records_of_a_few_bytes_cannot_fill_the_memory),
-        cmocka_unit_test(times_are_moved_and_what_has_none_stays_without),
-        IN_DIRECTORY(files_are_private_and_sort_by_time),
-        IN_DIRECTORY(a_recording_that_fails_leaves_no_half_file),
-        IN_DIRECTORY(a_directory_that_holds_a_recording_is_not_added_to),
-        IN_DIRECTORY(looks_are_told_when_their_time_has_come),
-        IN_DIRECTORY(ages_come_out_as_they_were),
-        IN_DIRECTORY(a_clock_that_was_set_back_holds_nothing_up),
-        IN_DIRECTORY(what_was_not_recorded_is_said_to_be_missing),
-        IN_DIRECTORY(a_simulated_cluster_stays_one),
-        IN_DIRECTORY(what_cannot_be_played_is_named),
-        IN_DIRECTORY(a_file_past_the_ceiling_is_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

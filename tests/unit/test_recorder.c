@@ -34,19 +34,19 @@ static ssize_t disk_pwrite(int fd, const void *bytes, size_t n, off_t at)
     return pwrite(fd, bytes, n, at);
 }
 
-static int stand_before_the_disk(void **state)
+static void stand_before_the_disk(void)
 {
     sqlite3_vfs *vfs;
 
-    (void)state;
     sqlite3_initialize();
     vfs = sqlite3_vfs_find(NULL);
     for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
          name = vfs->xNextSystemCall(vfs, name))
         if (str_eq(str_of(name), STR("pwrite")) || str_eq(str_of(name), STR("pwrite64")))
             vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)disk_pwrite);
-    return 0;
 }
+
+PROGRAM_FIXTURE(stand_before_the_disk, NULL)
 
 struct fixture {
     struct manual_clock clock;
@@ -59,32 +59,32 @@ struct fixture {
     struct recorder *recorder;
 };
 
+static struct fixture f;
+
 static const atomic_bool never;
 
-static struct recorder_config config_of(struct fixture *f)
+static struct recorder_config config_of(void)
 {
     return (struct recorder_config){
-        .url = str_of(f->path),
-        .clusters = f->clusters,
-        .n_clusters = COUNT(f->clusters),
-        .clock = &f->clock.clock,
-        .log = f->log,
+        .url = str_of(f.path),
+        .clusters = f.clusters,
+        .n_clusters = COUNT(f.clusters),
+        .clock = &f.clock.clock,
+        .log = f.log,
     };
 }
 
-static void start(struct fixture *f)
+static void start(void)
 {
-    struct recorder_config config = config_of(f);
+    struct recorder_config config = config_of();
     struct err err = { 0 };
 
-    if (recorder_start(&config, &f->recorder, &err) < 0)
+    if (recorder_start(&config, &f.recorder, &err) < 0)
         fail_msg("%s", err.text);
 }
 
-static int set_up_stopped(void **state)
+static void set_up_stopped(void)
 {
-    static struct fixture f;
-
     f = (struct fixture){ .directory = "/tmp/sonde-recorder-XXXXXX",
                           .clusters = { { .name = STR("north") }, { .name = STR("south") } } };
     assert_non_null(mkdtemp(f.directory));
@@ -92,75 +92,71 @@ static int set_up_stopped(void **state)
     manual_clock_init(&f.clock, NOW * NS_PER_SEC, 50 * NS_PER_SEC);
     assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
     f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
-    *state = &f;
-    return 0;
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    set_up_stopped(state);
-    start(*state);
-    return 0;
+    set_up_stopped();
+    start();
 }
 
-static void remove_files(const struct fixture *f)
+static void remove_files(void)
 {
     static const char *const ends[] = { "", "-wal", "-shm" };
 
     for (size_t i = 0; i < COUNT(ends); i++) {
         char path[80];
 
-        snprintf(path, sizeof(path), "%s%s", f->path, ends[i]);
+        snprintf(path, sizeof(path), "%s%s", f.path, ends[i]);
         unlink(path);
     }
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     atomic_store(&disk.is_full, false);
     atomic_store(&disk.hangs, false);
-    recorder_stop(f->recorder);
-    remove_files(f);
-    rmdir(f->directory);
-    log_free(f->log);
-    close(f->log_fds[0]);
-    close(f->log_fds[1]);
-    manual_clock_destroy(&f->clock);
-    return 0;
+    recorder_stop(f.recorder);
+    remove_files();
+    rmdir(f.directory);
+    log_free(f.log);
+    close(f.log_fds[0]);
+    close(f.log_fds[1]);
+    manual_clock_destroy(&f.clock);
 }
 
-static bool has_logged(struct fixture *f, const char *words)
+FIXTURE(set_up, tear_down)
+
+static bool has_logged(const char *words)
 {
-    ssize_t n = read(f->log_fds[0], f->logged + f->n_logged, sizeof(f->logged) - 1 - f->n_logged);
+    ssize_t n = read(f.log_fds[0], f.logged + f.n_logged, sizeof(f.logged) - 1 - f.n_logged);
 
-    f->n_logged += n > 0 ? (size_t)n : 0;
-    f->logged[f->n_logged] = '\0';
-    return strstr(f->logged, words);
+    f.n_logged += n > 0 ? (size_t)n : 0;
+    f.logged[f.n_logged] = '\0';
+    return strstr(f.logged, words);
 }
 
-static size_t lines_logged(struct fixture *f)
+static size_t lines_logged(void)
 {
     size_t lines = 0;
 
-    has_logged(f, "");
-    for (const char *p = f->logged; *p; p++)
+    has_logged("");
+    for (const char *p = f.logged; *p; p++)
         lines += *p == '\n';
     return lines;
 }
 
-static struct recorder_stats stats_of(struct fixture *f)
+static struct recorder_stats stats_of(void)
 {
     struct recorder_stats stats;
 
-    recorder_stats(f->recorder, &stats);
+    recorder_stats(f.recorder, &stats);
     return stats;
 }
 
-static uint64_t errors_of(struct fixture *f, const char *reason)
+static uint64_t errors_of(const char *reason)
 {
-    struct recorder_stats stats = stats_of(f);
+    struct recorder_stats stats = stats_of();
 
     for (size_t i = 0; i < RECORDER_REASONS && stats.errors[i].reason; i++)
         if (str_eq(str_of(stats.errors[i].reason), str_of(reason)))
@@ -195,31 +191,31 @@ static struct section *jobs_section(uint32_t first_id, size_t n)
     return section;
 }
 
-static void note(struct fixture *f, size_t cluster, struct section *section)
+static void note(size_t cluster, struct section *section)
 {
-    recorder_note(f->recorder, cluster, section);
+    recorder_note(f.recorder, cluster, section);
     section_unref(section);
 }
 
-static int put(struct fixture *f, const struct record_batch *batch, struct err *err)
+static int put(const struct record_batch *batch, struct err *err)
 {
-    return recorder_put(f->recorder, batch, clock_mono(&f->clock.clock) + 10 * NS_PER_SEC, &never,
+    return recorder_put(f.recorder, batch, clock_mono(&f.clock.clock) + 10 * NS_PER_SEC, &never,
                         err);
 }
 
 /* Whatever is asked is answered when what was noted before is written. */
-static bool is_answered(struct fixture *f)
+static bool is_answered(void)
 {
     const char *name = "any";
     int64_t value;
     struct err err;
 
-    return recorder_get_marks(f->recorder, 0, &name, &value, 1, INT64_MAX, &never, &err) == 0;
+    return recorder_get_marks(f.recorder, 0, &name, &value, 1, INT64_MAX, &never, &err) == 0;
 }
 
-static void settle(struct fixture *f)
+static void settle(void)
 {
-    wait_until_true(is_answered(f));
+    wait_until_true(is_answered());
 }
 
 static struct job_record record_of(uint32_t id)
@@ -255,40 +251,37 @@ static int64_t query(const char *path, const char *sql)
     return value;
 }
 
-static void only_what_has_changed_since_the_last_section_is_written(void **state)
+TEST(only_what_has_changed_since_the_last_section_is_written)
 {
-    struct fixture *f = *state;
     struct section *third = jobs_section(1, 100);
 
-    note(f, 0, jobs_section(1, 100));
-    settle(f);
-    assert_int_equal(stats_of(f).jobs, 100);
-    note(f, 0, jobs_section(1, 100));
-    wait_until_true(stats_of(f).unchanged == 100);
-    assert_int_equal(stats_of(f).jobs, 100);
-    assert_int_equal(stats_of(f).commits, 1);
+    note(0, jobs_section(1, 100));
+    settle();
+    assert_int_equal(stats_of().jobs, 100);
+    note(0, jobs_section(1, 100));
+    wait_until_true(stats_of().unchanged == 100);
+    assert_int_equal(stats_of().jobs, 100);
+    assert_int_equal(stats_of().commits, 1);
     third->jobs.job[42].state.flags = JOB_COMPLETING;
     third->wall_ns += NS_PER_SEC;
-    note(f, 0, third);
-    wait_until_true(stats_of(f).unchanged == 199);
-    assert_int_equal(stats_of(f).jobs, 101);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 100);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job j JOIN text t ON t.id = j.state "
-                                    "WHERE t.value = 'RUNNING+COMPLETING' AND job_id = 43"),
+    note(0, third);
+    wait_until_true(stats_of().unchanged == 199);
+    assert_int_equal(stats_of().jobs, 101);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 100);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job j JOIN text t ON t.id = j.state "
+                                   "WHERE t.value = 'RUNNING+COMPLETING' AND job_id = 43"),
                      1);
 }
 
-static void a_first_section_of_many_jobs_is_written_in_several_transactions(void **state)
+TEST(a_first_section_of_many_jobs_is_written_in_several_transactions)
 {
-    struct fixture *f = *state;
-
-    note(f, 0, jobs_section(1, 25000));
+    note(0, jobs_section(1, 25000));
     for (int i = 0; i < 3; i++)
-        settle(f);
-    assert_int_equal(stats_of(f).jobs, 25000);
-    assert_int_equal(stats_of(f).commits, 3);
-    assert_int_equal(stats_of(f).replaced, 0);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 25000);
+        settle();
+    assert_int_equal(stats_of().jobs, 25000);
+    assert_int_equal(stats_of().commits, 3);
+    assert_int_equal(stats_of().replaced, 0);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 25000);
 }
 
 /* As squeue --array tells it: a line for each task that waits, all with the array's id. */
@@ -308,105 +301,98 @@ static struct section *array_section(uint32_t first_task, size_t n, int64_t wall
     return section;
 }
 
-static void tasks_of_an_array_that_wait_are_one_run_without_a_number_until_one_is_left(void **state)
+TEST(tasks_of_an_array_that_wait_are_one_run_without_a_number_until_one_is_left)
 {
-    struct fixture *f = *state;
-
-    note(f, 0, array_section(3, 1, NOW)); /* as if it had been the only one */
-    settle(f);
-    note(f, 0, array_section(3, 5, NOW + 1));
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
-    assert_int_equal(query(f->path, "SELECT tasks FROM job"), 5);
-    assert_int_equal(query(f->path, "SELECT array_task_id IS NULL FROM job"), 1);
-    note(f, 0, array_section(7, 1, NOW + 2));
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
-    assert_int_equal(query(f->path, "SELECT tasks FROM job"), 1);
-    assert_int_equal(query(f->path, "SELECT array_task_id FROM job"), 7);
+    note(0, array_section(3, 1, NOW)); /* as if it had been the only one */
+    settle();
+    note(0, array_section(3, 5, NOW + 1));
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 1);
+    assert_int_equal(query(f.path, "SELECT tasks FROM job"), 5);
+    assert_int_equal(query(f.path, "SELECT array_task_id IS NULL FROM job"), 1);
+    note(0, array_section(7, 1, NOW + 2));
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 1);
+    assert_int_equal(query(f.path, "SELECT tasks FROM job"), 1);
+    assert_int_equal(query(f.path, "SELECT array_task_id FROM job"), 7);
 }
 
-static void jobs_of_whom_only_the_owner_is_told_are_not_recorded(void **state)
+TEST(jobs_of_whom_only_the_owner_is_told_are_not_recorded)
 {
-    struct fixture *f = *state;
     struct section *owners = jobs_section(1, 3);
 
     for (size_t i = 0; i < owners->jobs.n; i++)
         owners->jobs.job[i].submit_time = 0;
-    note(f, 0, owners);
-    wait_until_true(stats_of(f).skipped == 3);
-    assert_int_equal(stats_of(f).jobs, 0);
-    wait_until_true(has_logged(f, "not recorded"));
+    note(0, owners);
+    wait_until_true(stats_of().skipped == 3);
+    assert_int_equal(stats_of().jobs, 0);
+    wait_until_true(has_logged("not recorded"));
 }
 
-static void equal_ids_on_two_clusters_are_two_jobs(void **state)
+TEST(equal_ids_on_two_clusters_are_two_jobs)
 {
-    struct fixture *f = *state;
-
-    note(f, 0, jobs_section(1, 10));
-    note(f, 1, jobs_section(1, 20));
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 30);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job j JOIN cluster c ON c.id = j.cluster "
-                                    "WHERE c.name = 'south'"),
+    note(0, jobs_section(1, 10));
+    note(1, jobs_section(1, 20));
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 30);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job j JOIN cluster c ON c.id = j.cluster "
+                                   "WHERE c.name = 'south'"),
                      20);
 }
 
 /* A look at one job now, by the fixture's clock. */
-static void look_at(struct fixture *f, struct job_state state)
+static void look_at(struct job_state state)
 {
     struct section *section = jobs_section(1, 1);
     struct job *job = &section->jobs.job[0];
 
-    section->wall_ns = clock_wall(&f->clock.clock);
+    section->wall_ns = clock_wall(&f.clock.clock);
     job->state = state;
     job->nodes = state.base == JOB_PENDING ? 0 : job->nodes;
     job->end_time = SUBMIT + 10;
-    note(f, 0, section);
-    settle(f);
+    note(0, section);
+    settle();
 }
 
-static int64_t has_state(const struct fixture *f, const char *state)
+static int64_t has_state(const char *state)
 {
     char sql[200];
 
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM jobs WHERE state = '%s'", state);
-    return query(f->path, sql);
+    return query(f.path, sql);
 }
 
-static int64_t has_lived(const struct fixture *f, const char *state)
+static int64_t has_lived(const char *state)
 {
     char sql[200];
 
     snprintf(sql, sizeof(sql),
              "SELECT count(*) FROM life JOIN text ON text.id = state WHERE value = '%s'", state);
-    return query(f->path, sql);
+    return query(f.path, sql);
 }
 
-static void where_the_clock_has_gone_back_jobs_are_recorded_all_the_same(void **state)
+TEST(where_the_clock_has_gone_back_jobs_are_recorded_all_the_same)
 {
-    struct fixture *f = *state;
-
-    look_at(f, (struct job_state){ JOB_PENDING, 0 });
-    assert_int_equal(has_state(f, "PENDING"), 1);
-    manual_clock_set_wall(&f->clock, (NOW - 3600) * NS_PER_SEC);
-    look_at(f, (struct job_state){ JOB_RUNNING, 0 });
-    assert_int_equal(has_state(f, "RUNNING"), 1);
+    look_at((struct job_state){ JOB_PENDING, 0 });
+    assert_int_equal(has_state("PENDING"), 1);
+    manual_clock_set_wall(&f.clock, (NOW - 3600) * NS_PER_SEC);
+    look_at((struct job_state){ JOB_RUNNING, 0 });
+    assert_int_equal(has_state("RUNNING"), 1);
 
     /* What was newest is known to another process, too. */
-    f->recorder = recorder_stop(f->recorder);
-    start(f);
-    look_at(f, (struct job_state){ JOB_SUSPENDED, 0 });
-    assert_int_equal(has_state(f, "SUSPENDED"), 1);
-    look_at(f, (struct job_state){ JOB_RUNNING, JOB_COMPLETING });
-    assert_int_equal(has_state(f, "RUNNING+COMPLETING"), 1);
-    look_at(f, (struct job_state){ JOB_COMPLETED, 0 });
-    assert_int_equal(has_state(f, "COMPLETED"), 1);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM life"), 5);
-    assert_int_equal(has_lived(f, "RUNNING"), 1);
-    assert_int_equal(has_lived(f, "SUSPENDED"), 1);
-    assert_int_equal(query(f->path, "SELECT max(as_of) FROM job"), NOW);
-    assert_int_equal(query(f->path, "SELECT sum(count) FROM ended"), 1);
+    f.recorder = recorder_stop(f.recorder);
+    start();
+    look_at((struct job_state){ JOB_SUSPENDED, 0 });
+    assert_int_equal(has_state("SUSPENDED"), 1);
+    look_at((struct job_state){ JOB_RUNNING, JOB_COMPLETING });
+    assert_int_equal(has_state("RUNNING+COMPLETING"), 1);
+    look_at((struct job_state){ JOB_COMPLETED, 0 });
+    assert_int_equal(has_state("COMPLETED"), 1);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM life"), 5);
+    assert_int_equal(has_lived("RUNNING"), 1);
+    assert_int_equal(has_lived("SUSPENDED"), 1);
+    assert_int_equal(query(f.path, "SELECT max(as_of) FROM job"), NOW);
+    assert_int_equal(query(f.path, "SELECT sum(count) FROM ended"), 1);
 }
 
 static struct section *nodes_section(unsigned n)
@@ -425,26 +411,24 @@ static struct section *nodes_section(unsigned n)
     return section;
 }
 
-static void nodes_are_kept_as_they_were_last_seen_once_a_minute(void **state)
+TEST(nodes_are_kept_as_they_were_last_seen_once_a_minute)
 {
-    struct fixture *f = *state;
-
-    note(f, 0, nodes_section(4));
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 4);
-    note(f, 0, nodes_section(3));
-    settle(f);
-    manual_clock_advance(&f->clock, 59 * NS_PER_SEC);
-    note(f, 0, nodes_section(2));
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 4);
-    assert_true(stats_of(f).behind_seconds == 0);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    wait_until_true(query(f->path, "SELECT count(*) FROM node") == 2);
-    assert_int_equal(query(f->path, "SELECT cpus FROM node WHERE name = 'a'"), 20);
-    assert_int_equal(query(f->path, "SELECT seen_time FROM node WHERE name = 'a'"), NOW + 2);
-    assert_int_equal(stats_of(f).replaced, 0);
+    note(0, nodes_section(4));
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM node"), 4);
+    note(0, nodes_section(3));
+    settle();
+    manual_clock_advance(&f.clock, 59 * NS_PER_SEC);
+    note(0, nodes_section(2));
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM node"), 4);
+    assert_true(stats_of().behind_seconds == 0);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    wait_until_true(query(f.path, "SELECT count(*) FROM node") == 2);
+    assert_int_equal(query(f.path, "SELECT cpus FROM node WHERE name = 'a'"), 20);
+    assert_int_equal(query(f.path, "SELECT seen_time FROM node WHERE name = 'a'"), NOW + 2);
+    assert_int_equal(stats_of().replaced, 0);
 }
 
 static struct section *shares_section(double factor)
@@ -462,101 +446,96 @@ static struct section *shares_section(double factor)
     return section;
 }
 
-static void note_shares(struct fixture *f, double factor, int64_t wall)
+static void note_shares(double factor, int64_t wall)
 {
     struct section *section = shares_section(factor);
 
     section->wall_ns = wall * NS_PER_SEC;
-    note(f, 0, section);
-    settle(f);
+    note(0, section);
+    settle();
 }
 
-static void what_else_a_cluster_tells_is_kept_once_a_minute_and_written_if_it_differs(void **state)
+TEST(what_else_a_cluster_tells_is_kept_once_a_minute_and_written_if_it_differs)
 {
-    struct fixture *f = *state;
     sqlite3 *db;
 
-    note_shares(f, 0.5, NOW);
-    assert_int_equal(query(f->path, "SELECT time FROM section WHERE kind = 'shares'"), NOW);
-    note_shares(f, 0.25, NOW + 10); /* it is not due yet */
-    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW);
-    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
-    wait_until_true(query(f->path, "SELECT time FROM section") == NOW + 10);
+    note_shares(0.5, NOW);
+    assert_int_equal(query(f.path, "SELECT time FROM section WHERE kind = 'shares'"), NOW);
+    note_shares(0.25, NOW + 10); /* it is not due yet */
+    assert_int_equal(query(f.path, "SELECT time FROM section"), NOW);
+    manual_clock_advance(&f.clock, 61 * NS_PER_SEC);
+    wait_until_true(query(f.path, "SELECT time FROM section") == NOW + 10);
 
     /* A document that is not ours shows whether it is written. */
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open(f.path, &db), SQLITE_OK);
     sqlite3_busy_timeout(db, 5000);
     assert_int_equal(sqlite3_exec(db, "UPDATE section SET document = x'01'", NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
-    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
-    note_shares(f, 0.25, NOW + 70);
-    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW + 70);
-    assert_int_equal(query(f->path, "SELECT document = x'01' FROM section"), 1);
-    manual_clock_advance(&f->clock, 61 * NS_PER_SEC);
-    note_shares(f, 0.75, NOW + 140);
-    assert_int_equal(query(f->path, "SELECT time FROM section"), NOW + 140);
-    assert_int_equal(query(f->path, "SELECT document = x'01' FROM section"), 0);
+    manual_clock_advance(&f.clock, 61 * NS_PER_SEC);
+    note_shares(0.25, NOW + 70);
+    assert_int_equal(query(f.path, "SELECT time FROM section"), NOW + 70);
+    assert_int_equal(query(f.path, "SELECT document = x'01' FROM section"), 1);
+    manual_clock_advance(&f.clock, 61 * NS_PER_SEC);
+    note_shares(0.75, NOW + 140);
+    assert_int_equal(query(f.path, "SELECT time FROM section"), NOW + 140);
+    assert_int_equal(query(f.path, "SELECT document = x'01' FROM section"), 0);
 }
 
-static void what_slurm_does_not_tell_is_passed_over(void **state)
+TEST(what_slurm_does_not_tell_is_passed_over)
 {
-    struct fixture *f = *state;
     struct section *section = section_new(KIND_ENDED);
 
     section->wall_ns = NOW * NS_PER_SEC;
-    note(f, 0, section);
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM section"), 0);
+    note(0, section);
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM section"), 0);
 }
 
-static void that_the_queue_is_looked_at_is_told_also_while_nothing_happens(void **state)
+TEST(that_the_queue_is_looked_at_is_told_also_while_nothing_happens)
 {
     static const char seen[] = "SELECT value FROM mark WHERE name = 'jobs_seen'";
     static const int64_t seconds[] = { 0, 30, 61 };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(seconds); i++) {
         struct section *section = jobs_section(1, 3);
 
         section->wall_ns += seconds[i] * NS_PER_SEC;
-        note(f, 0, section);
-        wait_until_true(stats_of(f).jobs == 3 && stats_of(f).unchanged == 3 * i);
-        assert_int_equal(query(f->path, seen), NOW + (i < 2 ? 0 : seconds[i]));
+        note(0, section);
+        wait_until_true(stats_of().jobs == 3 && stats_of().unchanged == 3 * i);
+        assert_int_equal(query(f.path, seen), NOW + (i < 2 ? 0 : seconds[i]));
     }
 }
 
-static void nothing_of_a_cluster_is_written_until_its_name_is_known(void **state)
+TEST(nothing_of_a_cluster_is_written_until_its_name_is_known, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
     struct job_record job = record_of(7);
     char name[40];
     struct err err;
 
-    f->clusters[1].name = STR("");
-    start(f);
-    assert_false(recorder_get_name(f->recorder, 1, name, sizeof(name)));
-    assert_int_equal(recorder_find(f->recorder, STR("south")), -1);
-    assert_int_equal(
-        put(f, &(struct record_batch){ .cluster = 1, .jobs = &job, .n_jobs = 1 }, &err), -EAGAIN);
-    note(f, 1, jobs_section(1, 5));
-    note(f, 1, jobs_section(1, 6));
-    note(f, 0, jobs_section(1, 1));
-    wait_until_true(stats_of(f).jobs == 1);
-    recorder_name(f->recorder, 1, STR("south"));
-    wait_until_true(stats_of(f).jobs == 7);
-    assert_int_equal(stats_of(f).replaced, 1);
-    recorder_name(f->recorder, 1, STR("west"));
-    assert_true(recorder_get_name(f->recorder, 1, name, sizeof(name)));
+    f.clusters[1].name = STR("");
+    start();
+    assert_false(recorder_get_name(f.recorder, 1, name, sizeof(name)));
+    assert_int_equal(recorder_find(f.recorder, STR("south")), -1);
+    assert_int_equal(put(&(struct record_batch){ .cluster = 1, .jobs = &job, .n_jobs = 1 }, &err),
+                     -EAGAIN);
+    note(1, jobs_section(1, 5));
+    note(1, jobs_section(1, 6));
+    note(0, jobs_section(1, 1));
+    wait_until_true(stats_of().jobs == 1);
+    recorder_name(f.recorder, 1, STR("south"));
+    wait_until_true(stats_of().jobs == 7);
+    assert_int_equal(stats_of().replaced, 1);
+    recorder_name(f.recorder, 1, STR("west"));
+    assert_true(recorder_get_name(f.recorder, 1, name, sizeof(name)));
     assert_string_equal(name, "south");
-    assert_int_equal(recorder_find(f->recorder, STR("south")), 1);
-    assert_int_equal(recorder_find(f->recorder, STR("north")), 0);
-    assert_int_equal(recorder_n_clusters(f->recorder), 2);
+    assert_int_equal(recorder_find(f.recorder, STR("south")), 1);
+    assert_int_equal(recorder_find(f.recorder, STR("north")), 0);
+    assert_int_equal(recorder_n_clusters(f.recorder), 2);
 }
 
-static void a_batch_is_written_with_its_marks_when_it_is_acknowledged(void **state)
+TEST(a_batch_is_written_with_its_marks_when_it_is_acknowledged)
 {
-    struct fixture *f = *state;
     struct job_record jobs[] = { record_of(1), record_of(2) };
     const struct final_record final = { .job_id = 1,
                                         .node = STR("n1"),
@@ -568,8 +547,7 @@ static void a_batch_is_written_with_its_marks_when_it_is_acknowledged(void **sta
     int64_t values[2];
     struct err err = { 0 };
 
-    assert_int_equal(put(f,
-                         &(struct record_batch){ .jobs = jobs,
+    assert_int_equal(put(&(struct record_batch){ .jobs = jobs,
                                                  .n_jobs = 2,
                                                  .finals = &final,
                                                  .n_finals = 1,
@@ -577,169 +555,160 @@ static void a_batch_is_written_with_its_marks_when_it_is_acknowledged(void **sta
                                                  .n_marks = 1 },
                          &err),
                      0);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM final"), 1);
-    assert_int_equal(stats_of(f).jobs, 2);
-    assert_int_equal(stats_of(f).finals, 1);
-    assert_int_equal(recorder_get_marks(f->recorder, 0, names, values, 2, INT64_MAX, &never, &err),
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 2);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM final"), 1);
+    assert_int_equal(stats_of().jobs, 2);
+    assert_int_equal(stats_of().finals, 1);
+    assert_int_equal(recorder_get_marks(f.recorder, 0, names, values, 2, INT64_MAX, &never, &err),
                      0);
     assert_int_equal(values[0], 12345);
     assert_int_equal(values[1], 0);
-    assert_int_equal(recorder_get_marks(f->recorder, 1, names, values, 1, INT64_MAX, &never, &err),
+    assert_int_equal(recorder_get_marks(f.recorder, 1, names, values, 1, INT64_MAX, &never, &err),
                      0);
     assert_int_equal(values[0], 0);
 }
 
-static void
-a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart(void **state)
+TEST(a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart)
 {
     static const char gone[] = "SELECT group_concat(job_id, '') FROM (SELECT job_id FROM job WHERE"
                                " last_seen >= as_of ORDER BY job_id)";
-    struct fixture *f = *state;
 
-    note(f, 0, jobs_section(1, 5));
-    settle(f);
-    note(f, 0, jobs_section(2, 4));
-    settle(f);
-    wait_until_true(query(f->path, gone) == 1);
-    f->recorder = recorder_stop(f->recorder);
-    start(f);
-    note(f, 0, jobs_section(4, 2));
-    settle(f);
-    wait_until_true(query(f->path, gone) == 123);
-    note(f, 0, jobs_section(2, 4));
-    settle(f);
-    wait_until_true(query(f->path, gone) == 1);
+    note(0, jobs_section(1, 5));
+    settle();
+    note(0, jobs_section(2, 4));
+    settle();
+    wait_until_true(query(f.path, gone) == 1);
+    f.recorder = recorder_stop(f.recorder);
+    start();
+    note(0, jobs_section(4, 2));
+    settle();
+    wait_until_true(query(f.path, gone) == 123);
+    note(0, jobs_section(2, 4));
+    settle();
+    wait_until_true(query(f.path, gone) == 1);
 }
 
-static void runs_that_are_still_seen_are_not_told_as_open(void **state)
+TEST(runs_that_are_still_seen_are_not_told_as_open)
 {
-    struct fixture *f = *state;
     struct err err = { 0 };
     uint32_t ids[2];
     size_t n;
 
-    note(f, 0, jobs_section(1, 10));
-    settle(f);
-    note(f, 0, jobs_section(4, 7));
-    wait_until_true(stats_of(f).unchanged == 7);
-    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, 0, ids, COUNT(ids), &n,
+    note(0, jobs_section(1, 10));
+    settle();
+    note(0, jobs_section(4, 7));
+    wait_until_true(stats_of().unchanged == 7);
+    assert_int_equal(recorder_open_runs(f.recorder, 0, NOW + 1000, 0, ids, COUNT(ids), &n,
                                         INT64_MAX, &never, &err),
                      0);
     assert_int_equal(n, 2);
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[1], 2);
-    assert_int_equal(recorder_open_runs(f->recorder, 0, NOW + 1000, ids[1], ids, COUNT(ids), &n,
+    assert_int_equal(recorder_open_runs(f.recorder, 0, NOW + 1000, ids[1], ids, COUNT(ids), &n,
                                         INT64_MAX, &never, &err),
                      0);
     assert_int_equal(n, 1);
     assert_int_equal(ids[0], 3);
     assert_int_equal(
-        recorder_open_runs(f->recorder, 0, NOW, 0, ids, COUNT(ids), &n, INT64_MAX, &never, &err),
-        0);
+        recorder_open_runs(f.recorder, 0, NOW, 0, ids, COUNT(ids), &n, INT64_MAX, &never, &err), 0);
     assert_int_equal(n, 0);
 }
 
-static void a_full_disk_disturbs_nobody_and_is_caught_up_with(void **state)
+TEST(a_full_disk_disturbs_nobody_and_is_caught_up_with)
 {
-    struct fixture *f = *state;
     struct job_record job = record_of(700);
     const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
     struct err err = { 0 };
     unsigned writes;
 
-    note(f, 0, jobs_section(1, 10));
-    settle(f);
+    note(0, jobs_section(1, 10));
+    settle();
     atomic_store(&disk.is_full, true);
-    assert_int_equal(put(f, &batch, &err), -ENOSPC);
+    assert_int_equal(put(&batch, &err), -ENOSPC);
     assert_contains(err.text, "room");
-    assert_false(stats_of(f).is_up);
-    assert_int_equal(errors_of(f, "no_space"), 1);
+    assert_false(stats_of().is_up);
+    assert_int_equal(errors_of("no_space"), 1);
 
     /* Until it is tried again, nobody waits for it. */
     writes = atomic_load(&disk.writes);
-    note(f, 0, jobs_section(1, 20));
-    assert_int_equal(put(f, &batch, &err), -ENOSPC);
+    note(0, jobs_section(1, 20));
+    assert_int_equal(put(&batch, &err), -ENOSPC);
     assert_int_equal(atomic_load(&disk.writes), writes);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    wait_until_true(errors_of(f, "no_space") == 2);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    assert_true(stats_of(f).behind_seconds == 1);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    wait_until_true(errors_of("no_space") == 2);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    assert_true(stats_of().behind_seconds == 1);
 
     /* The second pause is longer. */
-    note(f, 0, jobs_section(1, 30));
+    note(0, jobs_section(1, 30));
     atomic_store(&disk.is_full, false);
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    assert_int_equal(put(f, &batch, &err), -ENOSPC);
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    settle(f);
-    assert_true(stats_of(f).is_up);
-    assert_int_equal(stats_of(f).replaced, 1);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 30);
-    assert_int_equal(put(f, &batch, &err), 0);
-    wait_until_true(stats_of(f).commits == 3);
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    assert_int_equal(put(&batch, &err), -ENOSPC);
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    settle();
+    assert_true(stats_of().is_up);
+    assert_int_equal(stats_of().replaced, 1);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 30);
+    assert_int_equal(put(&batch, &err), 0);
+    wait_until_true(stats_of().commits == 3);
 }
 
-static void trouble_is_logged_when_it_begins_and_when_it_is_over(void **state)
+TEST(trouble_is_logged_when_it_begins_and_when_it_is_over)
 {
-    struct fixture *f = *state;
-
-    settle(f);
+    settle();
     atomic_store(&disk.is_full, true);
-    note(f, 0, jobs_section(1, 1));
+    note(0, jobs_section(1, 1));
     for (int i = 0; i < 3; i++) {
-        wait_until_true(errors_of(f, "no_space") == (uint64_t)i + 1);
-        assert_true(manual_clock_await_waiters(&f->clock, 1));
-        manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+        wait_until_true(errors_of("no_space") == (uint64_t)i + 1);
+        assert_true(manual_clock_await_waiters(&f.clock, 1));
+        manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
     }
-    wait_until_true(errors_of(f, "no_space") == 4);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    assert_true(has_logged(f, "level=error"));
-    assert_true(has_logged(f, "there is no room"));
-    assert_int_equal(lines_logged(f), 1);
+    wait_until_true(errors_of("no_space") == 4);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    assert_true(has_logged("level=error"));
+    assert_true(has_logged("there is no room"));
+    assert_int_equal(lines_logged(), 1);
     atomic_store(&disk.is_full, false);
-    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
-    wait_until_true(has_logged(f, "written again"));
-    assert_int_equal(lines_logged(f), 2);
+    manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
+    wait_until_true(has_logged("written again"));
+    assert_int_equal(lines_logged(), 2);
 }
 
-static void a_store_that_another_has_locked_is_written_later(void **state)
+TEST(a_store_that_another_has_locked_is_written_later)
 {
-    struct fixture *f = *state;
     sqlite3 *other;
 
-    note(f, 0, jobs_section(1, 1));
-    settle(f);
-    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    note(0, jobs_section(1, 1));
+    settle();
+    assert_int_equal(sqlite3_open(f.path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    note(f, 0, jobs_section(1, 9));
-    wait_until_true(errors_of(f, "busy") == 1);
+    note(0, jobs_section(1, 9));
+    wait_until_true(errors_of("busy") == 1);
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(other);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 9);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 9);
 }
 
-static void a_file_that_is_removed_is_made_anew_with_all_that_is_known(void **state)
+TEST(a_file_that_is_removed_is_made_anew_with_all_that_is_known)
 {
-    struct fixture *f = *state;
     struct job_record job = record_of(700);
     struct err err = { 0 };
 
-    note(f, 0, jobs_section(1, 10));
-    settle(f);
-    remove_files(f);
-    note(f, 0, jobs_section(1, 10));
-    wait_until_true(stats_of(f).jobs == 20);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
-    assert_int_equal(errors_of(f, "missing"), 1);
-    wait_until_true(has_logged(f, "removed or replaced"));
-    remove_files(f);
-    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 1);
+    note(0, jobs_section(1, 10));
+    settle();
+    remove_files();
+    note(0, jobs_section(1, 10));
+    wait_until_true(stats_of().jobs == 20);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 10);
+    assert_int_equal(errors_of("missing"), 1);
+    wait_until_true(has_logged("removed or replaced"));
+    remove_files();
+    assert_int_equal(put(&(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 1);
 }
 
 static void write_file(const char *path, const char *text)
@@ -751,61 +720,56 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-static void a_file_that_is_no_store_is_told_and_left_alone(void **state)
+TEST(a_file_that_is_no_store_is_told_and_left_alone)
 {
     static const char garbage[] = "this is somebody's letter, and by no means a store of jobs";
-    struct fixture *f = *state;
     struct stat about;
 
-    note(f, 0, jobs_section(1, 10));
-    settle(f);
-    remove_files(f);
-    write_file(f->path, garbage);
-    note(f, 0, jobs_section(1, 10));
-    wait_until_true(errors_of(f, "garbled") == 1);
-    assert_int_equal(stat(f->path, &about), 0);
+    note(0, jobs_section(1, 10));
+    settle();
+    remove_files();
+    write_file(f.path, garbage);
+    note(0, jobs_section(1, 10));
+    wait_until_true(errors_of("garbled") == 1);
+    assert_int_equal(stat(f.path, &about), 0);
     assert_int_equal(about.st_size, sizeof(garbage) - 1);
-    remove_files(f);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
+    remove_files();
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 10);
 }
 
-static void a_store_that_cannot_be_opened_yet_is_opened_when_it_can(void **state)
+TEST(a_store_that_cannot_be_opened_yet_is_opened_when_it_can, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
-
-    write_file(f->path, "this is not a store, and somebody will soon move it away");
-    start(f);
-    assert_false(stats_of(f).is_up);
-    note(f, 0, jobs_section(1, 10));
-    remove_files(f);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 10);
+    write_file(f.path, "this is not a store, and somebody will soon move it away");
+    start();
+    assert_false(stats_of().is_up);
+    note(0, jobs_section(1, 10));
+    remove_files();
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 10);
 }
 
-static void a_store_that_waiting_does_not_mend_is_refused(void **state)
+TEST(a_store_that_waiting_does_not_mend_is_refused, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
-    struct recorder_config config = config_of(f);
+    struct recorder_config config = config_of();
     struct err err = { 0 };
 
     config.url = STR("mysql://somewhere/sonde");
-    assert_int_equal(recorder_start(&config, &f->recorder, &err), -EINVAL);
+    assert_int_equal(recorder_start(&config, &f.recorder, &err), -EINVAL);
     assert_true(err.text[0]);
-    start(f);
-    note(f, 0, jobs_section(1, 1));
-    f->recorder = recorder_stop(f->recorder);
-    config = config_of(f);
+    start();
+    note(0, jobs_section(1, 1));
+    f.recorder = recorder_stop(f.recorder);
+    config = config_of();
     config.is_simulated = true;
-    assert_int_equal(recorder_start(&config, &f->recorder, &err), -EINVAL);
+    assert_int_equal(recorder_start(&config, &f.recorder, &err), -EINVAL);
 }
 
 struct caller {
-    struct fixture *f;
     pthread_t thread;
     int64_t deadline_ns;
     uint32_t id;
@@ -819,149 +783,139 @@ static void *call(void *arg)
     struct job_record job = record_of(caller->id);
     struct err err;
 
-    caller->code =
-        recorder_put(caller->f->recorder, &(struct record_batch){ .jobs = &job, .n_jobs = 1 },
-                     caller->deadline_ns, &caller->is_cancelled, &err);
+    caller->code = recorder_put(f.recorder, &(struct record_batch){ .jobs = &job, .n_jobs = 1 },
+                                caller->deadline_ns, &caller->is_cancelled, &err);
     return NULL;
 }
 
 /* Hangs the disk, and the recorder's thread in it. */
-static void hang(struct fixture *f)
+static void hang(void)
 {
-    settle(f);
+    settle();
     atomic_store(&disk.hangs, true);
-    note(f, 0, jobs_section(1, 1));
+    note(0, jobs_section(1, 1));
     wait_until_true(atomic_load(&disk.hanging) == 1);
 }
 
-static void call_from_a_thread(struct fixture *f, struct caller *caller, uint32_t id)
+static void call_from_a_thread(struct caller *caller, uint32_t id)
 {
-    *caller = (struct caller){ .f = f, .id = id, .deadline_ns = INT64_MAX };
+    *caller = (struct caller){ .id = id, .deadline_ns = INT64_MAX };
     assert_int_equal(pthread_create(&caller->thread, NULL, call, caller), 0);
 }
 
-static void too_many_that_wait_are_told_to_come_again(void **state)
+TEST(too_many_that_wait_are_told_to_come_again)
 {
     static struct caller callers[QUEUE];
-    struct fixture *f = *state;
     struct job_record job = record_of(1000);
     const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
     struct err err;
 
-    hang(f);
+    hang();
     for (size_t i = 0; i < QUEUE; i++)
-        call_from_a_thread(f, &callers[i], (uint32_t)(2000 + i));
-    assert_true(manual_clock_await_waiters(&f->clock, QUEUE));
-    assert_int_equal(put(f, &batch, &err), -EAGAIN);
+        call_from_a_thread(&callers[i], (uint32_t)(2000 + i));
+    assert_true(manual_clock_await_waiters(&f.clock, QUEUE));
+    assert_int_equal(put(&batch, &err), -EAGAIN);
     atomic_store(&disk.hangs, false);
     for (size_t i = 0; i < QUEUE; i++) {
         pthread_join(callers[i].thread, NULL);
         assert_int_equal(callers[i].code, 0);
     }
-    assert_int_equal(put(f, &batch, &err), 0);
+    assert_int_equal(put(&batch, &err), 0);
     /* All that had waited was written at once. */
-    assert_int_equal(stats_of(f).commits, 3);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), QUEUE + 2);
+    assert_int_equal(stats_of().commits, 3);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), QUEUE + 2);
 }
 
-static void who_gives_up_leaves_at_once_though_the_disk_hangs(void **state)
+TEST(who_gives_up_leaves_at_once_though_the_disk_hangs)
 {
-    struct fixture *f = *state;
     struct caller taken, cancelled, late;
     struct job_record job = record_of(1);
     struct err err;
 
-    settle(f);
+    settle();
     atomic_store(&disk.hangs, true);
-    call_from_a_thread(f, &taken, 10); /* and is being written when it gives up */
+    call_from_a_thread(&taken, 10); /* and is being written when it gives up */
     wait_until_true(atomic_load(&disk.hanging) == 1);
-    call_from_a_thread(f, &cancelled, 11);
-    late = (struct caller){ .f = f,
-                            .id = 12,
-                            .deadline_ns = clock_mono(&f->clock.clock) + 5 * NS_PER_SEC };
+    call_from_a_thread(&cancelled, 11);
+    late = (struct caller){ .id = 12, .deadline_ns = clock_mono(&f.clock.clock) + 5 * NS_PER_SEC };
     assert_int_equal(pthread_create(&late.thread, NULL, call, &late), 0);
-    assert_true(manual_clock_await_waiters(&f->clock, 3));
-    assert_true(stats_of(f).behind_seconds == 0);
+    assert_true(manual_clock_await_waiters(&f.clock, 3));
+    assert_true(stats_of().behind_seconds == 0);
     atomic_store(&taken.is_cancelled, true);
     atomic_store(&cancelled.is_cancelled, true);
-    manual_clock_advance(&f->clock, 100 * NS_PER_MS);
+    manual_clock_advance(&f.clock, 100 * NS_PER_MS);
     pthread_join(taken.thread, NULL);
     assert_int_equal(taken.code, -ECANCELED);
     pthread_join(cancelled.thread, NULL);
     assert_int_equal(cancelled.code, -ECANCELED);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, 5 * NS_PER_SEC);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, 5 * NS_PER_SEC);
     pthread_join(late.thread, NULL);
     assert_int_equal(late.code, -ETIMEDOUT);
-    assert_true(stats_of(f).behind_seconds > 5);
+    assert_true(stats_of().behind_seconds > 5);
 
     /* Who refreshes is not held up either. */
-    note(f, 1, jobs_section(1, 3));
+    note(1, jobs_section(1, 3));
     atomic_store(&disk.hangs, false);
-    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
-    settle(f);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job WHERE job_id IN (11, 12)"), 0);
+    assert_int_equal(put(&(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    settle();
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job WHERE job_id IN (11, 12)"), 0);
 }
 
-static void what_waits_is_written_before_the_end(void **state)
+TEST(what_waits_is_written_before_the_end)
 {
-    struct fixture *f = *state;
-
-    note(f, 0, nodes_section(4));
-    settle(f);
-    note(f, 0, nodes_section(3));
-    note(f, 0, jobs_section(1, 1000));
-    note(f, 1, jobs_section(1, 1000));
-    f->recorder = recorder_stop(f->recorder);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2000);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM node"), 3);
+    note(0, nodes_section(4));
+    settle();
+    note(0, nodes_section(3));
+    note(0, jobs_section(1, 1000));
+    note(1, jobs_section(1, 1000));
+    f.recorder = recorder_stop(f.recorder);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 2000);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM node"), 3);
 }
 
-static void a_log_that_is_removed_costs_nothing_that_was_acknowledged(void **state)
+TEST(a_log_that_is_removed_costs_nothing_that_was_acknowledged)
 {
-    struct fixture *f = *state;
     struct job_record job = record_of(1);
     struct err err = { 0 };
     char log[80];
 
-    assert_int_equal(put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    snprintf(log, sizeof(log), "%s-wal", f->path);
+    assert_int_equal(put(&(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    snprintf(log, sizeof(log), "%s-wal", f.path);
     assert_int_equal(unlink(log), 0);
     job = record_of(2);
-    if (put(f, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err) < 0)
+    if (put(&(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 2);
-    wait_until_true(has_logged(f, "its log was removed"));
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 2);
+    wait_until_true(has_logged("its log was removed"));
 }
 
-static void runs_that_ended_long_ago_are_deleted_and_others_kept(void **state)
+TEST(runs_that_ended_long_ago_are_deleted_and_others_kept, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
     struct job_record jobs[1201];
     struct err err = { 0 };
 
-    f->clusters[0].retention_ns = 3600 * NS_PER_SEC;
-    f->clusters[0].name = STR("");
-    start(f);
-    assert_true(manual_clock_await_waiters(&f->clock, 1)); /* nothing can be deleted yet */
-    recorder_name(f->recorder, 0, STR("north"));
+    f.clusters[0].retention_ns = 3600 * NS_PER_SEC;
+    f.clusters[0].name = STR("");
+    start();
+    assert_true(manual_clock_await_waiters(&f.clock, 1)); /* nothing can be deleted yet */
+    recorder_name(f.recorder, 0, STR("north"));
     for (uint32_t i = 0; i < COUNT(jobs); i++)
         jobs[i] = record_of(i + 1);
     jobs[1200].end_time = NOW - 10;
     for (size_t cluster = 0; cluster < 2; cluster++)
         assert_int_equal(
-            put(f,
-                &(struct record_batch){ .cluster = cluster, .jobs = jobs, .n_jobs = COUNT(jobs) },
+            put(&(struct record_batch){ .cluster = cluster, .jobs = jobs, .n_jobs = COUNT(jobs) },
                 &err),
             0);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
-    wait_until_true(query(f->path, "SELECT count(*) FROM job") == 1202);
-    assert_true(manual_clock_await_waiters(&f->clock, 1));
-    manual_clock_advance(&f->clock, 60 * NS_PER_SEC); /* its size is looked at once a minute */
-    wait_until_true(stats_of(f).size.runs == 1202);
-    assert_true(stats_of(f).size.bytes > 100000);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
+    wait_until_true(query(f.path, "SELECT count(*) FROM job") == 1202);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, 60 * NS_PER_SEC); /* its size is looked at once a minute */
+    wait_until_true(stats_of().size.runs == 1202);
+    assert_true(stats_of().size.bytes > 100000);
 }
 
 static int refuse(struct request *request, struct store *store, struct str cluster,
@@ -974,10 +928,9 @@ static int refuse(struct request *request, struct store *store, struct str clust
     return err_set(err, EFBIG, "too big for any store");
 }
 
-static void what_the_store_does_not_take_spoils_nothing_else(void **state)
+TEST(what_the_store_does_not_take_spoils_nothing_else, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
-    struct ledger *ledger = ledger_new(str_of(f->path), false, 1);
+    struct ledger *ledger = ledger_new(str_of(f.path), false, 1);
     struct job_record job = record_of(1);
     const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
     struct request *good = request_put(&batch), *bad = request_put(&batch);
@@ -997,7 +950,7 @@ static void what_the_store_does_not_take_spoils_nothing_else(void **state)
     assert_int_equal(good->code, 0);
     assert_ptr_equal(list_first(&round.refused), &bad->link);
     assert_ptr_equal(list_first(&round.requests), &good->link);
-    assert_int_equal(query(f->path, "SELECT count(*) FROM job"), 6);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 6);
     request_free(good);
     request_free(bad);
     section_unref(section);
@@ -1005,9 +958,9 @@ static void what_the_store_does_not_take_spoils_nothing_else(void **state)
 }
 
 /* Puts one batch after another and tells of each that is acknowledged, until it is killed. */
-_Noreturn static void put_until_killed(struct fixture *f, int told, uint32_t first)
+_Noreturn static void put_until_killed(int told, uint32_t first)
 {
-    struct recorder_config config = config_of(f);
+    struct recorder_config config = config_of();
     struct recorder *recorder;
     struct err err;
 
@@ -1029,9 +982,8 @@ _Noreturn static void put_until_killed(struct fixture *f, int told, uint32_t fir
     }
 }
 
-static void what_was_acknowledged_is_there_whenever_it_is_killed(void **state)
+TEST(what_was_acknowledged_is_there_whenever_it_is_killed, .set_up = set_up_stopped)
 {
-    struct fixture *f = *state;
     uint32_t acknowledged = 1, seed = (uint32_t)clock_mono(&clock_real);
 
     for (int i = 0; i < 12; i++) {
@@ -1045,7 +997,7 @@ static void what_was_acknowledged_is_there_whenever_it_is_killed(void **state)
         child = fork();
         assert_true(child >= 0);
         if (child == 0)
-            put_until_killed(f, fds[1], first);
+            put_until_killed(fds[1], first);
         close(fds[1]);
         for (acks = 0; acks < most && read(fds[0], &id, sizeof(id)) == sizeof(id); acks++)
             acknowledged = id;
@@ -1060,75 +1012,11 @@ static void what_was_acknowledged_is_there_whenever_it_is_killed(void **state)
         assert_true(WIFSIGNALED(status));
 
         /* All that was acknowledged, and of what came after it a whole batch or nothing. */
-        last = query(f->path, "SELECT value FROM mark WHERE name = 'last'");
+        last = query(f.path, "SELECT value FROM mark WHERE name = 'last'");
         assert_true(last == acknowledged || last == acknowledged + 20);
-        assert_int_equal(query(f->path, "SELECT max(job_id) FROM job"), last + 19);
-        assert_int_equal(query(f->path, "SELECT count(*) FROM job"), last - 1);
-        assert_int_equal(query(f->path, "SELECT (SELECT count FROM ended) - count(*) FROM job"), 0);
+        assert_int_equal(query(f.path, "SELECT max(job_id) FROM job"), last + 19);
+        assert_int_equal(query(f.path, "SELECT count(*) FROM job"), last - 1);
+        assert_int_equal(query(f.path, "SELECT (SELECT count FROM ended) - count(*) FROM job"), 0);
         acknowledged = (uint32_t)last;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_acknowledged_is_there_whenever_it_is_killed,
-                                        set_up_stopped, tear_down),
-        cmocka_unit_test_setup_teardown(only_what_has_changed_since_the_last_section_is_written,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_first_section_of_many_jobs_is_written_in_several_transactions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            tasks_of_an_array_that_wait_are_one_run_without_a_number_until_one_is_left, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(jobs_of_whom_only_the_owner_is_told_are_not_recorded,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equal_ids_on_two_clusters_are_two_jobs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            where_the_clock_has_gone_back_jobs_are_recorded_all_the_same, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nodes_are_kept_as_they_were_last_seen_once_a_minute, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_else_a_cluster_tells_is_kept_once_a_minute_and_written_if_it_differs, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(what_slurm_does_not_tell_is_passed_over, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            that_the_queue_is_looked_at_is_told_also_while_nothing_happens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_of_a_cluster_is_written_until_its_name_is_known,
-                                        set_up_stopped, tear_down),
-        cmocka_unit_test_setup_teardown(a_batch_is_written_with_its_marks_when_it_is_acknowledged,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(a_log_that_is_removed_costs_nothing_that_was_acknowledged,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(runs_that_are_still_seen_are_not_told_as_open, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_full_disk_disturbs_nobody_and_is_caught_up_with, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(trouble_is_logged_when_it_begins_and_when_it_is_over,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_store_that_another_has_locked_is_written_later, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_is_removed_is_made_anew_with_all_that_is_known,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_is_no_store_is_told_and_left_alone, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_store_that_cannot_be_opened_yet_is_opened_when_it_can,
-                                        set_up_stopped, tear_down),
-        cmocka_unit_test_setup_teardown(a_store_that_waiting_does_not_mend_is_refused,
-                                        set_up_stopped, tear_down),
-        cmocka_unit_test_setup_teardown(too_many_that_wait_are_told_to_come_again, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(who_gives_up_leaves_at_once_though_the_disk_hangs, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(what_waits_is_written_before_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(runs_that_ended_long_ago_are_deleted_and_others_kept,
-                                        set_up_stopped, tear_down),
-        cmocka_unit_test_setup_teardown(what_the_store_does_not_take_spoils_nothing_else,
-                                        set_up_stopped, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, stand_before_the_disk, NULL);
 }

@@ -74,19 +74,19 @@ struct fixture {
     unsigned changes;
 };
 
+static struct fixture f;
+
 static void changed(void *ctx)
 {
-    struct fixture *f = ctx;
-
-    pthread_mutex_lock(&f->lock);
-    f->changes++;
-    pthread_cond_broadcast(&f->cond);
-    pthread_mutex_unlock(&f->lock);
+    (void)ctx;
+    pthread_mutex_lock(&f.lock);
+    f.changes++;
+    pthread_cond_broadcast(&f.cond);
+    pthread_mutex_unlock(&f.lock);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    static struct fixture f;
     struct refresh_config config;
     struct err err;
 
@@ -117,193 +117,180 @@ static int set_up(void **state)
         config.tuning.poll_limit_ns[kind] = 10 * NS_PER_SEC;
     f.tuning = config.tuning;
     assert_int_equal(refresher_start(&config, &f.refresher, &err), 0);
-    *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1000;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    refresher_stop(f->refresher);
-    section_unref(f->scripted.kept);
-    log_free(f->log);
-    close(f->log_fds[0]);
-    close(f->log_fds[1]);
-    manual_clock_destroy(&f->clock);
-    return 0;
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1000;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    refresher_stop(f.refresher);
+    section_unref(f.scripted.kept);
+    log_free(f.log);
+    close(f.log_fds[0]);
+    close(f.log_fds[1]);
+    manual_clock_destroy(&f.clock);
 }
 
-static void wait_for_changes(struct fixture *f, unsigned changes)
+FIXTURE(set_up, tear_down)
+
+static void wait_for_changes(unsigned changes)
 {
-    pthread_mutex_lock(&f->lock);
-    while (f->changes < changes)
-        pthread_cond_wait(&f->cond, &f->lock);
-    pthread_mutex_unlock(&f->lock);
+    pthread_mutex_lock(&f.lock);
+    while (f.changes < changes)
+        pthread_cond_wait(&f.cond, &f.lock);
+    pthread_mutex_unlock(&f.lock);
 }
 
-static void wait_for_reads(struct fixture *f, unsigned reads)
+static void wait_for_reads(unsigned reads)
 {
-    pthread_mutex_lock(&f->scripted.lock);
-    while (f->scripted.reads < reads)
-        pthread_cond_wait(&f->scripted.cond, &f->scripted.lock);
-    pthread_mutex_unlock(&f->scripted.lock);
+    pthread_mutex_lock(&f.scripted.lock);
+    while (f.scripted.reads < reads)
+        pthread_cond_wait(&f.scripted.cond, &f.scripted.lock);
+    pthread_mutex_unlock(&f.scripted.lock);
 }
 
-static void script(struct fixture *f, int fail_with, const char *warning)
+static void script(int fail_with, const char *warning)
 {
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.fail_with = fail_with;
-    f->scripted.warning = warning;
-    pthread_mutex_unlock(&f->scripted.lock);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.fail_with = fail_with;
+    f.scripted.warning = warning;
+    pthread_mutex_unlock(&f.scripted.lock);
 }
 
 /* As an asker who has just come. */
-static bool want(struct fixture *f, unsigned kinds, enum metric_format format)
+static bool want(unsigned kinds, enum metric_format format)
 {
-    return refresher_want(f->refresher, kinds, format, clock_mono(&f->clock.clock));
+    return refresher_want(f.refresher, kinds, format, clock_mono(&f.clock.clock));
 }
 
-static bool want_jobs(struct fixture *f)
+static bool want_jobs(void)
 {
-    return want(f, KIND_BIT(KIND_JOBS), METRIC_TEXT);
+    return want(KIND_BIT(KIND_JOBS), METRIC_TEXT);
 }
 
 /* Asks and waits for the one refresh that this starts. */
-static void refresh_jobs(struct fixture *f)
+static void refresh_jobs(void)
 {
-    unsigned before = f->changes;
+    unsigned before = f.changes;
 
-    assert_false(want_jobs(f));
-    wait_for_changes(f, before + 1);
+    assert_false(want_jobs());
+    wait_for_changes(before + 1);
 }
 
-static bool shows_jobs(struct fixture *f)
+static bool shows_jobs(void)
 {
-    struct snapshot *snapshot = refresher_snapshot(f->refresher);
+    struct snapshot *snapshot = refresher_snapshot(f.refresher);
     bool shown = snapshot->editions[KIND_JOBS] != NULL;
 
     snapshot_unref(snapshot);
     return shown;
 }
 
-static struct refresh_stats stats_of(struct fixture *f)
+static struct refresh_stats stats_of(void)
 {
     struct refresh_stats stats;
 
-    refresher_stats(f->refresher, &stats);
+    refresher_stats(f.refresher, &stats);
     return stats;
 }
 
-static void nobody_asks_slurm_until_somebody_wants_to_know(void **state)
+TEST(nobody_asks_slurm_until_somebody_wants_to_know)
 {
-    struct fixture *f = *state;
-
-    assert_false(shows_jobs(f));
-    assert_int_equal(f->scripted.reads, 0);
-    refresh_jobs(f);
-    assert_true(want_jobs(f));
-    assert_true(shows_jobs(f));
-    assert_int_equal(f->scripted.reads, 1);
+    assert_false(shows_jobs());
+    assert_int_equal(f.scripted.reads, 0);
+    refresh_jobs();
+    assert_true(want_jobs());
+    assert_true(shows_jobs());
+    assert_int_equal(f.scripted.reads, 1);
 }
 
-static void within_the_poll_limit_slurm_is_not_asked_again(void **state)
+TEST(within_the_poll_limit_slurm_is_not_asked_again)
 {
-    struct fixture *f = *state;
-
-    refresh_jobs(f);
-    manual_clock_advance(&f->clock, 10 * NS_PER_SEC - 1);
+    refresh_jobs();
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC - 1);
     for (int i = 0; i < 100; i++)
-        assert_true(want_jobs(f));
-    assert_int_equal(f->scripted.reads, 1);
-    manual_clock_advance(&f->clock, 1);
-    refresh_jobs(f);
-    assert_int_equal(f->scripted.reads, 2);
+        assert_true(want_jobs());
+    assert_int_equal(f.scripted.reads, 1);
+    manual_clock_advance(&f.clock, 1);
+    refresh_jobs();
+    assert_int_equal(f.scripted.reads, 2);
 }
 
-static void concurrent_askers_share_one_refresh(void **state)
+TEST(concurrent_askers_share_one_refresh)
 {
-    struct fixture *f = *state;
-
-    f->scripted.permitted = 0;
-    assert_false(want_jobs(f));
-    wait_for_reads(f, 1);
+    f.scripted.permitted = 0;
+    assert_false(want_jobs());
+    wait_for_reads(1);
     for (int i = 0; i < 100; i++)
-        assert_false(want_jobs(f));
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1000;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
+        assert_false(want_jobs());
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1000;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
     /* The second round finds that what the hundred wanted is there. */
-    wait_for_changes(f, 2);
-    assert_true(want_jobs(f));
-    assert_int_equal(f->scripted.reads, 1);
+    wait_for_changes(2);
+    assert_true(want_jobs());
+    assert_int_equal(f.scripted.reads, 1);
 }
 
-static void a_slow_answer_counts_as_fresh_from_its_arrival(void **state)
+TEST(a_slow_answer_counts_as_fresh_from_its_arrival)
 {
-    struct fixture *f = *state;
     struct refresh_stats stats;
 
-    f->scripted.permitted = 0;
-    assert_false(want_jobs(f));
-    wait_for_reads(f, 1);
-    manual_clock_advance(&f->clock, 30 * NS_PER_SEC);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1000;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_changes(f, 1);
-    assert_true(want_jobs(f));
-    stats = stats_of(f);
+    f.scripted.permitted = 0;
+    assert_false(want_jobs());
+    wait_for_reads(1);
+    manual_clock_advance(&f.clock, 30 * NS_PER_SEC);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1000;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_changes(1);
+    assert_true(want_jobs());
+    stats = stats_of();
     assert_true(stats.kinds[KIND_JOBS].age_seconds == 30);
 }
 
-static void an_asker_is_content_with_looks_begun_since_it_came(void **state)
+TEST(an_asker_is_content_with_looks_begun_since_it_came)
 {
-    struct fixture *f = *state;
     const unsigned both = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES);
-    int64_t came = clock_mono(&f->clock.clock);
+    int64_t came = clock_mono(&f.clock.clock);
 
-    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, came));
-    wait_for_changes(f, 2);
+    assert_false(refresher_want(f.refresher, both, METRIC_TEXT, came));
+    wait_for_changes(2);
     /* Jobs and nodes take so long that neither is fresh any more when the asker is woken. */
-    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
-    assert_true(refresher_want(f->refresher, both, METRIC_TEXT, came));
-    assert_int_equal(f->scripted.reads, 2);
-    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, came + NS_PER_SEC));
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    assert_true(refresher_want(f.refresher, both, METRIC_TEXT, came));
+    assert_int_equal(f.scripted.reads, 2);
+    assert_false(refresher_want(f.refresher, both, METRIC_TEXT, came + NS_PER_SEC));
 }
 
-static void a_failure_keeps_the_last_snapshot_and_says_so(void **state)
+TEST(a_failure_keeps_the_last_snapshot_and_says_so)
 {
-    struct fixture *f = *state;
     struct refresh_stats stats;
 
-    refresh_jobs(f);
-    stats = stats_of(f);
+    refresh_jobs();
+    stats = stats_of();
     assert_true(stats.kinds[KIND_JOBS].up);
-    script(f, ETIMEDOUT, NULL);
-    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
-    refresh_jobs(f);
-    assert_true(shows_jobs(f));
-    stats = stats_of(f);
+    script(ETIMEDOUT, NULL);
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    refresh_jobs();
+    assert_true(shows_jobs());
+    stats = stats_of();
     assert_false(stats.kinds[KIND_JOBS].up);
     assert_true(stats.kinds[KIND_JOBS].age_seconds == 20);
     assert_string_equal(stats.kinds[KIND_JOBS].errors[0].reason, "timeout");
     assert_int_equal(stats.kinds[KIND_JOBS].errors[0].count, 1);
 }
 
-static void facts_are_not_kept_for_nobody(void **state)
+TEST(facts_are_not_kept_for_nobody)
 {
-    struct fixture *f = *state;
     struct snapshot *snapshot;
 
-    refresh_jobs(f);
-    snapshot = refresher_snapshot(f->refresher);
+    refresh_jobs();
+    snapshot = refresher_snapshot(f.refresher);
     assert_null(snapshot->editions[KIND_JOBS]->section);
     assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT]);
     snapshot_unref(snapshot);
@@ -317,270 +304,254 @@ static struct section *make_traces(void *ctx, const struct section *jobs)
     return section_new(KIND_TRACES);
 }
 
-static void traces_are_made_with_the_jobs_in_hand(void **state)
+TEST(traces_are_made_with_the_jobs_in_hand)
 {
-    struct fixture *f = *state;
     const struct section *seen = NULL;
     struct refresh_config config = {
-        .source = &f->scripted.source,
-        .tuning = f->tuning,
+        .source = &f.scripted.source,
+        .tuning = f.tuning,
         .traces = make_traces,
         .traces_ctx = &seen,
-        .clock = &f->clock.clock,
-        .log = f->log,
+        .clock = &f.clock.clock,
+        .log = f.log,
         .changed = changed,
-        .ctx = f,
+        .ctx = &f,
     };
     struct snapshot *snapshot;
     struct err err;
 
     config.tuning.publish.keeps_facts = true;
-    refresher_stop(f->refresher);
-    atomic_store(&f->scripted.source.cancelled, false);
-    assert_int_equal(refresher_start(&config, &f->refresher, &err), 0);
-    assert_false(want(f, KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_TRACES), METRIC_TEXT));
-    wait_for_changes(f, 2);
-    snapshot = refresher_snapshot(f->refresher);
+    refresher_stop(f.refresher);
+    atomic_store(&f.scripted.source.cancelled, false);
+    assert_int_equal(refresher_start(&config, &f.refresher, &err), 0);
+    assert_false(want(KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_TRACES), METRIC_TEXT));
+    wait_for_changes(2);
+    snapshot = refresher_snapshot(f.refresher);
     assert_non_null(snapshot->editions[KIND_TRACES]);
     assert_ptr_equal(seen, snapshot->editions[KIND_JOBS]->section);
     snapshot_unref(snapshot);
 }
 
-static void in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone(void **state)
+TEST(in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone)
 {
-    struct fixture *f = *state;
     /* 10 s, then doubled up to the ceiling of 60 s */
     static const int pauses[] = { 10, 20, 40, 60, 60 };
 
-    script(f, EREMOTEIO, NULL);
+    script(EREMOTEIO, NULL);
     for (unsigned i = 0; i < 5; i++) {
-        refresh_jobs(f);
-        assert_true(want_jobs(f));
-        manual_clock_advance(&f->clock, pauses[i] * NS_PER_SEC - 1);
-        assert_true(want_jobs(f));
-        assert_int_equal(f->scripted.reads, i + 1);
-        manual_clock_advance(&f->clock, 1);
+        refresh_jobs();
+        assert_true(want_jobs());
+        manual_clock_advance(&f.clock, pauses[i] * NS_PER_SEC - 1);
+        assert_true(want_jobs());
+        assert_int_equal(f.scripted.reads, i + 1);
+        manual_clock_advance(&f.clock, 1);
     }
-    script(f, 0, NULL);
-    refresh_jobs(f);
-    assert_true(shows_jobs(f));
-    script(f, EREMOTEIO, NULL);
-    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-    refresh_jobs(f);
-    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-    assert_false(want_jobs(f)); /* back-off starts small again */
+    script(0, NULL);
+    refresh_jobs();
+    assert_true(shows_jobs());
+    script(EREMOTEIO, NULL);
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+    refresh_jobs();
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+    assert_false(want_jobs()); /* back-off starts small again */
 }
 
-static void stale_values_are_withdrawn_and_their_age_remains(void **state)
+TEST(stale_values_are_withdrawn_and_their_age_remains)
 {
-    struct fixture *f = *state;
     struct refresh_stats stats;
 
-    refresh_jobs(f);
-    script(f, EREMOTEIO, NULL);
-    manual_clock_advance(&f->clock, 300 * NS_PER_SEC);
-    assert_true(shows_jobs(f));
-    manual_clock_advance(&f->clock, 1);
-    assert_false(shows_jobs(f));
-    refresh_jobs(f);
-    assert_false(shows_jobs(f));
-    stats = stats_of(f);
+    refresh_jobs();
+    script(EREMOTEIO, NULL);
+    manual_clock_advance(&f.clock, 300 * NS_PER_SEC);
+    assert_true(shows_jobs());
+    manual_clock_advance(&f.clock, 1);
+    assert_false(shows_jobs());
+    refresh_jobs();
+    assert_false(shows_jobs());
+    stats = stats_of();
     assert_true(stats.kinds[KIND_JOBS].age_seconds > 300);
     assert_false(stats.kinds[KIND_JOBS].up);
 }
 
-static void a_warning_is_counted_and_is_no_failure(void **state)
+TEST(a_warning_is_counted_and_is_no_failure)
 {
-    struct fixture *f = *state;
     struct refresh_stats stats;
 
-    script(f, 0, "squeue: warning: slow");
-    refresh_jobs(f);
-    stats = stats_of(f);
+    script(0, "squeue: warning: slow");
+    refresh_jobs();
+    stats = stats_of();
     assert_true(stats.kinds[KIND_JOBS].up);
     assert_int_equal(stats.kinds[KIND_JOBS].warnings, 1);
     assert_int_equal(stats.kinds[KIND_JOBS].bytes, 100);
 }
 
-static void kinds_succeed_and_fail_by_themselves(void **state)
+TEST(kinds_succeed_and_fail_by_themselves)
 {
-    struct fixture *f = *state;
     struct refresh_stats stats;
 
-    refresh_jobs(f);
-    script(f, ENOENT, NULL);
-    assert_false(want(f, KIND_BIT(KIND_NODES), METRIC_TEXT));
-    wait_for_changes(f, 2);
-    assert_true(want(f, KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES), METRIC_TEXT));
-    stats = stats_of(f);
+    refresh_jobs();
+    script(ENOENT, NULL);
+    assert_false(want(KIND_BIT(KIND_NODES), METRIC_TEXT));
+    wait_for_changes(2);
+    assert_true(want(KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES), METRIC_TEXT));
+    stats = stats_of();
     assert_true(stats.kinds[KIND_JOBS].up);
     assert_false(stats.kinds[KIND_NODES].up);
     assert_false(stats.kinds[KIND_DIAG].asked);
 }
 
-static void another_format_is_rendered_without_asking_slurm(void **state)
+TEST(another_format_is_rendered_without_asking_slurm)
 {
-    struct fixture *f = *state;
     struct snapshot *snapshot;
     struct segment *before;
 
-    refresh_jobs(f);
-    snapshot = refresher_snapshot(f->refresher);
+    refresh_jobs();
+    snapshot = refresher_snapshot(f.refresher);
     before = snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT];
     assert_non_null(before);
     assert_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_OPENMETRICS]);
-    assert_false(want(f, KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
-    wait_for_changes(f, 2);
+    assert_false(want(KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
+    wait_for_changes(2);
     snapshot_unref(snapshot);
-    snapshot = refresher_snapshot(f->refresher);
+    snapshot = refresher_snapshot(f.refresher);
     assert_ptr_equal(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT], before);
     assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_OPENMETRICS]);
     snapshot_unref(snapshot);
-    assert_int_equal(f->scripted.reads, 1);
+    assert_int_equal(f.scripted.reads, 1);
 }
 
-static void what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits(void **state)
+TEST(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits)
 {
-    struct fixture *f = *state;
-
-    f->tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
-    refresher_tune(f->refresher, &f->tuning);
-    refresh_jobs(f);
-    manual_clock_advance(&f->clock, 500 * NS_PER_SEC);
-    assert_true(want_jobs(f));
-    assert_true(shows_jobs(f));
-    script(f, EREMOTEIO, NULL);
-    manual_clock_advance(&f->clock, 100 * NS_PER_SEC);
-    assert_true(shows_jobs(f)); /* nobody could have asked again before */
-    manual_clock_advance(&f->clock, 601 * NS_PER_SEC);
-    assert_false(shows_jobs(f));
-    refresh_jobs(f);
+    f.tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
+    refresher_tune(f.refresher, &f.tuning);
+    refresh_jobs();
+    manual_clock_advance(&f.clock, 500 * NS_PER_SEC);
+    assert_true(want_jobs());
+    assert_true(shows_jobs());
+    script(EREMOTEIO, NULL);
+    manual_clock_advance(&f.clock, 100 * NS_PER_SEC);
+    assert_true(shows_jobs()); /* nobody could have asked again before */
+    manual_clock_advance(&f.clock, 601 * NS_PER_SEC);
+    assert_false(shows_jobs());
+    refresh_jobs();
 }
 
-static void details_are_skipped_when_no_collector_is_made_of_them(void **state)
+TEST(details_are_skipped_when_no_collector_is_made_of_them)
 {
-    struct fixture *f = *state;
-
-    refresh_jobs(f);
-    assert_int_equal(f->scripted.source.depth, SOURCE_DETAILS);
-    f->tuning.publish.collectors = ~((collector_set)1 << collector_find(STR("job_gpus")) |
-                                     (collector_set)1 << collector_find(STR("lustre_jobs")));
-    refresher_tune(f->refresher, &f->tuning);
-    refresh_jobs(f);
-    assert_int_equal(f->scripted.source.depth, SOURCE_PLAIN);
-    f->tuning.publish.collectors = 0;
-    refresher_tune(f->refresher, &f->tuning);
-    refresh_jobs(f);
-    assert_int_equal(f->scripted.source.depth, SOURCE_OWNERS);
+    refresh_jobs();
+    assert_int_equal(f.scripted.source.depth, SOURCE_DETAILS);
+    f.tuning.publish.collectors = ~((collector_set)1 << collector_find(STR("job_gpus")) |
+                                    (collector_set)1 << collector_find(STR("lustre_jobs")));
+    refresher_tune(f.refresher, &f.tuning);
+    refresh_jobs();
+    assert_int_equal(f.scripted.source.depth, SOURCE_PLAIN);
+    f.tuning.publish.collectors = 0;
+    refresher_tune(f.refresher, &f.tuning);
+    refresh_jobs();
+    assert_int_equal(f.scripted.source.depth, SOURCE_OWNERS);
 }
 
 /* An exporter that starts before slurmctld must not be without its costly kinds for hours. */
-static void after_a_failure_what_is_asked_for_rarely_is_soon_tried_again(void **state)
+TEST(after_a_failure_what_is_asked_for_rarely_is_soon_tried_again)
 {
-    struct fixture *f = *state;
     static const int pauses[] = { 10, 20, 40, 80, 160, 320, 600, 600 };
 
-    f->tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
-    refresher_tune(f->refresher, &f->tuning);
-    script(f, EREMOTEIO, NULL);
+    f.tuning.poll_limit_ns[KIND_JOBS] = 600 * NS_PER_SEC;
+    refresher_tune(f.refresher, &f.tuning);
+    script(EREMOTEIO, NULL);
     for (unsigned i = 0; i < COUNT(pauses); i++) {
-        refresh_jobs(f);
-        manual_clock_advance(&f->clock, pauses[i] * NS_PER_SEC - 1);
-        assert_true(want_jobs(f));
-        assert_int_equal(f->scripted.reads, i + 1);
-        manual_clock_advance(&f->clock, 1);
+        refresh_jobs();
+        manual_clock_advance(&f.clock, pauses[i] * NS_PER_SEC - 1);
+        assert_true(want_jobs());
+        assert_int_equal(f.scripted.reads, i + 1);
+        manual_clock_advance(&f.clock, 1);
     }
 }
 
-static void a_look_that_hangs_lets_nodes_and_jobs_pass(void **state)
+TEST(a_look_that_hangs_lets_nodes_and_jobs_pass)
 {
-    struct fixture *f = *state;
     unsigned all = KIND_BIT(KIND_TRACES) - 1;
-    int64_t now = clock_mono(&f->clock.clock);
+    int64_t now = clock_mono(&f.clock.clock);
 
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 2;
-    pthread_mutex_unlock(&f->scripted.lock);
-    assert_false(refresher_want(f->refresher, all, METRIC_TEXT, now));
-    wait_for_reads(f, 3); /* which hangs */
-    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
-    assert_false(want_jobs(f));
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 3;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_reads(f, 4);
-    assert_int_equal(f->scripted.kinds[0], KIND_NODES);
-    assert_int_equal(f->scripted.kinds[1], KIND_JOBS);
-    assert_int_equal(f->scripted.kinds[2], KIND_RESERVATIONS);
-    assert_int_equal(f->scripted.kinds[3], KIND_JOBS);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 2;
+    pthread_mutex_unlock(&f.scripted.lock);
+    assert_false(refresher_want(f.refresher, all, METRIC_TEXT, now));
+    wait_for_reads(3); /* which hangs */
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    assert_false(want_jobs());
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 3;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_reads(4);
+    assert_int_equal(f.scripted.kinds[0], KIND_NODES);
+    assert_int_equal(f.scripted.kinds[1], KIND_JOBS);
+    assert_int_equal(f.scripted.kinds[2], KIND_RESERVATIONS);
+    assert_int_equal(f.scripted.kinds[3], KIND_JOBS);
 }
 
 /* Otherwise one that is wanted again and again would keep the others out. */
-static void the_kinds_take_turns(void **state)
+TEST(the_kinds_take_turns)
 {
-    struct fixture *f = *state;
     unsigned both = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES);
-    int64_t now = clock_mono(&f->clock.clock);
+    int64_t now = clock_mono(&f.clock.clock);
 
     for (int kind = 0; kind < KINDS; kind++)
-        f->tuning.poll_limit_ns[kind] = 0;
-    refresher_tune(f->refresher, &f->tuning);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 0;
-    pthread_mutex_unlock(&f->scripted.lock);
-    assert_false(refresher_want(f->refresher, both, METRIC_TEXT, now));
-    wait_for_reads(f, 1); /* of the jobs, which are wanted again already */
-    manual_clock_advance(&f->clock, NS_PER_SEC);
-    assert_false(refresher_want(f->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now + NS_PER_SEC));
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 2;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_changes(f, 2);
-    assert_true(stats_of(f).kinds[KIND_NODES].up);
+        f.tuning.poll_limit_ns[kind] = 0;
+    refresher_tune(f.refresher, &f.tuning);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 0;
+    pthread_mutex_unlock(&f.scripted.lock);
+    assert_false(refresher_want(f.refresher, both, METRIC_TEXT, now));
+    wait_for_reads(1); /* of the jobs, which are wanted again already */
+    manual_clock_advance(&f.clock, NS_PER_SEC);
+    assert_false(refresher_want(f.refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now + NS_PER_SEC));
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 2;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_changes(2);
+    assert_true(stats_of().kinds[KIND_NODES].up);
 }
 
-static void nobody_waits_for_a_format_that_somebody_else_wants(void **state)
+TEST(nobody_waits_for_a_format_that_somebody_else_wants)
 {
-    struct fixture *f = *state;
-
-    refresh_jobs(f);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1;
-    pthread_mutex_unlock(&f->scripted.lock);
-    assert_false(want(f, KIND_BIT(KIND_NODES), METRIC_TEXT));
-    wait_for_reads(f, 2); /* the nodes, which hang */
-    assert_false(want(f, KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
-    assert_true(want_jobs(f));
+    refresh_jobs();
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1;
+    pthread_mutex_unlock(&f.scripted.lock);
+    assert_false(want(KIND_BIT(KIND_NODES), METRIC_TEXT));
+    wait_for_reads(2); /* the nodes, which hang */
+    assert_false(want(KIND_BIT(KIND_JOBS), METRIC_OPENMETRICS));
+    assert_true(want_jobs());
 }
 
-static void after_tuning_that_renders_otherwise_slurm_is_asked_again(void **state)
+TEST(after_tuning_that_renders_otherwise_slurm_is_asked_again)
 {
-    struct fixture *f = *state;
     struct snapshot *snapshot;
 
-    refresh_jobs(f);
-    refresher_tune(f->refresher, &f->tuning);
-    assert_true(want_jobs(f)); /* nothing has changed */
-    f->tuning.publish.collectors = 1;
-    refresher_tune(f->refresher, &f->tuning);
-    assert_true(shows_jobs(f));
-    assert_false(want_jobs(f));
-    wait_for_changes(f, 2);
-    assert_true(want_jobs(f));
-    assert_int_equal(f->scripted.reads, 2);
-    snapshot = refresher_snapshot(f->refresher);
+    refresh_jobs();
+    refresher_tune(f.refresher, &f.tuning);
+    assert_true(want_jobs()); /* nothing has changed */
+    f.tuning.publish.collectors = 1;
+    refresher_tune(f.refresher, &f.tuning);
+    assert_true(shows_jobs());
+    assert_false(want_jobs());
+    wait_for_changes(2);
+    assert_true(want_jobs());
+    assert_int_equal(f.scripted.reads, 2);
+    snapshot = refresher_snapshot(f.refresher);
     assert_non_null(snapshot->editions[KIND_JOBS]->collectors[0].segments[METRIC_TEXT]);
     assert_null(snapshot->editions[KIND_JOBS]->collectors[1].segments[METRIC_TEXT]);
     snapshot_unref(snapshot);
 }
 
 /* Lines that have been logged so far. */
-static int count_lines(struct fixture *f)
+static int count_lines(void)
 {
     static char text[65536];
-    ssize_t n = read(f->log_fds[0], text, sizeof(text));
+    ssize_t n = read(f.log_fds[0], text, sizeof(text));
     int lines = 0;
 
     for (ssize_t i = 0; i < n; i++)
@@ -588,249 +559,231 @@ static int count_lines(struct fixture *f)
     return lines;
 }
 
-static void a_look_that_was_under_way_while_it_was_tuned_is_not_fresh(void **state)
+TEST(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh)
 {
-    struct fixture *f = *state;
-
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 0;
-    pthread_mutex_unlock(&f->scripted.lock);
-    assert_false(want_jobs(f));
-    wait_for_reads(f, 1);
-    f->tuning.publish.collectors = 1;
-    refresher_tune(f->refresher, &f->tuning);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1000;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_changes(f, 1);
-    assert_false(refresher_want(f->refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT,
-                                clock_mono(&f->clock.clock) + 1));
-    wait_for_changes(f, 2);
-    assert_int_equal(f->scripted.reads, 2);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 0;
+    pthread_mutex_unlock(&f.scripted.lock);
+    assert_false(want_jobs());
+    wait_for_reads(1);
+    f.tuning.publish.collectors = 1;
+    refresher_tune(f.refresher, &f.tuning);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1000;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_changes(1);
+    assert_false(refresher_want(f.refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT,
+                                clock_mono(&f.clock.clock) + 1));
+    wait_for_changes(2);
+    assert_int_equal(f.scripted.reads, 2);
 }
 
-static void a_look_under_way_needs_nothing_of_the_tuning_it_began_with(void **state)
+TEST(a_look_under_way_needs_nothing_of_the_tuning_it_began_with)
 {
-    struct fixture *f = *state;
     struct snapshot *snapshot;
 
-    snprintf(f->tuning.publish.prefix, sizeof(f->tuning.publish.prefix), "old_");
-    refresher_tune(f->refresher, &f->tuning);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 0;
-    pthread_mutex_unlock(&f->scripted.lock);
-    assert_false(want_jobs(f));
-    wait_for_reads(f, 1);
-    snprintf(f->tuning.publish.prefix, sizeof(f->tuning.publish.prefix), "new_");
-    refresher_tune(f->refresher, &f->tuning);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.permitted = 1000;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_changes(f, 1);
-    snapshot = refresher_snapshot(f->refresher);
+    snprintf(f.tuning.publish.prefix, sizeof(f.tuning.publish.prefix), "old_");
+    refresher_tune(f.refresher, &f.tuning);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 0;
+    pthread_mutex_unlock(&f.scripted.lock);
+    assert_false(want_jobs());
+    wait_for_reads(1);
+    snprintf(f.tuning.publish.prefix, sizeof(f.tuning.publish.prefix), "new_");
+    refresher_tune(f.refresher, &f.tuning);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = 1000;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_changes(1);
+    snapshot = refresher_snapshot(f.refresher);
     assert_string_equal(snapshot->editions[KIND_JOBS]->prefix, "old_");
     snapshot_unref(snapshot);
 }
 
-static void what_stays_the_same_is_logged_once_an_hour(void **state)
+TEST(what_stays_the_same_is_logged_once_an_hour)
 {
-    struct fixture *f = *state;
     int lines = 0;
 
-    script(f, 0, "squeue: option CryptoType is defunct");
+    script(0, "squeue: option CryptoType is defunct");
     for (int i = 0; i < 300; i++) {
-        refresh_jobs(f);
-        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-        lines += count_lines(f);
+        refresh_jobs();
+        manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+        lines += count_lines();
     }
     assert_int_equal(lines, 1);
-    script(f, 0, "squeue: something else");
-    refresh_jobs(f);
-    manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-    script(f, 0, NULL);
-    refresh_jobs(f); /* once this look has ended, the lines of the one before are written */
-    assert_int_equal(count_lines(f), 1);
-    script(f, 0, "squeue: something else");
+    script(0, "squeue: something else");
+    refresh_jobs();
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+    script(0, NULL);
+    refresh_jobs(); /* once this look has ended, the lines of the one before are written */
+    assert_int_equal(count_lines(), 1);
+    script(0, "squeue: something else");
     for (int i = 0; i < 400; i++) {
-        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-        refresh_jobs(f);
-        lines += count_lines(f);
+        manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+        refresh_jobs();
+        lines += count_lines();
     }
     assert_int_equal(lines, 3); /* at first, and an hour later */
 }
 
-static void what_only_has_to_wait_for_another_source_is_no_news(void **state)
+TEST(what_only_has_to_wait_for_another_source_is_no_news)
 {
-    struct fixture *f = *state;
-
-    script(f, EAGAIN, NULL);
-    refresh_jobs(f);
-    assert_false(stats_of(f).kinds[KIND_JOBS].up);
-    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
-    script(f, 0, NULL);
-    refresh_jobs(f);
-    manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
-    refresh_jobs(f); /* once this look has ended, the lines of the one before are written */
-    assert_int_equal(count_lines(f), 0);
+    script(EAGAIN, NULL);
+    refresh_jobs();
+    assert_false(stats_of().kinds[KIND_JOBS].up);
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    script(0, NULL);
+    refresh_jobs();
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    refresh_jobs(); /* once this look has ended, the lines of the one before are written */
+    assert_int_equal(count_lines(), 0);
 }
 
-static void an_outage_of_all_kinds_is_one_line_and_its_end_another(void **state)
+TEST(an_outage_of_all_kinds_is_one_line_and_its_end_another)
 {
     unsigned kinds = KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_NODES) | KIND_BIT(KIND_DIAG);
-    struct fixture *f = *state;
     unsigned looks = 0;
 
     for (int fail_with = ECONNREFUSED;; fail_with = 0) {
-        script(f, fail_with, NULL);
-        assert_false(want(f, kinds, METRIC_TEXT));
-        wait_for_changes(f, looks += 3);
-        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-        refresh_jobs(f); /* once this look has ended, the lines of those before are written */
+        script(fail_with, NULL);
+        assert_false(want(kinds, METRIC_TEXT));
+        wait_for_changes(looks += 3);
+        manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+        refresh_jobs(); /* once this look has ended, the lines of those before are written */
         looks++;
-        assert_int_equal(count_lines(f), 1);
-        manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+        assert_int_equal(count_lines(), 1);
+        manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
         if (!fail_with)
             break;
     }
 }
 
-static void records_that_are_left_out_of_what_is_said_again_are_no_news(void **state)
+TEST(records_that_are_left_out_of_what_is_said_again_are_no_news)
 {
-    struct fixture *f = *state;
     int lines = 0;
 
-    f->scripted.leaves_out = true;
+    f.scripted.leaves_out = true;
     for (int i = 0; i < 20; i++) {
-        refresh_jobs(f);
-        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-        lines += count_lines(f);
+        refresh_jobs();
+        manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+        lines += count_lines();
     }
     assert_int_equal(lines, 1);
-    assert_int_equal(stats_of(f).kinds[KIND_JOBS].skipped, 10);
+    assert_int_equal(stats_of().kinds[KIND_JOBS].skipped, 10);
 }
 
-static void what_is_of_a_moment_is_withdrawn_when_a_later_look_fails(void **state)
+TEST(what_is_of_a_moment_is_withdrawn_when_a_later_look_fails)
 {
-    struct fixture *f = *state;
     struct snapshot *snapshot;
 
     for (int fails = 0; fails < 2; fails++) {
-        script(f, fails ? ECONNREFUSED : 0, NULL);
-        assert_false(want(f, KIND_BIT(KIND_LUSTRE), METRIC_TEXT));
-        wait_for_changes(f, (unsigned)fails + 1);
-        snapshot = refresher_snapshot(f->refresher);
+        script(fails ? ECONNREFUSED : 0, NULL);
+        assert_false(want(KIND_BIT(KIND_LUSTRE), METRIC_TEXT));
+        wait_for_changes((unsigned)fails + 1);
+        snapshot = refresher_snapshot(f.refresher);
         assert_int_equal(snapshot->editions[KIND_LUSTRE] != NULL, !fails);
         snapshot_unref(snapshot);
-        manual_clock_advance(&f->clock, 20 * NS_PER_SEC);
+        manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
     }
 }
 
 static const atomic_bool never = false;
 
-static struct section *wait_for_jobs(struct fixture *f, const atomic_bool *cancelled,
-                                     struct err *err)
+static struct section *wait_for_jobs(const atomic_bool *cancelled, struct err *err)
 {
-    return refresher_wait(f->refresher, KIND_JOBS, clock_mono(&f->clock.clock) + 5 * NS_PER_SEC,
+    return refresher_wait(f.refresher, KIND_JOBS, clock_mono(&f.clock.clock) + 5 * NS_PER_SEC,
                           cancelled, err);
 }
 
-static void keep_facts(struct fixture *f)
+static void keep_facts(void)
 {
-    f->tuning.publish.keeps_facts = true;
-    refresher_tune(f->refresher, &f->tuning);
+    f.tuning.publish.keeps_facts = true;
+    refresher_tune(f.refresher, &f.tuning);
 }
 
-static void a_thread_that_waits_gets_the_section_that_it_had_asked_for(void **state)
+TEST(a_thread_that_waits_gets_the_section_that_it_had_asked_for)
 {
-    struct fixture *f = *state;
     struct section *first, *second;
     struct err err;
 
-    keep_facts(f);
-    first = wait_for_jobs(f, &never, &err);
+    keep_facts();
+    first = wait_for_jobs(&never, &err);
     assert_non_null(first);
-    second = wait_for_jobs(f, &never, &err);
+    second = wait_for_jobs(&never, &err);
     assert_ptr_equal(second, first); /* within the poll limit */
-    assert_int_equal(f->scripted.reads, 1);
+    assert_int_equal(f.scripted.reads, 1);
     section_unref(first);
     section_unref(second);
 }
 
-static void a_thread_that_waits_in_vain_is_told_why(void **state)
+TEST(a_thread_that_waits_in_vain_is_told_why)
 {
-    struct fixture *f = *state;
     struct err err;
 
-    keep_facts(f);
-    script(f, EACCES, NULL);
-    assert_null(wait_for_jobs(f, &never, &err));
+    keep_facts();
+    script(EACCES, NULL);
+    assert_null(wait_for_jobs(&never, &err));
     assert_int_equal(err.code, EACCES);
     assert_string_equal(err.text, "scripted failure");
 }
 
 static void *advance_the_clock(void *arg)
 {
-    struct fixture *f = arg;
-
-    wait_for_reads(f, 1);
-    manual_clock_advance(&f->clock, 6 * NS_PER_SEC);
+    (void)arg;
+    wait_for_reads(1);
+    manual_clock_advance(&f.clock, 6 * NS_PER_SEC);
     return NULL;
 }
 
-static void a_thread_waits_no_longer_than_its_deadline(void **state)
+TEST(a_thread_waits_no_longer_than_its_deadline)
 {
-    struct fixture *f = *state;
     pthread_t other;
     struct err err;
 
-    keep_facts(f);
-    f->scripted.permitted = 0;
-    assert_int_equal(pthread_create(&other, NULL, advance_the_clock, f), 0);
-    assert_null(wait_for_jobs(f, &never, &err));
+    keep_facts();
+    f.scripted.permitted = 0;
+    assert_int_equal(pthread_create(&other, NULL, advance_the_clock, &f), 0);
+    assert_null(wait_for_jobs(&never, &err));
     assert_int_equal(err.code, ETIMEDOUT);
     pthread_join(other, NULL);
 }
 
-static void a_thread_that_is_cancelled_waits_no_longer(void **state)
+TEST(a_thread_that_is_cancelled_waits_no_longer)
 {
     static const atomic_bool always = true;
-    struct fixture *f = *state;
     struct err err;
 
-    f->scripted.permitted = 0;
-    assert_null(wait_for_jobs(f, &always, &err));
+    f.scripted.permitted = 0;
+    assert_null(wait_for_jobs(&always, &err));
     assert_int_equal(err.code, ECANCELED);
 }
 
 static void *take_snapshots(void *arg)
 {
-    struct fixture *f = arg;
-
     for (int i = 0; i < 3000; i++) {
-        struct snapshot *snapshot = refresher_snapshot(f->refresher);
+        struct snapshot *snapshot = refresher_snapshot(f.refresher);
         const struct edition *edition = snapshot->editions[KIND_JOBS];
 
         if (edition && !edition->collectors[0].segments[METRIC_TEXT])
             return arg;
-        want_jobs(f);
+        want_jobs();
         snapshot_unref(snapshot);
     }
     return NULL;
 }
 
-static void readers_never_meet_a_half_made_snapshot(void **state)
+TEST(readers_never_meet_a_half_made_snapshot)
 {
-    struct fixture *f = *state;
     pthread_t readers[4];
     void *broken;
 
     for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&readers[i], NULL, take_snapshots, f), 0);
+        assert_int_equal(pthread_create(&readers[i], NULL, take_snapshots, &f), 0);
     for (int i = 0; i < 200; i++) {
-        manual_clock_advance(&f->clock, 10 * NS_PER_SEC);
-        want_jobs(f);
+        manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+        want_jobs();
     }
     for (int i = 0; i < 4; i++) {
         pthread_join(readers[i], &broken);
@@ -838,63 +791,18 @@ static void readers_never_meet_a_half_made_snapshot(void **state)
     }
 }
 
-static void stopping_ends_a_look_that_hangs(void **state)
+TEST(stopping_ends_a_look_that_hangs)
 {
-    struct fixture *f = *state;
-
-    f->scripted.permitted = 0;
-    want_jobs(f);
-    wait_for_reads(f, 1);
+    f.scripted.permitted = 0;
+    want_jobs();
+    wait_for_reads(1);
     /* The look only ends because it is cancelled: the source is woken to see that, as a command is
      * by the 100 ms tick of base/spawn. */
-    atomic_store(&f->scripted.source.cancelled, true);
-    pthread_mutex_lock(&f->scripted.lock);
-    f->scripted.fail_with = ECANCELED;
-    pthread_cond_broadcast(&f->scripted.cond);
-    pthread_mutex_unlock(&f->scripted.lock);
-    wait_for_changes(f, 1);
-    assert_null(stats_of(f).kinds[KIND_JOBS].errors[0].reason);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(nobody_asks_slurm_until_somebody_wants_to_know),
-        CASE(within_the_poll_limit_slurm_is_not_asked_again),
-        CASE(concurrent_askers_share_one_refresh),
-        CASE(a_slow_answer_counts_as_fresh_from_its_arrival),
-        CASE(an_asker_is_content_with_looks_begun_since_it_came),
-        CASE(a_failure_keeps_the_last_snapshot_and_says_so),
-        CASE(facts_are_not_kept_for_nobody),
-        CASE(traces_are_made_with_the_jobs_in_hand),
-        CASE(in_back_off_askers_are_answered_at_once_and_slurm_is_left_alone),
-        CASE(stale_values_are_withdrawn_and_their_age_remains),
-        CASE(a_warning_is_counted_and_is_no_failure),
-        CASE(kinds_succeed_and_fail_by_themselves),
-        CASE(another_format_is_rendered_without_asking_slurm),
-        CASE(what_is_asked_for_rarely_is_withdrawn_after_two_poll_limits),
-        CASE(details_are_skipped_when_no_collector_is_made_of_them),
-        CASE(after_a_failure_what_is_asked_for_rarely_is_soon_tried_again),
-        CASE(a_look_that_hangs_lets_nodes_and_jobs_pass),
-        CASE(the_kinds_take_turns),
-        CASE(nobody_waits_for_a_format_that_somebody_else_wants),
-        CASE(after_tuning_that_renders_otherwise_slurm_is_asked_again),
-        CASE(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh),
-        CASE(a_look_under_way_needs_nothing_of_the_tuning_it_began_with),
-        CASE(what_stays_the_same_is_logged_once_an_hour),
-        CASE(what_only_has_to_wait_for_another_source_is_no_news),
-        CASE(an_outage_of_all_kinds_is_one_line_and_its_end_another),
-        CASE(records_that_are_left_out_of_what_is_said_again_are_no_news),
-        CASE(what_is_of_a_moment_is_withdrawn_when_a_later_look_fails),
-        CASE(a_thread_that_waits_gets_the_section_that_it_had_asked_for),
-        CASE(a_thread_that_waits_in_vain_is_told_why),
-        CASE(a_thread_waits_no_longer_than_its_deadline),
-        CASE(a_thread_that_is_cancelled_waits_no_longer),
-        CASE(readers_never_meet_a_half_made_snapshot),
-        CASE(stopping_ends_a_look_that_hangs),
-    };
-
-    return RUN_TESTS(tests);
+    atomic_store(&f.scripted.source.cancelled, true);
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.fail_with = ECANCELED;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+    wait_for_changes(1);
+    assert_null(stats_of().kinds[KIND_JOBS].errors[0].reason);
 }

@@ -23,25 +23,23 @@ static void write_program(const char *body)
     close(fd);
 }
 
-static int make_directory(void **state)
+static void make_directory(void)
 {
-    (void)state;
-    if (!mkdtemp(directory))
-        return -1;
+    assert_non_null(mkdtemp(directory));
     snprintf(program, sizeof(program), "%s/report", directory);
     snprintf(gate, sizeof(gate), "%s/gate", directory);
     snprintf(log_path, sizeof(log_path), "%s/log", directory);
-    return 0;
 }
 
-static int remove_directory(void **state)
+static void remove_directory(void)
 {
-    (void)state;
     unlink(program);
     unlink(gate);
     unlink(log_path);
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+PROGRAM_FIXTURE(make_directory, remove_directory)
 
 static struct report_question question_of(const char *job, int64_t timeout_ns)
 {
@@ -51,7 +49,7 @@ static struct report_question question_of(const char *job, int64_t timeout_ns)
                                      .deadline_ns = clock_mono(&clock_real) + timeout_ns };
 }
 
-static void the_job_comes_last_and_is_never_a_flag(void **state)
+TEST(the_job_comes_last_and_is_never_a_flag)
 {
     char flag[] = "--store=x.db", *const flags[] = { flag, NULL };
     struct report_child *child = report_child_new(program, flags);
@@ -59,7 +57,6 @@ static void the_job_comes_last_and_is_never_a_flag(void **state)
     struct buf out;
     struct err err;
 
-    (void)state;
     write_program("printf '[%s]' \"$@\"");
     buf_init(&out, REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), 0);
@@ -68,14 +65,13 @@ static void the_job_comes_last_and_is_never_a_flag(void **state)
     report_child_free(child);
 }
 
-static void a_child_that_hangs_ends_with_the_deadline(void **state)
+TEST(a_child_that_hangs_ends_with_the_deadline)
 {
     struct report_child *child = report_child_new(program, NULL);
     struct report_question question = question_of("1", 200 * NS_PER_MS);
     struct buf out;
     struct err err;
 
-    (void)state;
     write_program("exec sleep 60");
     buf_init(&out, REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
@@ -83,14 +79,13 @@ static void a_child_that_hangs_ends_with_the_deadline(void **state)
     report_child_free(child);
 }
 
-static void a_child_that_never_stops_writing_is_stopped(void **state)
+TEST(a_child_that_never_stops_writing_is_stopped)
 {
     struct report_child *child = report_child_new(program, NULL);
     struct report_question question = question_of("1", 20 * NS_PER_SEC);
     struct buf out;
     struct err err;
 
-    (void)state;
     write_program("exec cat /dev/zero");
     buf_init(&out, 2 * (size_t)REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), -EFBIG);
@@ -99,14 +94,13 @@ static void a_child_that_never_stops_writing_is_stopped(void **state)
     report_child_free(child);
 }
 
-static void nothing_to_draw_is_told_from_a_failure(void **state)
+TEST(nothing_to_draw_is_told_from_a_failure)
 {
     struct report_child *child = report_child_new(program, NULL);
     struct report_question question = question_of("1", 20 * NS_PER_SEC);
     struct buf out;
     struct err err;
 
-    (void)state;
     buf_init(&out, REPORT_CHILD_BYTES);
     write_program("echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
     assert_int_equal(report_child_run(child, &question, &out, &err), -ENODATA);
@@ -190,14 +184,13 @@ static size_t end_askers(struct asker *asker, size_t n)
     return count_refused(asker, n);
 }
 
-static void only_two_run_at_once_and_others_wait_for_their_turn(void **state)
+TEST(only_two_run_at_once_and_others_wait_for_their_turn)
 {
     enum { ASKERS = REPORT_CHILDREN + 1 };
     struct report_child *child = report_child_new(program, NULL);
     struct asker asker[ASKERS], late = { .child = child, .timeout_ns = 100 * NS_PER_MS };
     int fd = close_gate();
 
-    (void)state;
     start_askers(child, asker, ASKERS);
     wait_until_true(log_bytes() == REPORT_CHILDREN);
     ask(&late); /* both stand at the gate: it gets no turn within its time */
@@ -211,14 +204,13 @@ static void only_two_run_at_once_and_others_wait_for_their_turn(void **state)
 }
 
 /* Which of them is refused is up to who comes last. */
-static void when_enough_wait_the_next_is_refused_at_once(void **state)
+TEST(when_enough_wait_the_next_is_refused_at_once)
 {
     enum { SERVED = REPORT_CHILDREN + REPORT_WAITERS, ASKERS = SERVED + 1 };
     struct report_child *child = report_child_new(program, NULL);
     struct asker asker[ASKERS];
     int fd = close_gate();
 
-    (void)state;
     start_askers(child, asker, ASKERS);
     wait_until_true(count_refused(asker, ASKERS) == 1); /* while the gate is closed */
     assert_int_equal(write(fd, "\n\n\n\n", SERVED), SERVED);
@@ -226,18 +218,4 @@ static void when_enough_wait_the_next_is_refused_at_once(void **state)
     assert_int_equal(log_bytes(), SERVED);
     close(fd);
     report_child_free(child);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_job_comes_last_and_is_never_a_flag),
-        cmocka_unit_test(a_child_that_hangs_ends_with_the_deadline),
-        cmocka_unit_test(a_child_that_never_stops_writing_is_stopped),
-        cmocka_unit_test(nothing_to_draw_is_told_from_a_failure),
-        cmocka_unit_test(only_two_run_at_once_and_others_wait_for_their_turn),
-        cmocka_unit_test(when_enough_wait_the_next_is_refused_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -18,24 +18,30 @@ struct fixture {
     struct buf out;
 };
 
-static int set_up(void **state)
-{
-    struct fixture *f = calloc(1, sizeof(*f));
+static struct fixture *f;
 
+static void set_up(void)
+{
+    f = calloc(1, sizeof(*f));
     buf_init(&f->out, OUT_MAX);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     buf_free(&f->out);
     arena_clear(&f->arena);
     free(f);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
+
+static void set_zone(void)
+{
+    setenv("TZ", "UTC", 1);
+    tzset();
+}
+
+PROGRAM_FIXTURE(set_zone, NULL)
 
 static const struct text_look plain = { false, false, 80 }, rich = { true, true, 80 };
 
@@ -72,38 +78,30 @@ static void assert_golden(const struct buf *out, const char *name)
     free(expected);
 }
 
-static void a_good_job_is_told_so_at_a_glance(void **state)
+TEST(a_good_job_is_told_so_at_a_glance)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
     assert_golden(&f->out, "good.txt");
 }
 
-static void a_wasteful_job_is_told_what_matters_first(void **state)
+TEST(a_wasteful_job_is_told_what_matters_first)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
     assert_golden(&f->out, "wasteful.txt");
 }
 
-static void colour_and_blocks_only_add_to_what_is_said(void **state)
+TEST(colour_and_blocks_only_add_to_what_is_said)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     report_text(&f->out, &f->report, &rich);
     assert_golden(&f->out, "wasteful_rich.txt");
     assert_contains(f->out.p, "\033[31mCRITICAL\033[0m");
 }
 
-static void a_job_of_accounting_alone_says_that_nothing_was_measured(void **state)
+TEST(a_job_of_accounting_alone_says_that_nothing_was_measured)
 {
-    struct fixture *f = *state;
-
     make_accounted(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
     assert_golden(&f->out, "accounted.txt");
@@ -111,10 +109,8 @@ static void a_job_of_accounting_alone_says_that_nothing_was_measured(void **stat
     assert_null(strstr(f->out.p, "Nothing to improve"));
 }
 
-static void what_was_not_judged_is_not_called_good(void **state)
+TEST(what_was_not_judged_is_not_called_good)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.least_seconds = INT64_C(1) << 32;
     report_text(&f->out, &f->report, &plain);
@@ -123,8 +119,8 @@ static void what_was_not_judged_is_not_called_good(void **state)
     assert_null(strstr(f->out.p, "Nothing to improve"));
 }
 
-static void assert_ended(struct fixture *f, enum job_base base, uint32_t code, uint32_t signal,
-                         const char *headline, const char *fact)
+static void assert_ended(enum job_base base, uint32_t code, uint32_t signal, const char *headline,
+                         const char *fact)
 {
     make_good(&f->report, &f->arena);
     f->report.facts.row.record.state.base = (uint8_t)base;
@@ -136,36 +132,31 @@ static void assert_ended(struct fixture *f, enum job_base base, uint32_t code, u
     assert_contains(f->out.p, fact);
 }
 
-static void a_signal_has_its_name_and_slurms_mark_of_memory_is_none(void **state)
+TEST(a_signal_has_its_name_and_slurms_mark_of_memory_is_none)
 {
-    struct fixture *f = *state;
-
-    assert_ended(f, JOB_FAILED, 0, 11, "alice failed with signal 11 (SIGSEGV) after 02:30:05",
+    assert_ended(JOB_FAILED, 0, 11, "alice failed with signal 11 (SIGSEGV) after 02:30:05",
                  "Ended with           signal 11 (SIGSEGV)\n");
-    assert_ended(f, JOB_FAILED, 0, 40, "failed with signal 40 after",
+    assert_ended(JOB_FAILED, 0, 40, "failed with signal 40 after",
                  "Ended with           signal 40\n");
-    assert_ended(f, JOB_FAILED, 3, 0, "failed with exit code 3 after",
+    assert_ended(JOB_FAILED, 3, 0, "failed with exit code 3 after",
                  "Ended with           exit code 3\n");
-    assert_ended(f, JOB_OUT_OF_MEMORY, 0, 125, "alice ran out of memory after 02:30:05",
+    assert_ended(JOB_OUT_OF_MEMORY, 0, 125, "alice ran out of memory after 02:30:05",
                  "Ended with           out of memory\n");
-    assert_ended(f, JOB_FAILED, 0, 125, "alice ran out of memory after 02:30:05",
+    assert_ended(JOB_FAILED, 0, 125, "alice ran out of memory after 02:30:05",
                  "Ended with           out of memory\n");
     assert_null(strstr(f->out.p, "125"));
 }
 
-static void a_job_that_failed_is_not_called_faultless(void **state)
+TEST(a_job_that_failed_is_not_called_faultless)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.facts.row.record.state = (struct job_state){ JOB_FAILED, 0 };
     report_text(&f->out, &f->report, &plain);
     assert_contains(f->out.p, "Nothing to improve in what it used");
 }
 
-static void an_array_is_summed_up(void **state)
+TEST(an_array_is_summed_up)
 {
-    struct fixture *f = *state;
     struct array_report array = { make_array(&f->arena, 20), 20, NULL };
 
     report_array_text(&f->out, &array, &plain);
@@ -175,9 +166,8 @@ static void an_array_is_summed_up(void **state)
     assert_golden(&f->out, "array.json");
 }
 
-static void a_second_more_is_not_far_slower(void **state)
+TEST(a_second_more_is_not_far_slower)
 {
-    struct fixture *f = *state;
     struct job_facts *task = make_array(&f->arena, 20);
     struct array_report array = { task, 20, NULL };
 
@@ -191,9 +181,8 @@ static void a_second_more_is_not_far_slower(void **state)
     assert_contains(f->out.p, "Far slower");
 }
 
-static void findings_of_an_array_are_counted_by_check(void **state)
+TEST(findings_of_an_array_are_counted_by_check)
 {
-    struct fixture *f = *state;
     struct check_settings settings;
     struct array_report array = { make_array(&f->arena, 20), 20, &settings };
 
@@ -206,10 +195,8 @@ static void findings_of_an_array_are_counted_by_check(void **state)
     assert_contains(f->out.p, "CRITICAL  1 task, such as 4711_7: ");
 }
 
-static void json_has_all_that_is_known_and_nothing_else(void **state)
+TEST(json_has_all_that_is_known_and_nothing_else)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     report_json(&f->out, &f->report);
     assert_golden(&f->out, "wasteful.json");
@@ -236,9 +223,8 @@ static void assert_documented(const struct buf *out, const char *document)
     json_free(json);
 }
 
-static void every_member_of_the_json_is_documented(void **state)
+TEST(every_member_of_the_json_is_documented)
 {
-    struct fixture *f = *state;
     struct array_report array = { make_array(&f->arena, 20), 20, NULL };
     char path[4096], *document;
 
@@ -262,10 +248,8 @@ static void every_member_of_the_json_is_documented(void **state)
     free(document);
 }
 
-static void petricores_mail_and_usage_have_its_shapes(void **state)
+TEST(petricores_mail_and_usage_have_its_shapes)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     petricore_mail(&f->out, &f->report);
     assert_golden(&f->out, "petricore_good.txt");
@@ -280,19 +264,16 @@ static void petricores_mail_and_usage_have_its_shapes(void **state)
     assert_golden(&f->out, "petricore_wasteful.json");
 }
 
-static void petricores_warning_is_not_raised_by_a_note(void **state)
+TEST(petricores_warning_is_not_raised_by_a_note)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     add_finding(&f->report, &f->arena, "time_limit_far", "It was far off.");
     petricore_mail(&f->out, &f->report);
     assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=false")));
 }
 
-static void petricores_gpus_of_one_node_stand_together(void **state)
+TEST(petricores_gpus_of_one_node_stand_together)
 {
-    struct fixture *f = *state;
     static const char *const nodes[] = { "a", "b", "a" };
 
     make_good(&f->report, &f->arena);
@@ -308,9 +289,8 @@ static void petricores_gpus_of_one_node_stand_together(void **state)
     assert_contains(f->out.p, "\"max_temperature_gpu\":[10,12,11]");
 }
 
-static void petricores_user_has_its_jobs_and_no_guesses(void **state)
+TEST(petricores_user_has_its_jobs_and_no_guesses)
 {
-    struct fixture *f = *state;
     const uint32_t jobs[] = { 1, 4294967294 };
 
     petricore_user(&f->out, &(struct petricore_user){ STR("a\"b"), 1000, jobs, 2 });
@@ -351,10 +331,8 @@ static void put_view(struct buf *to, const struct job_report *report, size_t whi
     }
 }
 
-static void what_is_guessed_after_a_failure_is_not_said_to_fit(void **state)
+TEST(what_is_guessed_after_a_failure_is_not_said_to_fit)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     f->report.advice.line[2].is_guess = true;
     report_text(&f->out, &f->report, &plain);
@@ -369,10 +347,8 @@ static void what_is_guessed_after_a_failure_is_not_said_to_fit(void **state)
     }
 }
 
-static void a_waiting_job_has_nothing_yet_and_is_told_why(void **state)
+TEST(a_waiting_job_has_nothing_yet_and_is_told_why)
 {
-    struct fixture *f = *state;
-
     make_waiting(&f->report, &f->arena, "JobHeldUser");
     report_text(&f->out, &f->report, &plain);
     assert_golden(&f->out, "waiting.txt");
@@ -385,7 +361,7 @@ static void a_waiting_job_has_nothing_yet_and_is_told_why(void **state)
     }
 }
 
-static void assert_waits(struct fixture *f, const char *reason, const char *sentence)
+static void assert_waits(const char *reason, const char *sentence)
 {
     make_waiting(&f->report, &f->arena, reason);
     buf_reset(&f->out);
@@ -393,7 +369,7 @@ static void assert_waits(struct fixture *f, const char *reason, const char *sent
     assert_string_equal(f->out.p, sentence);
 }
 
-static void the_reasons_of_slurm_are_put_into_sentences(void **state)
+TEST(the_reasons_of_slurm_are_put_into_sentences)
 {
     static const struct {
         const char *reason, *part;
@@ -420,7 +396,6 @@ static void the_reasons_of_slurm_are_put_into_sentences(void **state)
           "partitions",
           "The nodes that it could have" },
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         make_waiting(&f->report, &f->arena, cases[i].reason);
@@ -429,8 +404,8 @@ static void the_reasons_of_slurm_are_put_into_sentences(void **state)
         if (!strstr(f->out.p, cases[i].part) || !str_ends(buf_str(&f->out), STR(".")))
             fail_msg("%s: %s", cases[i].reason, f->out.p);
     }
-    assert_waits(f, "PriorityOfAnother\033", "Slurm's reason why it waits is PriorityOfAnother?.");
-    assert_waits(f, "", "");
+    assert_waits("PriorityOfAnother\033", "Slurm's reason why it waits is PriorityOfAnother?.");
+    assert_waits("", "");
     make_waiting(&f->report, &f->arena, "Priority");
     f->report.facts.row.record.state.base = JOB_RUNNING;
     buf_reset(&f->out);
@@ -438,7 +413,7 @@ static void the_reasons_of_slurm_are_put_into_sentences(void **state)
     assert_int_equal(f->out.n, 0);
 }
 
-static void who_told_of_the_job_is_told(void **state)
+TEST(who_told_of_the_job_is_told)
 {
     static const struct {
         enum facts_teller teller;
@@ -450,7 +425,6 @@ static void who_told_of_the_job_is_told(void **state)
         { TOLD_BY_STORE, RECORD_ACCOUNTED, "Slurm's accounting (store)\n", "\"store\"" },
         { TOLD_BY_SACCT, RECORD_ACCOUNTED, "Slurm's accounting (sacct)\n", "\"sacct\"" },
     };
-    struct fixture *f = *state;
 
     /* one that waits or runs has no final record, whoever tells of it */
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -466,10 +440,8 @@ static void who_told_of_the_job_is_told(void **state)
     }
 }
 
-static void a_bar_beside_nothing_is_empty_and_one_cpu_is_one(void **state)
+TEST(a_bar_beside_nothing_is_empty_and_one_cpu_is_one)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.facts.total.cpus = 1;
     f->report.facts.mean_cpus = 0.07;
@@ -495,9 +467,8 @@ static bool is_html(size_t view)
     return strcmp(view_names[view], "page") == 0 || strcmp(view_names[view], "mail") == 0;
 }
 
-static void what_is_simulated_is_marked_in_every_view(void **state)
+TEST(what_is_simulated_is_marked_in_every_view)
 {
-    struct fixture *f = *state;
     struct job_facts *task = make_array(&f->arena, 20);
     struct array_report array = { task, 20, NULL };
 
@@ -591,7 +562,7 @@ static void assert_tame(struct str out, bool has_colour)
     }
 }
 
-static void hostile_texts_get_through_in_no_view(void **state)
+TEST(hostile_texts_get_through_in_no_view)
 {
     static const char *const hostile[] = {
         "</script><h1>\"'&lt;",
@@ -608,7 +579,6 @@ static void hostile_texts_get_through_in_no_view(void **state)
         "]]></style><script>",
         "\t\v\f\b\a",
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(hostile); i++) {
         make_hostile(&f->report, &f->arena, str_of(hostile[i]));
@@ -633,10 +603,8 @@ static void hostile_texts_get_through_in_no_view(void **state)
     }
 }
 
-static void what_a_user_wrote_is_no_link(void **state)
+TEST(what_a_user_wrote_is_no_link)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.facts.row.record.name = STR("https://evil.example/login");
     for (int kind = HTML_PAGE; kind <= HTML_MAIL; kind++) {
@@ -648,9 +616,8 @@ static void what_a_user_wrote_is_no_link(void **state)
     }
 }
 
-static void hostile_tasks_do_not_get_through_either(void **state)
+TEST(hostile_tasks_do_not_get_through_either)
 {
-    struct fixture *f = *state;
     struct array_report array = { make_array(&f->arena, 20), 20, NULL };
     struct str text = STR("\033[31m\r\n</h1>\xff[");
 
@@ -667,9 +634,8 @@ static void hostile_tasks_do_not_get_through_either(void **state)
     assert_valid_json(&f->out);
 }
 
-static void a_name_of_a_megabyte_is_cut(void **state)
+TEST(a_name_of_a_megabyte_is_cut)
 {
-    struct fixture *f = *state;
     static char name[1 << 20];
 
     memset(name, 'x', sizeof(name));
@@ -696,10 +662,8 @@ static void assert_no_nan(const char *text, const char *view)
         }
 }
 
-static void nothing_divides_by_zero(void **state)
+TEST(nothing_divides_by_zero)
 {
-    struct fixture *f = *state;
-
     for (size_t view = 0; view < COUNT(view_names); view++) {
         make_zero(&f->report, &f->arena);
         buf_reset(&f->out);
@@ -708,10 +672,8 @@ static void nothing_divides_by_zero(void **state)
     }
 }
 
-static void a_report_of_nothing_at_all_is_one(void **state)
+TEST(a_report_of_nothing_at_all_is_one)
 {
-    struct fixture *f = *state;
-
     f->report = (struct job_report){ 0 };
     job_facts_clear(&f->report.facts);
     for (size_t view = 0; view < COUNT(view_names); view++) {
@@ -726,11 +688,10 @@ static void a_report_of_nothing_at_all_is_one(void **state)
     assert_no_nan(f->out.p, "array");
 }
 
-static void four_thousand_nodes_and_a_thousand_gpus_fit(void **state)
+TEST(four_thousand_nodes_and_a_thousand_gpus_fit)
 {
     /* text, rich, JSON, page, mail (programs cut one at 102 KB), petricore's */
     static const size_t most[] = { 16384, 32768, 8 << 20, 200 << 10, 100 << 10, 16384, 2 << 20 };
-    struct fixture *f = *state;
 
     make_huge(&f->report, &f->arena);
     for (size_t view = 0; view < COUNT(view_names); view++) {
@@ -745,9 +706,8 @@ static void four_thousand_nodes_and_a_thousand_gpus_fit(void **state)
     assert_contains(f->out.p, "node3999");
 }
 
-static void an_array_of_a_hundred_thousand_fits(void **state)
+TEST(an_array_of_a_hundred_thousand_fits)
 {
-    struct fixture *f = *state;
     struct array_report array = { make_array(&f->arena, 100000), 100000, NULL };
 
     report_array_text(&f->out, &array, &plain);
@@ -762,10 +722,9 @@ static void an_array_of_a_hundred_thousand_fits(void **state)
     assert_true(f->out.n < 16384);
 }
 
-static void no_line_is_longer_than_the_terminal_is_wide(void **state)
+TEST(no_line_is_longer_than_the_terminal_is_wide)
 {
     static const size_t widths[] = { 40, 41, 60, 79, 80, 100, 132 };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(widths); i++)
         for (size_t kind = 0; kind < 3; kind++) {
@@ -787,20 +746,16 @@ static void no_line_is_longer_than_the_terminal_is_wide(void **state)
         }
 }
 
-static void text_without_unicode_is_ascii(void **state)
+TEST(text_without_unicode_is_ascii)
 {
-    struct fixture *f = *state;
-
     make_hostile(&f->report, &f->arena, STR("日本語 naïve …"));
     report_text(&f->out, &f->report, &plain);
     for (size_t i = 0; i < f->out.n; i++)
         assert_true((unsigned char)f->out.p[i] < 0x80);
 }
 
-static void a_page_stands_alone(void **state)
+TEST(a_page_stands_alone)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     report_html(&f->out, &f->report, HTML_PAGE);
     assert_balanced(f->out.p);
@@ -812,10 +767,8 @@ static void a_page_stands_alone(void **state)
     assert_null(strstr(f->out.p, "<link"));
 }
 
-static void a_mail_has_only_what_mail_programs_keep(void **state)
+TEST(a_mail_has_only_what_mail_programs_keep)
 {
-    struct fixture *f = *state;
-
     make_wasteful(&f->report, &f->arena);
     report_html(&f->out, &f->report, HTML_MAIL);
     assert_balanced(f->out.p);
@@ -828,10 +781,8 @@ static void a_mail_has_only_what_mail_programs_keep(void **state)
     assert_null(strstr(f->out.p, "class="));
 }
 
-static void a_running_job_is_told_of_as_such(void **state)
+TEST(a_running_job_is_told_of_as_such)
 {
-    struct fixture *f = *state;
-
     make_good(&f->report, &f->arena);
     f->report.facts.is_running = true;
     f->report.facts.row.record.state.base = JOB_RUNNING;
@@ -839,50 +790,4 @@ static void a_running_job_is_told_of_as_such(void **state)
     report_text(&f->out, &f->report, &plain);
     assert_contains(f->out.p, "Job 4711 of alice is running, for 02:30:05 so far, and used 95 %");
     assert_null(strstr(f->out.p, "Ended"));
-}
-
-int main(void)
-{
-#define VIEW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        VIEW(a_good_job_is_told_so_at_a_glance),
-        VIEW(a_wasteful_job_is_told_what_matters_first),
-        VIEW(colour_and_blocks_only_add_to_what_is_said),
-        VIEW(a_job_of_accounting_alone_says_that_nothing_was_measured),
-        VIEW(what_was_not_judged_is_not_called_good),
-        VIEW(a_job_that_failed_is_not_called_faultless),
-        VIEW(a_signal_has_its_name_and_slurms_mark_of_memory_is_none),
-        VIEW(what_is_guessed_after_a_failure_is_not_said_to_fit),
-        VIEW(a_waiting_job_has_nothing_yet_and_is_told_why),
-        VIEW(the_reasons_of_slurm_are_put_into_sentences),
-        VIEW(who_told_of_the_job_is_told),
-        VIEW(what_is_simulated_is_marked_in_every_view),
-        VIEW(a_bar_beside_nothing_is_empty_and_one_cpu_is_one),
-        VIEW(an_array_is_summed_up),
-        VIEW(a_second_more_is_not_far_slower),
-        VIEW(findings_of_an_array_are_counted_by_check),
-        VIEW(json_has_all_that_is_known_and_nothing_else),
-        VIEW(every_member_of_the_json_is_documented),
-        VIEW(petricores_mail_and_usage_have_its_shapes),
-        VIEW(petricores_warning_is_not_raised_by_a_note),
-        VIEW(petricores_gpus_of_one_node_stand_together),
-        VIEW(petricores_user_has_its_jobs_and_no_guesses),
-        VIEW(hostile_texts_get_through_in_no_view),
-        VIEW(what_a_user_wrote_is_no_link),
-        VIEW(hostile_tasks_do_not_get_through_either),
-        VIEW(a_name_of_a_megabyte_is_cut),
-        VIEW(nothing_divides_by_zero),
-        VIEW(a_report_of_nothing_at_all_is_one),
-        VIEW(four_thousand_nodes_and_a_thousand_gpus_fit),
-        VIEW(an_array_of_a_hundred_thousand_fits),
-        VIEW(no_line_is_longer_than_the_terminal_is_wide),
-        VIEW(text_without_unicode_is_ascii),
-        VIEW(a_page_stands_alone),
-        VIEW(a_mail_has_only_what_mail_programs_keep),
-        VIEW(a_running_job_is_told_of_as_such),
-    };
-
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return RUN_TESTS(tests);
 }

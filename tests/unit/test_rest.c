@@ -53,6 +53,8 @@ struct fixture {
     struct err err;
 };
 
+static struct fixture *fixture;
+
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
     const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -62,9 +64,9 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 
 static ssize_t never(void *ctx, uint64_t at, char *to, size_t size)
 {
-    struct fixture *fixture = ctx;
     bool hangs;
 
+    (void)ctx;
     (void)at;
     (void)to;
     (void)size;
@@ -86,7 +88,7 @@ static ssize_t half(void *ctx, uint64_t at, char *to, size_t size)
     return (ssize_t)strlen(begin);
 }
 
-static void put_token(struct fixture *fixture, const char *text)
+static void put_token(const char *text)
 {
     char fresh[100];
     int fd;
@@ -99,14 +101,14 @@ static void put_token(struct fixture *fixture, const char *text)
     fixture->settings.rest_token_file = str_of(fixture->token_file);
 }
 
-static const struct page *find(struct fixture *fixture, const char *path, const char *token)
+static const struct page *find(const char *path, const char *token)
 {
     static const struct page unknown = { "", 404, "text/plain", "Unable find requested URL." };
     static const struct page denied = { "", 401, "text/plain", "Authentication failure" };
 
     if (fixture->wanted_token && strcmp(fixture->wanted_token, token) != 0) {
         if (fixture->next_token)
-            put_token(fixture, fixture->next_token);
+            put_token(fixture->next_token);
         return &denied;
     }
     for (size_t i = fixture->n_pages; i-- > 0;)
@@ -115,7 +117,7 @@ static const struct page *find(struct fixture *fixture, const char *path, const 
     return &unknown;
 }
 
-static struct MHD_Response *respond(struct fixture *fixture, const struct page *page)
+static struct MHD_Response *respond(const struct page *page)
 {
     struct MHD_Response *response;
 
@@ -147,13 +149,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    struct fixture *fixture = ctx;
     const char *token = header(connection, "X-SLURM-USER-TOKEN");
     struct MHD_Response *response;
     const struct page *page;
     enum MHD_Result result;
     struct buf whole;
 
+    (void)ctx;
     (void)version;
     (void)upload;
     (void)upload_size;
@@ -167,8 +169,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     pthread_mutex_lock(&fixture->lock);
     buf_printf(&fixture->seen, "%s %s %s %s\n", method, whole.p,
                header(connection, "X-SLURM-USER-NAME"), token);
-    page = find(fixture, whole.p, token);
-    response = respond(fixture, page);
+    page = find(whole.p, token);
+    response = respond(page);
     pthread_mutex_unlock(&fixture->lock);
     buf_free(&whole);
     result = MHD_queue_response(connection, page->status, response);
@@ -179,8 +181,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
                           enum MHD_ConnectionNotificationCode what)
 {
-    struct fixture *fixture = ctx;
-
+    (void)ctx;
     (void)connection;
     (void)state;
     if (what != MHD_CONNECTION_NOTIFY_STARTED)
@@ -190,7 +191,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static void serve(struct fixture *fixture, int fd)
+static void serve(int fd)
 {
     fixture->daemon =
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
@@ -199,7 +200,7 @@ static void serve(struct fixture *fixture, int fd)
     assert_non_null(fixture->daemon);
 }
 
-static void serve_on_loopback(struct fixture *fixture)
+static void serve_on_loopback(void)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
@@ -212,10 +213,10 @@ static void serve_on_loopback(struct fixture *fixture)
     assert_int_equal(listen(fd, 16), 0);
     getsockname(fd, (struct sockaddr *)&address, &size);
     fixture->port = ntohs(address.sin_port);
-    serve(fixture, fd);
+    serve(fd);
 }
 
-static void stop_server(struct fixture *fixture)
+static void stop_server(void)
 {
     pthread_mutex_lock(&fixture->lock);
     fixture->hangs = false;
@@ -225,34 +226,30 @@ static void stop_server(struct fixture *fixture)
     fixture->daemon = NULL;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     pthread_mutex_init(&fixture->lock, NULL);
     buf_init(&fixture->seen, 1 << 20);
     manual_clock_init(&fixture->clock, NOW * NS_PER_SEC, 1000 * NS_PER_SEC);
     snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-rest-XXXXXX");
     assert_non_null(mkdtemp(fixture->directory));
     snprintf(fixture->token_file, sizeof(fixture->token_file), "%s/token", fixture->directory);
-    serve_on_loopback(fixture);
+    serve_on_loopback();
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", fixture->port);
     fixture->settings = (struct source_settings){
         .spec = STR("rest"),
         .rest_url = str_of(fixture->url),
         .max_output = 1 << 20,
     };
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
     char path[100];
 
     source_close(fixture->source);
-    stop_server(fixture);
+    stop_server();
     section_unref(fixture->section);
     unlink(fixture->token_file);
     snprintf(path, sizeof(path), "%s/socket", fixture->directory);
@@ -262,11 +259,12 @@ static int teardown(void **state)
     buf_free(&fixture->seen);
     pthread_mutex_destroy(&fixture->lock);
     free(fixture);
-    return 0;
 }
 
-static void put_up(struct fixture *fixture, unsigned version, const char *name, unsigned status,
-                   const char *type, const char *body)
+FIXTURE(setup, teardown)
+
+static void put_up(unsigned version, const char *name, unsigned status, const char *type,
+                   const char *body)
 {
     struct page *page;
 
@@ -292,16 +290,15 @@ static void put_up(struct fixture *fixture, unsigned version, const char *name, 
 #define DIAG       "{\"statistics\": {\"jobs_running\": 3}, " META "}"
 
 /* What a slurmrestd of that version has for these tests. */
-static void put_up_version(struct fixture *fixture, unsigned version)
+static void put_up_version(unsigned version)
 {
-    put_up(fixture, version, "diag", 200, JSON, DIAG);
-    put_up(fixture, version, "nodes", 200, JSON, NODES);
-    put_up(fixture, version, version < 42 ? "jobs" : "jobs?flags=ALL", 200, JSON, JOBS);
-    put_up(fixture, version, version < 42 ? "partitions" : "partitions?flags=ALL", 200, JSON,
-           PARTITIONS);
+    put_up(version, "diag", 200, JSON, DIAG);
+    put_up(version, "nodes", 200, JSON, NODES);
+    put_up(version, version < 42 ? "jobs" : "jobs?flags=ALL", 200, JSON, JOBS);
+    put_up(version, version < 42 ? "partitions" : "partitions?flags=ALL", 200, JSON, PARTITIONS);
 }
 
-static int look_within(struct fixture *fixture, enum kind kind, int64_t ns)
+static int look_within(enum kind kind, int64_t ns)
 {
     fixture->section = section_unref(fixture->section);
     fixture->err = (struct err){ 0 };
@@ -313,25 +310,25 @@ static int look_within(struct fixture *fixture, enum kind kind, int64_t ns)
                                         &fixture->section, fixture->warning, &fixture->err);
 }
 
-static int look(struct fixture *fixture, enum kind kind)
+static int look(enum kind kind)
 {
-    return look_within(fixture, kind, 20 * NS_PER_SEC);
+    return look_within(kind, 20 * NS_PER_SEC);
 }
 
-static void assert_look(struct fixture *fixture, enum kind kind)
+static void assert_look(enum kind kind)
 {
-    int code = look(fixture, kind);
+    int code = look(kind);
 
     if (code)
         fail_msg("%d: %s", code, fixture->err.text);
 }
 
 /* A look that fails so, with a sentence in which @ is the origin. */
-static void assert_fails(struct fixture *fixture, enum kind kind, int code, const char *sentence)
+static void assert_fails(enum kind kind, int code, const char *sentence)
 {
     char expected[600];
 
-    assert_int_equal(look(fixture, kind), code);
+    assert_int_equal(look(kind), code);
     snprintf(expected, sizeof(expected), "%.*s%s%s", (int)strcspn(sentence, "@"), sentence,
              strchr(sentence, '@') ? fixture->url : "",
              strchr(sentence, '@') ? strchr(sentence, '@') + 1 : "");
@@ -339,7 +336,7 @@ static void assert_fails(struct fixture *fixture, enum kind kind, int code, cons
 }
 
 /* All requests since the last time. */
-static void assert_seen(struct fixture *fixture, const char *expected)
+static void assert_seen(const char *expected)
 {
     pthread_mutex_lock(&fixture->lock);
     assert_string_equal(buf_str(&fixture->seen).p, expected);
@@ -347,14 +344,14 @@ static void assert_seen(struct fixture *fixture, const char *expected)
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static void forget_seen(struct fixture *fixture)
+static void forget_seen(void)
 {
     pthread_mutex_lock(&fixture->lock);
     buf_reset(&fixture->seen);
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static const char *interface_of(struct fixture *fixture)
+static const char *interface_of(void)
 {
     static struct source_about about;
 
@@ -362,458 +359,408 @@ static const char *interface_of(struct fixture *fixture)
     return about.interface;
 }
 
-static void the_newest_version_that_both_speak_is_found_and_remembered(void **state)
+TEST(the_newest_version_that_both_speak_is_found_and_remembered)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 40);
-    put_up_version(fixture, 42);
-    put_up_version(fixture, 47);
-    assert_look(fixture, KIND_JOBS);
-    assert_string_equal(interface_of(fixture), "v0.0.42");
-    assert_seen(fixture, "GET /slurm/v0.0.46/diag - -\nGET /slurm/v0.0.45/diag - -\n"
-                         "GET /slurm/v0.0.44/diag - -\nGET /slurm/v0.0.43/diag - -\n"
-                         "GET /slurm/v0.0.42/diag - -\nGET /slurm/v0.0.42/jobs?flags=ALL - -\n");
+    put_up_version(40);
+    put_up_version(42);
+    put_up_version(47);
+    assert_look(KIND_JOBS);
+    assert_string_equal(interface_of(), "v0.0.42");
+    assert_seen("GET /slurm/v0.0.46/diag - -\nGET /slurm/v0.0.45/diag - -\n"
+                "GET /slurm/v0.0.44/diag - -\nGET /slurm/v0.0.43/diag - -\n"
+                "GET /slurm/v0.0.42/diag - -\nGET /slurm/v0.0.42/jobs?flags=ALL - -\n");
     assert_int_equal(fixture->section->jobs.n, 1);
     assert_str(section_text(fixture->section, fixture->section->jobs.job[0].user), "alice");
     assert_int_equal(fixture->section->bytes_read, strlen(JOBS));
-    assert_look(fixture, KIND_DIAG);
+    assert_look(KIND_DIAG);
     assert_int_equal(fixture->section->diag.jobs_running, 3);
-    assert_seen(fixture, "GET /slurm/v0.0.42/diag - -\n");
+    assert_seen("GET /slurm/v0.0.42/diag - -\n");
 }
 
-static void one_connection_serves_many_questions(void **state)
+TEST(one_connection_serves_many_questions)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
+    put_up_version(46);
     for (int i = 0; i < 5; i++)
-        assert_look(fixture, KIND_NODES);
+        assert_look(KIND_NODES);
     assert_int_equal(fixture->n_connections, 1);
 }
 
-static void nodes_are_completed_by_the_partitions(void **state)
+TEST(nodes_are_completed_by_the_partitions)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    assert_look(fixture, KIND_NODES);
+    put_up_version(46);
+    assert_look(KIND_NODES);
     assert_int_equal(fixture->section->nodes.n, 1);
     assert_int_equal(fixture->section->nodes.n_partitions, 2);
     assert_int_equal(fixture->section->bytes_read, strlen(NODES) + strlen(PARTITIONS));
-    put_up(fixture, 46, "partitions?flags=ALL", 500, JSON,
+    put_up(46, "partitions?flags=ALL", 500, JSON,
            "{\"errors\": [{\"description\": \"no partitions today\"}]}");
     assert_fails(
-        fixture, KIND_NODES, -EREMOTEIO,
+        KIND_NODES, -EREMOTEIO,
         "@ answers /slurm/v0.0.46/partitions?flags=ALL with status 500: no partitions today");
-    put_up(fixture, 46, "partitions?flags=ALL", 404, "text/plain", "not here");
-    assert_fails(fixture, KIND_NODES, -EOPNOTSUPP,
+    put_up(46, "partitions?flags=ALL", 404, "text/plain", "not here");
+    assert_fails(KIND_NODES, -EOPNOTSUPP,
                  "@ has no /slurm/v0.0.46/partitions: slurmrestd was started without it (-s), or "
                  "something before it does not let it through");
 }
 
-static void put_up_limits(struct fixture *fixture, unsigned version, const char *associations)
+static void put_up_limits(unsigned version, const char *associations)
 {
-    put_up(fixture, version, "", 200, JSON, associations);
+    put_up(version, "", 200, JSON, associations);
     snprintf(fixture->pages[fixture->n_pages - 1].path, 100, "/slurmdb/v0.0.%u/associations%s",
              version, version < 42 ? "" : "?cluster=one");
-    put_up(fixture, version, "", 200, JSON, "{\"qos\": [{\"name\": \"normal\"}], \"errors\": []}");
+    put_up(version, "", 200, JSON, "{\"qos\": [{\"name\": \"normal\"}], \"errors\": []}");
     snprintf(fixture->pages[fixture->n_pages - 1].path, 100, "/slurmdb/v0.0.%u/qos", version);
 }
 
-static void limits_of_our_cluster_come_from_slurmdb(void **state)
+TEST(limits_of_our_cluster_come_from_slurmdb)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    put_up_limits(fixture, 42, "{\"associations\": [{\"account\": \"bio\"}]}");
-    assert_look(fixture, KIND_ASSOCIATIONS);
+    put_up_version(42);
+    put_up_limits(42, "{\"associations\": [{\"account\": \"bio\"}]}");
+    assert_look(KIND_ASSOCIATIONS);
     assert_int_equal(fixture->section->associations.n, 1);
     assert_int_equal(fixture->section->associations.n_qos, 1);
 }
 
-static void limits_of_several_clusters_are_not_mixed(void **state)
+TEST(limits_of_several_clusters_are_not_mixed)
 {
-    struct fixture *fixture = *state;
-
     /* Up to v0.0.39 no document tells which cluster it is about. */
-    put_up(fixture, 38, "diag", 200, JSON,
+    put_up(38, "diag", 200, JSON,
            "{\"meta\": {\"Slurm\": {\"release\": \"22.05.8\"}}, \"statistics\": {}}");
-    put_up_limits(fixture, 38,
-                  "{\"associations\": [{\"account\": \"bio\", \"cluster\": \"one\"}, "
-                  "{\"account\": \"ops\", \"cluster\": \"one\"}]}");
-    assert_look(fixture, KIND_ASSOCIATIONS);
+    put_up_limits(38, "{\"associations\": [{\"account\": \"bio\", \"cluster\": \"one\"}, "
+                      "{\"account\": \"ops\", \"cluster\": \"one\"}]}");
+    assert_look(KIND_ASSOCIATIONS);
     assert_int_equal(fixture->section->associations.n, 2);
-    put_up_limits(fixture, 38,
-                  "{\"associations\": [{\"account\": \"bio\", \"cluster\": \"one\"}, "
-                  "{\"account\": \"bio\", \"cluster\": \"two\"}]}");
-    assert_fails(fixture, KIND_ASSOCIATIONS, -EOPNOTSUPP,
+    put_up_limits(38, "{\"associations\": [{\"account\": \"bio\", \"cluster\": \"one\"}, "
+                      "{\"account\": \"bio\", \"cluster\": \"two\"}]}");
+    assert_fails(KIND_ASSOCIATIONS, -EOPNOTSUPP,
                  "slurmdbd keeps the limits of several clusters, and it is not known which of them "
                  "is ours");
 }
 
-static void the_cluster_is_told_by_any_document(void **state)
+TEST(the_cluster_is_told_by_any_document)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    assert_look(fixture, KIND_CONFIG);
+    put_up_version(42);
+    assert_look(KIND_CONFIG);
     assert_str(section_text(fixture->section, fixture->section->config.cluster), "one");
     assert_str(section_text(fixture->section, fixture->section->config.version), "24.11.5");
 }
 
-static void a_cluster_that_no_document_names_is_the_only_one_of_slurmdb(void **state)
+TEST(a_cluster_that_no_document_names_is_the_only_one_of_slurmdb)
 {
-    struct fixture *fixture = *state;
-
-    put_up(fixture, 38, "diag", 200, JSON,
+    put_up(38, "diag", 200, JSON,
            "{\"meta\": {\"Slurm\": {\"release\": \"22.05.8\"}}, \"statistics\": {}}");
-    assert_look(fixture, KIND_CONFIG);
+    assert_look(KIND_CONFIG);
     assert_int_equal(fixture->section->config.cluster, 0);
-    put_up(fixture, 38, "", 200, JSON, "{\"clusters\": [{\"name\": \"one\"}]}");
+    put_up(38, "", 200, JSON, "{\"clusters\": [{\"name\": \"one\"}]}");
     snprintf(fixture->pages[fixture->n_pages - 1].path, 100, "/slurmdb/v0.0.38/clusters");
-    assert_look(fixture, KIND_CONFIG);
+    assert_look(KIND_CONFIG);
     assert_str(section_text(fixture->section, fixture->section->config.cluster), "one");
-    put_up(fixture, 38, "", 200, JSON,
-           "{\"clusters\": [{\"name\": \"one\"}, {\"name\": \"two\"}]}");
+    put_up(38, "", 200, JSON, "{\"clusters\": [{\"name\": \"one\"}, {\"name\": \"two\"}]}");
     snprintf(fixture->pages[fixture->n_pages - 1].path, 100, "/slurmdb/v0.0.38/clusters");
-    assert_look(fixture, KIND_CONFIG);
+    assert_look(KIND_CONFIG);
     assert_int_equal(fixture->section->config.cluster, 0);
 }
 
-static void a_version_that_goes_with_an_upgrade_is_replaced(void **state)
+TEST(a_version_that_goes_with_an_upgrade_is_replaced)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 38);
-    assert_look(fixture, KIND_JOBS);
-    assert_string_equal(interface_of(fixture), "v0.0.38");
+    put_up_version(38);
+    assert_look(KIND_JOBS);
+    assert_string_equal(interface_of(), "v0.0.38");
     pthread_mutex_lock(&fixture->lock);
     fixture->n_pages = 0;
     pthread_mutex_unlock(&fixture->lock);
-    put_up_version(fixture, 45);
-    assert_look(fixture, KIND_JOBS);
-    assert_string_equal(interface_of(fixture), "v0.0.45");
+    put_up_version(45);
+    assert_look(KIND_JOBS);
+    assert_string_equal(interface_of(), "v0.0.45");
     pthread_mutex_lock(&fixture->lock);
     fixture->n_pages = 0;
     pthread_mutex_unlock(&fixture->lock);
-    put_up_version(fixture, 46);
-    assert_look(fixture, KIND_JOBS); /* where only changes were asked for */
-    assert_string_equal(interface_of(fixture), "v0.0.46");
+    put_up_version(46);
+    assert_look(KIND_JOBS); /* where only changes were asked for */
+    assert_string_equal(interface_of(), "v0.0.46");
 }
 
-static void a_newer_version_is_found_after_slurmrestd_was_away(void **state)
+TEST(a_newer_version_is_found_after_slurmrestd_was_away)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    assert_look(fixture, KIND_JOBS);
-    stop_server(fixture);
-    assert_fails(fixture, KIND_JOBS, -ECONNREFUSED,
+    put_up_version(42);
+    assert_look(KIND_JOBS);
+    stop_server();
+    assert_fails(KIND_JOBS, -ECONNREFUSED,
                  "cannot connect to @: Connection refused; is it running, and listening there?");
-    put_up_version(fixture, 43);
-    serve_on_loopback(fixture);
-    assert_look(fixture, KIND_JOBS);
-    assert_string_equal(interface_of(fixture), "v0.0.43");
+    put_up_version(43);
+    serve_on_loopback();
+    assert_look(KIND_JOBS);
+    assert_string_equal(interface_of(), "v0.0.43");
 }
 
-static void no_version_at_all_is_said_to_be_a_wrong_address(void **state)
+TEST(no_version_at_all_is_said_to_be_a_wrong_address)
 {
-    struct fixture *fixture = *state;
-
-    assert_fails(fixture, KIND_JOBS, -EOPNOTSUPP,
+    assert_fails(KIND_JOBS, -EOPNOTSUPP,
                  "@ knows no version from v0.0.36 to v0.0.46 (404 for each): is --slurm.rest-url "
                  "that of slurmrestd?");
 }
 
-static void what_a_release_lacks_is_unsupported(void **state)
+TEST(what_a_release_lacks_is_unsupported)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 38);
-    assert_fails(fixture, KIND_SHARES, -EOPNOTSUPP,
+    put_up_version(38);
+    assert_fails(KIND_SHARES, -EOPNOTSUPP,
                  "slurmrestd's v0.0.38 has no shares: they came with v0.0.40, of Slurm 23.11");
-    forget_seen(fixture);
-    assert_int_equal(look(fixture, KIND_SHARES), -EOPNOTSUPP);
-    assert_seen(fixture, "");
-    assert_fails(fixture, KIND_LICENSES, -EOPNOTSUPP,
+    forget_seen();
+    assert_int_equal(look(KIND_SHARES), -EOPNOTSUPP);
+    assert_seen("");
+    assert_fails(KIND_LICENSES, -EOPNOTSUPP,
                  "@ has no /slurm/v0.0.38/licenses: slurmrestd was started without it (-s), or "
                  "something before it does not let it through");
-    assert_seen(fixture, "GET /slurm/v0.0.38/licenses - -\nGET /slurm/v0.0.38/diag - -\n");
-    assert_fails(fixture, KIND_ASSOCIATIONS, -EOPNOTSUPP,
+    assert_seen("GET /slurm/v0.0.38/licenses - -\nGET /slurm/v0.0.38/diag - -\n");
+    assert_fails(KIND_ASSOCIATIONS, -EOPNOTSUPP,
                  "@ has no /slurmdb/v0.0.38/associations: slurmrestd was started without it (-s), "
                  "or something before it does not let it through, or the cluster has no slurmdbd");
 }
 
-static void a_path_before_slurms_own_is_kept(void **state)
+TEST(a_path_before_slurms_own_is_kept)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->url + strlen(fixture->url), 20, "/gate/");
     fixture->settings.rest_url = str_of(fixture->url);
-    assert_int_equal(look(fixture, KIND_JOBS), -EOPNOTSUPP);
+    assert_int_equal(look(KIND_JOBS), -EOPNOTSUPP);
     pthread_mutex_lock(&fixture->lock);
     assert_true(str_starts(buf_str(&fixture->seen), STR("GET /gate/slurm/v0.0.46/diag - -\n")));
     pthread_mutex_unlock(&fixture->lock);
 }
 
-static void the_token_and_its_user_are_sent(void **state)
+TEST(the_token_and_its_user_are_sent)
 {
-    struct fixture *fixture = *state;
     struct source_about about;
 
-    put_up_version(fixture, 46);
-    put_token(fixture, "SLURM_JWT=" ROOT_TOKEN "\n");
-    assert_look(fixture, KIND_DIAG);
-    assert_seen(fixture, "GET /slurm/v0.0.46/diag root " ROOT_TOKEN
-                         "\nGET /slurm/v0.0.46/diag root " ROOT_TOKEN "\n");
+    put_up_version(46);
+    put_token("SLURM_JWT=" ROOT_TOKEN "\n");
+    assert_look(KIND_DIAG);
+    assert_seen("GET /slurm/v0.0.46/diag root " ROOT_TOKEN
+                "\nGET /slurm/v0.0.46/diag root " ROOT_TOKEN "\n");
     source_tell(fixture->source, &about);
     assert_string_equal(about.door, "rest");
     assert_int_equal(about.token_expires, 1794832008);
 }
 
-static void the_user_that_was_set_counts_for_more(void **state)
+TEST(the_user_that_was_set_counts_for_more)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    put_token(fixture, ROOT_TOKEN);
+    put_up_version(46);
+    put_token(ROOT_TOKEN);
     fixture->settings.rest_user = STR("monitor");
-    assert_look(fixture, KIND_DIAG);
-    assert_seen(fixture, "GET /slurm/v0.0.46/diag monitor " ROOT_TOKEN
-                         "\nGET /slurm/v0.0.46/diag monitor " ROOT_TOKEN "\n");
+    assert_look(KIND_DIAG);
+    assert_seen("GET /slurm/v0.0.46/diag monitor " ROOT_TOKEN
+                "\nGET /slurm/v0.0.46/diag monitor " ROOT_TOKEN "\n");
 }
 
-static void a_token_that_is_replaced_is_taken_at_once(void **state)
+TEST(a_token_that_is_replaced_is_taken_at_once)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    put_token(fixture, ROOT_TOKEN);
-    assert_look(fixture, KIND_DIAG);
-    put_token(fixture, ALICE_TOKEN);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_DIAG);
-    assert_seen(fixture, "GET /slurm/v0.0.46/diag alice " ALICE_TOKEN "\n");
+    put_up_version(46);
+    put_token(ROOT_TOKEN);
+    assert_look(KIND_DIAG);
+    put_token(ALICE_TOKEN);
+    forget_seen();
+    assert_look(KIND_DIAG);
+    assert_seen("GET /slurm/v0.0.46/diag alice " ALICE_TOKEN "\n");
 }
 
-static void a_token_that_is_replaced_while_it_is_refused_is_taken(void **state)
+TEST(a_token_that_is_replaced_while_it_is_refused_is_taken)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    put_token(fixture, "one");
-    assert_look(fixture, KIND_DIAG);
+    put_up_version(46);
+    put_token("one");
+    assert_look(KIND_DIAG);
     fixture->wanted_token = fixture->next_token = "two";
-    forget_seen(fixture);
-    assert_look(fixture, KIND_DIAG);
-    assert_seen(fixture, "GET /slurm/v0.0.46/diag - one\nGET /slurm/v0.0.46/diag - two\n");
+    forget_seen();
+    assert_look(KIND_DIAG);
+    assert_seen("GET /slurm/v0.0.46/diag - one\nGET /slurm/v0.0.46/diag - two\n");
 }
 
-static void a_token_that_is_not_taken_is_denied(void **state)
+TEST(a_token_that_is_not_taken_is_denied)
 {
-    struct fixture *fixture = *state;
     char expected[400];
 
-    put_up_version(fixture, 46);
-    put_token(fixture, ROOT_TOKEN);
+    put_up_version(46);
+    put_token(ROOT_TOKEN);
     fixture->wanted_token = "another";
     snprintf(expected, sizeof(expected),
              "@ does not take the token in %s for the user root (Authentication failure): is it of "
              "this cluster? scontrol token username=root lifespan=SECONDS makes one",
              fixture->token_file);
-    assert_fails(fixture, KIND_JOBS, -EACCES, expected);
+    assert_fails(KIND_JOBS, -EACCES, expected);
     fixture->wanted_token = NULL;
     /* 24.11 of one that slurmctld does not take, */
-    put_up(fixture, 46, "jobs?flags=ALL", 511, JSON,
+    put_up(46, "jobs?flags=ALL", 511, JSON,
            "{\"errors\": [{\"description\": \"Unable to query jobs\", \"error_number\": 1007, "
            "\"error\": \"Protocol authentication error\", \"source\": \"slurm_load_jobs()\"}]}");
-    assert_int_equal(look(fixture, KIND_JOBS), -EACCES);
+    assert_int_equal(look(KIND_JOBS), -EACCES);
     assert_contains(fixture->err.text, "(Unable to query jobs: Protocol authentication error)");
     /* and 22.05. */
-    put_up(fixture, 46, "jobs?flags=ALL", 500, JSON,
+    put_up(46, "jobs?flags=ALL", 500, JSON,
            "{\"errors\": [{\"description\": \"Failed while looking for jobs\", \"error_number\": "
            "-1, \"error\": \"Unspecified error\"}], \"jobs\": []}");
     assert_fails(
-        fixture, KIND_JOBS, -EREMOTEIO,
+        KIND_JOBS, -EREMOTEIO,
         "@ answers /slurm/v0.0.46/jobs?flags=ALL with status 500: Failed while looking for jobs: "
         "Unspecified error; is slurmctld running? It says so too of a token that slurmctld does "
         "not "
         "take.");
-    put_up(fixture, 46, "jobs?flags=ALL", 403, "text/html", "<html>no</html>");
-    assert_int_equal(look(fixture, KIND_JOBS), -EACCES);
+    put_up(46, "jobs?flags=ALL", 403, "text/html", "<html>no</html>");
+    assert_int_equal(look(KIND_JOBS), -EACCES);
     assert_contains(fixture->err.text, "(an HTML page)");
 }
 
-static void a_token_that_has_expired_is_called_so(void **state)
+TEST(a_token_that_has_expired_is_called_so)
 {
-    struct fixture *fixture = *state;
     char expected[400];
 
-    put_up_version(fixture, 46);
-    put_token(fixture, ALICE_TOKEN);
-    put_up(fixture, 46, "jobs?flags=ALL", 500, JSON,
+    put_up_version(46);
+    put_token(ALICE_TOKEN);
+    put_up(46, "jobs?flags=ALL", 500, JSON,
            "{\"errors\": [{\"error\": \"Unspecified error\", \"errno\": -1}], \"jobs\": []}");
-    assert_int_equal(look(fixture, KIND_JOBS), -EREMOTEIO);
+    assert_int_equal(look(KIND_JOBS), -EREMOTEIO);
     manual_clock_advance(&fixture->clock, 100 * NS_PER_SEC);
     snprintf(expected, sizeof(expected),
              "the token in %s has expired at 2026-11-16T02:28:29Z: put a new one there, made with "
              "scontrol token username=alice lifespan=SECONDS",
              fixture->token_file);
-    assert_fails(fixture, KIND_JOBS, -EACCES, expected);
+    assert_fails(KIND_JOBS, -EACCES, expected);
     /* A clock of ours that is wrong does no harm. */
-    assert_look(fixture, KIND_DIAG);
+    assert_look(KIND_DIAG);
 }
 
-static void a_token_near_its_end_is_warned_of_by_one_kind(void **state)
+TEST(a_token_near_its_end_is_warned_of_by_one_kind)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    put_token(fixture, ALICE_TOKEN);
-    assert_look(fixture, KIND_DIAG);
+    put_up_version(46);
+    put_token(ALICE_TOKEN);
+    assert_look(KIND_DIAG);
     assert_string_equal(fixture->warning, "");
     manual_clock_advance(&fixture->clock, 90 * NS_PER_SEC);
-    assert_look(fixture, KIND_NODES);
+    assert_look(KIND_NODES);
     assert_contains(fixture->warning, "expires at 2026-11-16T02:28:29Z");
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_string_equal(fixture->warning, "");
-    assert_look(fixture, KIND_NODES);
+    assert_look(KIND_NODES);
     assert_contains(fixture->warning, "expires at 2026-11-16T02:28:29Z");
 }
 
-static void a_list_of_tasks_that_is_cut_short_is_warned_of(void **state)
+TEST(a_list_of_tasks_that_is_cut_short_is_warned_of)
 {
-    struct fixture *fixture = *state;
-
-    put_up(fixture, 40, "diag", 200, JSON, DIAG);
-    put_up(fixture, 40, "jobs", 200, JSON,
+    put_up(40, "diag", 200, JSON, DIAG);
+    put_up(40, "jobs", 200, JSON,
            "{\"jobs\": [{\"job_id\": 1, \"array_task_string\": \"1,3,5,...\"}], \"errors\": []}");
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.job[0].tasks, 3);
     assert_contains(fixture->warning, "SLURM_BITSTR_LEN=0");
 }
 
-static void a_missing_token_is_asked_for(void **state)
+TEST(a_missing_token_is_asked_for)
 {
-    struct fixture *fixture = *state;
-
     fixture->wanted_token = "secret";
     assert_fails(
-        fixture, KIND_JOBS, -EACCES,
+        KIND_JOBS, -EACCES,
         "@ wants a token (Authentication failure): name its file with "
         "--slurm.rest-token-file; scontrol token username=NAME lifespan=SECONDS makes one");
 }
 
-static void a_token_file_that_is_missing_is_named_and_nothing_asked(void **state)
+TEST(a_token_file_that_is_missing_is_named_and_nothing_asked)
 {
-    struct fixture *fixture = *state;
     char expected[200];
 
     fixture->settings.rest_token_file = str_of(fixture->token_file);
-    assert_int_equal(look(fixture, KIND_JOBS), -ENOENT);
+    assert_int_equal(look(KIND_JOBS), -ENOENT);
     snprintf(expected, sizeof(expected), "cannot open the token file %s: No such file or directory",
              fixture->token_file);
     assert_string_equal(fixture->err.text, expected);
-    assert_seen(fixture, "");
+    assert_seen("");
     assert_int_equal(fixture->source->class->probe(fixture->source, &fixture->err), -ENOENT);
 }
 
-static void no_sentence_holds_the_token(void **state)
+TEST(no_sentence_holds_the_token)
 {
-    struct fixture *fixture = *state;
     unsigned statuses[] = { 400, 401, 403, 500, 302, 404 };
 
-    put_token(fixture, "verysecret");
-    put_up(fixture, 46, "diag", 200, JSON, DIAG);
-    assert_look(fixture, KIND_DIAG);
+    put_token("verysecret");
+    put_up(46, "diag", 200, JSON, DIAG);
+    assert_look(KIND_DIAG);
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        put_up(fixture, 46, "jobs?flags=ALL", statuses[i], "text/plain", "no");
-        assert_true(look(fixture, KIND_JOBS) < 0);
+        put_up(46, "jobs?flags=ALL", statuses[i], "text/plain", "no");
+        assert_true(look(KIND_JOBS) < 0);
         assert_null(strstr(fixture->err.text, "verysecret"));
     }
-    stop_server(fixture);
-    assert_true(look(fixture, KIND_JOBS) < 0);
+    stop_server();
+    assert_true(look(KIND_JOBS) < 0);
     assert_null(strstr(fixture->err.text, "verysecret"));
 }
 
-static void a_unix_socket_is_asked_without_a_token(void **state)
+TEST(a_unix_socket_is_asked_without_a_token)
 {
-    struct fixture *fixture = *state;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     char expected[400];
 
-    stop_server(fixture);
+    stop_server();
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", fixture->directory);
     snprintf(fixture->url, sizeof(fixture->url), "unix:%s", address.sun_path);
     fixture->settings.rest_url = str_of(fixture->url);
-    assert_int_equal(look(fixture, KIND_JOBS), -ENOENT);
+    assert_int_equal(look(KIND_JOBS), -ENOENT);
     assert_contains(fixture->err.text, "/socket: No such file or directory; is it running");
     assert_int_equal(fixture->source->class->probe(fixture->source, &fixture->err), -ENOENT);
 
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(fd, 16), 0);
-    serve(fixture, fd);
-    put_up_version(fixture, 42);
-    assert_look(fixture, KIND_JOBS);
+    serve(fd);
+    put_up_version(42);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->source->class->probe(fixture->source, &fixture->err), 0);
     fixture->wanted_token = "secret";
     snprintf(expected, sizeof(expected),
              "%s turns us away (Authentication failure): without a token it serves root and its "
              "own user; run as one of them, or name a token with --slurm.rest-token-file",
              fixture->url);
-    assert_int_equal(look(fixture, KIND_DIAG), -EACCES);
+    assert_int_equal(look(KIND_DIAG), -EACCES);
     assert_string_equal(fixture->err.text, expected);
 }
 
-static void jobs_that_have_not_changed_are_not_read_again(void **state)
+TEST(jobs_that_have_not_changed_are_not_read_again)
 {
-    struct fixture *fixture = *state;
     const struct job *job;
 
-    put_up_version(fixture, 42);
-    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(42);
+    put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
+    assert_look(KIND_JOBS);
     job = fixture->section->jobs.job;
-    forget_seen(fixture);
+    forget_seen();
     manual_clock_advance(&fixture->clock, 59 * NS_PER_SEC);
-    assert_look(fixture, KIND_JOBS);
-    assert_seen(fixture, "GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n");
+    assert_look(KIND_JOBS);
+    assert_seen("GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n");
     assert_int_equal(fixture->section->jobs.n, 1);
     assert_ptr_equal(fixture->section->jobs.job, job);
     assert_int_equal(fixture->section->bytes_read, strlen(NO_CHANGE));
     /* Everything is asked for now and then. */
     manual_clock_advance(&fixture->clock, 1 * NS_PER_SEC);
-    assert_look(fixture, KIND_JOBS);
-    assert_seen(fixture, "GET /slurm/v0.0.42/jobs?flags=ALL - -\n");
+    assert_look(KIND_JOBS);
+    assert_seen("GET /slurm/v0.0.42/jobs?flags=ALL - -\n");
     /* Newer ones may use the status that was made for it. */
-    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 304, NULL, "");
-    assert_look(fixture, KIND_JOBS);
+    put_up(42, "jobs?flags=ALL&update_time=1794796000", 304, NULL, "");
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
 }
 
-static void no_jobs_any_more_is_a_change(void **state)
+TEST(no_jobs_any_more_is_a_change)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_JOBS);
-    assert_look(fixture, KIND_JOBS);
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(42);
+    put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_JOBS);
+    assert_look(KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 0);
 }
 
-static void a_clock_that_is_set_back_freezes_nothing(void **state)
+TEST(a_clock_that_is_set_back_freezes_nothing)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(42);
+    put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
+    assert_look(KIND_JOBS);
     manual_clock_set_wall(&fixture->clock, (NOW - 3600) * NS_PER_SEC);
-    put_up(fixture, 42, "jobs?flags=ALL", 200, JSON, NO_JOBS);
-    assert_look(fixture, KIND_JOBS);
+    put_up(42, "jobs?flags=ALL", 200, JSON, NO_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 0);
 }
 
@@ -825,47 +772,43 @@ static void a_clock_that_is_set_back_freezes_nothing(void **state)
     "}"
 #define DETAILED "jobs?flags=ALL&flags=DETAIL"
 
-static void the_gpus_of_jobs_are_asked_for_where_there_are_any(void **state)
+TEST(the_gpus_of_jobs_are_asked_for_where_there_are_any)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    put_up(fixture, 42, "nodes", 200, JSON, GPU_NODES);
-    put_up(fixture, 42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
-    assert_look(fixture, KIND_NODES);
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(42);
+    put_up(42, "nodes", 200, JSON, GPU_NODES);
+    put_up(42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
+    assert_look(KIND_NODES);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
     assert_str(section_text(fixture->section, fixture->section->jobs.gpus[0].node), "g1");
     assert_str(section_text(fixture->section, fixture->section->jobs.gpus[0].gpus), "1-2");
     /* That nothing has changed can be said of the same question only. */
-    put_up(fixture, 42, DETAILED "&update_time=1794796000", 200, JSON, NO_CHANGE);
-    put_up(fixture, 42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_JOBS);
+    put_up(42, DETAILED "&update_time=1794796000", 200, JSON, NO_CHANGE);
+    put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
+    forget_seen();
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
     fixture->source->depth = SOURCE_PLAIN;
-    assert_look(fixture, KIND_JOBS);
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
     fixture->source->depth = SOURCE_DETAILS;
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
-    assert_seen(fixture, "GET /slurm/v0.0.42/" DETAILED "&update_time=1794796000 - -\n"
-                         "GET /slurm/v0.0.42/jobs?flags=ALL - -\n"
-                         "GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n"
-                         "GET /slurm/v0.0.42/" DETAILED " - -\n");
+    assert_seen("GET /slurm/v0.0.42/" DETAILED "&update_time=1794796000 - -\n"
+                "GET /slurm/v0.0.42/jobs?flags=ALL - -\n"
+                "GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n"
+                "GET /slurm/v0.0.42/" DETAILED " - -\n");
 }
 
-static void jobs_that_have_gpus_tell_that_there_are_some(void **state)
+TEST(jobs_that_have_gpus_tell_that_there_are_some)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 42);
-    put_up(fixture, 42, "jobs?flags=ALL", 200, JSON, GPU_JOBS(""));
-    put_up(fixture, 42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(42);
+    put_up(42, "jobs?flags=ALL", 200, JSON, GPU_JOBS(""));
+    put_up(42, DETAILED, 200, JSON, GPU_JOBS("\"gpu:a100:2(IDX:1-2)\""));
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 0);
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
 }
 
@@ -873,77 +816,68 @@ static void jobs_that_have_gpus_tell_that_there_are_some(void **state)
     "{\"meta\": {\"Slurm\": {\"release\": \"22.05.8\"}}, \"statistics\": {\"req_time\": "          \
     "1794796005}}"
 
-static void versions_without_times_in_their_answers_are_asked_for_the_time_first(void **state)
+TEST(versions_without_times_in_their_answers_are_asked_for_the_time_first)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 38);
-    put_up(fixture, 38, "diag", 200, JSON, DIAG_38);
-    put_up(fixture, 38, "jobs", 200, JSON, "{\"jobs\": [{\"job_id\": 7}], \"errors\": []}");
-    put_up(fixture, 38, "jobs?update_time=1794796005", 304, NULL, "");
-    assert_look(fixture, KIND_JOBS);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_JOBS);
+    put_up_version(38);
+    put_up(38, "diag", 200, JSON, DIAG_38);
+    put_up(38, "jobs", 200, JSON, "{\"jobs\": [{\"job_id\": 7}], \"errors\": []}");
+    put_up(38, "jobs?update_time=1794796005", 304, NULL, "");
+    assert_look(KIND_JOBS);
+    forget_seen();
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
-    assert_seen(fixture, "GET /slurm/v0.0.38/diag - -\n"
-                         "GET /slurm/v0.0.38/jobs?update_time=1794796005 - -\n");
+    assert_seen("GET /slurm/v0.0.38/diag - -\n"
+                "GET /slurm/v0.0.38/jobs?update_time=1794796005 - -\n");
     /* They say "no change" in no other way. */
-    put_up(fixture, 38, "jobs?update_time=1794796005", 200, JSON, "{\"jobs\": [], \"errors\": []}");
-    assert_look(fixture, KIND_JOBS);
+    put_up(38, "jobs?update_time=1794796005", 200, JSON, "{\"jobs\": [], \"errors\": []}");
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 0);
     /* Without the time, everything is asked for. */
-    put_up(fixture, 38, "diag", 500, JSON, "{\"errors\": [{\"error\": \"busy\"}]}");
-    assert_look(fixture, KIND_JOBS);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_JOBS);
-    assert_seen(fixture, "GET /slurm/v0.0.38/diag - -\nGET /slurm/v0.0.38/jobs - -\n");
+    put_up(38, "diag", 500, JSON, "{\"errors\": [{\"error\": \"busy\"}]}");
+    assert_look(KIND_JOBS);
+    forget_seen();
+    assert_look(KIND_JOBS);
+    assert_seen("GET /slurm/v0.0.38/diag - -\nGET /slurm/v0.0.38/jobs - -\n");
 }
 
-static void versions_that_cannot_tell_changes_are_asked_for_everything(void **state)
+TEST(versions_that_cannot_tell_changes_are_asked_for_everything)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 41);
-    assert_look(fixture, KIND_JOBS);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_JOBS);
-    assert_seen(fixture, "GET /slurm/v0.0.41/jobs - -\n");
+    put_up_version(41);
+    assert_look(KIND_JOBS);
+    forget_seen();
+    assert_look(KIND_JOBS);
+    assert_seen("GET /slurm/v0.0.41/jobs - -\n");
 }
 
-static void a_question_for_changes_that_is_refused_is_not_asked_again(void **state)
+TEST(a_question_for_changes_that_is_refused_is_not_asked_again)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 44);
-    put_up(fixture, 44, "jobs?flags=ALL&update_time=1794796000", 422, JSON,
+    put_up_version(44);
+    put_up(44, "jobs?flags=ALL&update_time=1794796000", 422, JSON,
            "{\"errors\": [{\"description\": \"Parsing of 1794796000 for timestamp failed\"}]}");
-    assert_look(fixture, KIND_JOBS);
-    forget_seen(fixture);
-    assert_look(fixture, KIND_JOBS);
+    assert_look(KIND_JOBS);
+    forget_seen();
+    assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
-    assert_look(fixture, KIND_JOBS);
-    assert_seen(fixture,
-                "GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n"
+    assert_look(KIND_JOBS);
+    assert_seen("GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n"
                 "GET /slurm/v0.0.44/jobs?flags=ALL - -\nGET /slurm/v0.0.44/jobs?flags=ALL - -\n");
 }
 
-static void a_gate_that_lets_no_more_through_is_not_asked_for_everything(void **state)
+TEST(a_gate_that_lets_no_more_through_is_not_asked_for_everything)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 44);
-    put_up(fixture, 44, "jobs?flags=ALL&update_time=1794796000", 429, "text/plain", "slowly");
-    assert_look(fixture, KIND_JOBS);
-    forget_seen(fixture);
+    put_up_version(44);
+    put_up(44, "jobs?flags=ALL&update_time=1794796000", 429, "text/plain", "slowly");
+    assert_look(KIND_JOBS);
+    forget_seen();
     for (int i = 0; i < 2; i++)
-        assert_fails(fixture, KIND_JOBS, -EREMOTEIO,
+        assert_fails(KIND_JOBS, -EREMOTEIO,
                      "@ answers /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 with status "
                      "429: slowly");
-    assert_seen(fixture, "GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n"
-                         "GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n");
+    assert_seen("GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n"
+                "GET /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 - -\n");
 }
 
-static void every_wrong_answer_has_its_sentence(void **state)
+TEST(every_wrong_answer_has_its_sentence)
 {
     static const struct {
         unsigned status;
@@ -979,83 +913,75 @@ static void every_wrong_answer_has_its_sentence(void **state)
           "cannot read what @ answered to /slurm/v0.0.46/jobs?flags=ALL: the document has no "
           "\"jobs\"" },
     };
-    struct fixture *fixture = *state;
 
-    put_up_version(fixture, 46);
+    put_up_version(46);
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        put_up(fixture, 46, "jobs?flags=ALL", wrong[i].status, wrong[i].type, wrong[i].body);
-        assert_fails(fixture, KIND_JOBS, wrong[i].code, wrong[i].sentence);
+        put_up(46, "jobs?flags=ALL", wrong[i].status, wrong[i].type, wrong[i].body);
+        assert_fails(KIND_JOBS, wrong[i].code, wrong[i].sentence);
     }
-    put_up(fixture, 46, "jobs?flags=ALL", 200, JSON, "{\"jobs\": [{\"job_id\": 1}");
-    assert_int_equal(look(fixture, KIND_JOBS), -EBADMSG);
-    put_up(fixture, 46, "jobs?flags=ALL", 200, "text/plain", "hello");
-    assert_int_equal(look(fixture, KIND_JOBS), -EBADMSG);
-    put_up(fixture, 46, "jobs?flags=ALL", 200, JSON, JOBS);
-    assert_look(fixture, KIND_JOBS);
+    put_up(46, "jobs?flags=ALL", 200, JSON, "{\"jobs\": [{\"job_id\": 1}");
+    assert_int_equal(look(KIND_JOBS), -EBADMSG);
+    put_up(46, "jobs?flags=ALL", 200, "text/plain", "hello");
+    assert_int_equal(look(KIND_JOBS), -EBADMSG);
+    put_up(46, "jobs?flags=ALL", 200, JSON, JOBS);
+    assert_look(KIND_JOBS);
 }
 
-static void a_page_where_a_version_is_looked_for_is_found_out(void **state)
+TEST(a_page_where_a_version_is_looked_for_is_found_out)
 {
-    struct fixture *fixture = *state;
-
-    put_up(fixture, 46, "diag", 200, "text/html", "<html>hello</html>");
-    assert_int_equal(look(fixture, KIND_JOBS), -EBADMSG);
-    put_up(fixture, 46, "diag", 503, "text/html", "<html>down</html>");
-    assert_int_equal(look(fixture, KIND_JOBS), -EREMOTEIO);
-    put_up(fixture, 46, "diag", 302, NULL, "");
-    assert_int_equal(look(fixture, KIND_JOBS), -EREMOTEIO);
-    assert_string_equal(interface_of(fixture), "");
+    put_up(46, "diag", 200, "text/html", "<html>hello</html>");
+    assert_int_equal(look(KIND_JOBS), -EBADMSG);
+    put_up(46, "diag", 503, "text/html", "<html>down</html>");
+    assert_int_equal(look(KIND_JOBS), -EREMOTEIO);
+    put_up(46, "diag", 302, NULL, "");
+    assert_int_equal(look(KIND_JOBS), -EREMOTEIO);
+    assert_string_equal(interface_of(), "");
     /* slurmctld is down, but slurmrestd speaks that version. */
-    put_up(fixture, 46, "diag", 500, JSON, "{\"errors\": [{\"error\": \"down\"}]}");
-    put_up(fixture, 46, "jobs?flags=ALL", 200, JSON, JOBS);
-    assert_look(fixture, KIND_JOBS);
+    put_up(46, "diag", 500, JSON, "{\"errors\": [{\"error\": \"down\"}]}");
+    put_up(46, "jobs?flags=ALL", 200, JSON, JOBS);
+    assert_look(KIND_JOBS);
 }
 
-static void a_cut_answer_is_no_answer(void **state)
+TEST(a_cut_answer_is_no_answer)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
-    assert_look(fixture, KIND_DIAG);
+    put_up_version(46);
+    assert_look(KIND_DIAG);
     pthread_mutex_lock(&fixture->lock);
     fixture->cuts = true;
     pthread_mutex_unlock(&fixture->lock);
-    assert_int_equal(look(fixture, KIND_JOBS), -EREMOTEIO);
+    assert_int_equal(look(KIND_JOBS), -EREMOTEIO);
     assert_contains(fixture->err.text, "closed the connection before its answer was whole");
 }
 
-static void an_answer_that_is_too_large_is_not_read(void **state)
+TEST(an_answer_that_is_too_large_is_not_read)
 {
-    struct fixture *fixture = *state;
-
-    put_up_version(fixture, 46);
+    put_up_version(46);
     fixture->settings.max_output = strlen(DIAG);
-    assert_int_equal(look(fixture, KIND_JOBS), -EFBIG);
+    assert_int_equal(look(KIND_JOBS), -EFBIG);
     assert_contains(
         fixture->err.text,
         "if the cluster is that large, raise --slurm.max-answer: the answer of http://");
 }
 
-static void a_server_that_never_answers_ends_at_the_deadline(void **state)
+TEST(a_server_that_never_answers_ends_at_the_deadline)
 {
-    struct fixture *fixture = *state;
     int64_t began = clock_mono(&clock_real);
 
     pthread_mutex_lock(&fixture->lock);
     fixture->hangs = true;
     pthread_mutex_unlock(&fixture->lock);
-    assert_int_equal(look_within(fixture, KIND_JOBS, 200 * NS_PER_MS), -ETIMEDOUT);
+    assert_int_equal(look_within(KIND_JOBS, 200 * NS_PER_MS), -ETIMEDOUT);
     assert_contains(fixture->err.text,
                     "slurmrestd or slurmctld is busy or down, or --slurm.timeout too short: http");
     assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
-    assert_int_equal(look_within(fixture, KIND_JOBS, -1), -ETIMEDOUT);
+    assert_int_equal(look_within(KIND_JOBS, -1), -ETIMEDOUT);
 }
 
 static void *cancel(void *arg)
 {
-    struct fixture *fixture = arg;
     bool is_asked = false;
 
+    (void)arg;
     while (!is_asked) {
         pthread_mutex_lock(&fixture->lock);
         is_asked = fixture->seen.n > 0;
@@ -1066,21 +992,20 @@ static void *cancel(void *arg)
     return NULL;
 }
 
-static void a_look_can_be_cancelled(void **state)
+TEST(a_look_can_be_cancelled)
 {
-    struct fixture *fixture = *state;
     int64_t began = clock_mono(&clock_real);
     pthread_t thread;
 
-    assert_int_equal(look_within(fixture, KIND_JOBS, -1), -ETIMEDOUT); /* opens it */
+    assert_int_equal(look_within(KIND_JOBS, -1), -ETIMEDOUT); /* opens it */
     fixture->hangs = true;
     assert_int_equal(pthread_create(&thread, NULL, cancel, fixture), 0);
-    assert_int_equal(look(fixture, KIND_JOBS), -ECANCELED);
+    assert_int_equal(look(KIND_JOBS), -ECANCELED);
     pthread_join(thread, NULL);
     assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
 }
 
-static void wrong_settings_are_refused(void **state)
+TEST(wrong_settings_are_refused)
 {
     static const struct {
         const char *url, *user, *sentence;
@@ -1094,7 +1019,6 @@ static void wrong_settings_are_refused(void **state)
         { "http://host", "al ice", "--slurm.rest-user: \"al ice\" is not the name of a user" },
         { "http://host", "a\nX: y", "--slurm.rest-user: \"a\\nX: y\" is not the name" },
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(wrong); i++) {
         fixture->settings.rest_url = str_of(wrong[i].url);
@@ -1104,54 +1028,4 @@ static void wrong_settings_are_refused(void **state)
             -EINVAL);
         assert_contains(fixture->err.text, wrong[i].sentence);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_newest_version_that_both_speak_is_found_and_remembered),
-        TEST(one_connection_serves_many_questions),
-        TEST(nodes_are_completed_by_the_partitions),
-        TEST(limits_of_our_cluster_come_from_slurmdb),
-        TEST(limits_of_several_clusters_are_not_mixed),
-        TEST(the_cluster_is_told_by_any_document),
-        TEST(a_cluster_that_no_document_names_is_the_only_one_of_slurmdb),
-        TEST(a_version_that_goes_with_an_upgrade_is_replaced),
-        TEST(a_newer_version_is_found_after_slurmrestd_was_away),
-        TEST(no_version_at_all_is_said_to_be_a_wrong_address),
-        TEST(what_a_release_lacks_is_unsupported),
-        TEST(a_path_before_slurms_own_is_kept),
-        TEST(the_token_and_its_user_are_sent),
-        TEST(the_user_that_was_set_counts_for_more),
-        TEST(a_token_that_is_replaced_is_taken_at_once),
-        TEST(a_token_that_is_replaced_while_it_is_refused_is_taken),
-        TEST(a_token_that_is_not_taken_is_denied),
-        TEST(a_token_that_has_expired_is_called_so),
-        TEST(a_token_near_its_end_is_warned_of_by_one_kind),
-        TEST(a_list_of_tasks_that_is_cut_short_is_warned_of),
-        TEST(a_missing_token_is_asked_for),
-        TEST(a_token_file_that_is_missing_is_named_and_nothing_asked),
-        TEST(no_sentence_holds_the_token),
-        TEST(a_unix_socket_is_asked_without_a_token),
-        TEST(jobs_that_have_not_changed_are_not_read_again),
-        TEST(no_jobs_any_more_is_a_change),
-        TEST(the_gpus_of_jobs_are_asked_for_where_there_are_any),
-        TEST(jobs_that_have_gpus_tell_that_there_are_some),
-        TEST(a_clock_that_is_set_back_freezes_nothing),
-        TEST(versions_without_times_in_their_answers_are_asked_for_the_time_first),
-        TEST(versions_that_cannot_tell_changes_are_asked_for_everything),
-        TEST(a_question_for_changes_that_is_refused_is_not_asked_again),
-        TEST(a_gate_that_lets_no_more_through_is_not_asked_for_everything),
-        TEST(every_wrong_answer_has_its_sentence),
-        TEST(a_page_where_a_version_is_looked_for_is_found_out),
-        TEST(a_cut_answer_is_no_answer),
-        TEST(an_answer_that_is_too_large_is_not_read),
-        TEST(a_server_that_never_answers_ends_at_the_deadline),
-        TEST(a_look_can_be_cancelled),
-        TEST(wrong_settings_are_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

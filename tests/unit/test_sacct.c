@@ -200,7 +200,7 @@ static const char *const releases[] = { "22.05", "24.11" };
     release < COUNT(releases) && ((told) = read_recording(releases[release], FILE_MAX, false));    \
     release++, told_free(told)
 
-static void a_job_is_told_with_what_its_steps_used(void **state)
+TEST(a_job_is_told_with_what_its_steps_used)
 {
     static const struct {
         uint32_t id;
@@ -216,7 +216,6 @@ static void a_job_is_told_with_what_its_steps_used(void **state)
     };
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *job = find(told, "completed-steps", 0);
 
@@ -258,11 +257,10 @@ static void a_job_is_told_with_what_its_steps_used(void **state)
     }
 }
 
-static void what_has_no_place_of_its_own_is_told_under_its_name(void **state)
+TEST(what_has_no_place_of_its_own_is_told_under_its_name)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *job = find(told, "completed-steps", 0);
 
@@ -284,11 +282,10 @@ static void what_has_no_place_of_its_own_is_told_under_its_name(void **state)
     }
 }
 
-static void ends_are_told_with_code_and_signal(void **state)
+TEST(ends_are_told_with_code_and_signal)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         assert_int_equal(find(told, "failed", 0)->state.base, JOB_FAILED);
         assert_int_equal(find(told, "failed", 0)->exit_code, 3);
@@ -304,11 +301,10 @@ static void ends_are_told_with_code_and_signal(void **state)
     }
 }
 
-static void of_a_job_that_runs_nothing_is_told_that_only_its_end_tells(void **state)
+TEST(of_a_job_that_runs_nothing_is_told_that_only_its_end_tells)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *job = find(told, "train", 0);
 
@@ -326,11 +322,10 @@ static void of_a_job_that_runs_nothing_is_told_that_only_its_end_tells(void **st
     }
 }
 
-static void a_job_that_waits_is_told_with_what_it_asks_for(void **state)
+TEST(a_job_that_waits_is_told_with_what_it_asks_for)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *job = find(told, "wide", 0);
 
@@ -344,11 +339,10 @@ static void a_job_that_waits_is_told_with_what_it_asks_for(void **state)
     }
 }
 
-static void a_job_that_was_cancelled_before_it_could_run_has_no_start(void **state)
+TEST(a_job_that_was_cancelled_before_it_could_run_has_no_start)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *job = find(told, "cancelled-pending", 0);
 
@@ -361,11 +355,10 @@ static void a_job_that_was_cancelled_before_it_could_run_has_no_start(void **sta
     }
 }
 
-static void each_run_of_a_requeued_job_is_told(void **state)
+TEST(each_run_of_a_requeued_job_is_told)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *first = find(told, "requeued", 0);
         const struct job_record *second = find(told, "requeued", 1);
@@ -381,11 +374,10 @@ static void each_run_of_a_requeued_job_is_told(void **state)
     }
 }
 
-static void tasks_of_arrays_and_components_are_told_as_such(void **state)
+TEST(tasks_of_arrays_and_components_are_told_as_such)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         const struct job_record *first = find(told, "array", 0), *waiting = find(told, "array", 2);
         const struct job_record *leader = find(told, "het", 0), *other = find(told, "het", 1);
@@ -405,11 +397,10 @@ static void tasks_of_arrays_and_components_are_told_as_such(void **state)
     }
 }
 
-static void names_are_told_as_they_are(void **state)
+TEST(names_are_told_as_they_are)
 {
     struct told *told;
 
-    (void)state;
     for (EACH_RELEASE(told)) {
         find(told, "first line\nsecond line", 0);
         find(told, "ended|\n999999|forged", 0);
@@ -419,11 +410,10 @@ static void names_are_told_as_they_are(void **state)
     }
 }
 
-static void pieces_of_any_size_say_the_same(void **state)
+TEST(pieces_of_any_size_say_the_same)
 {
     static const size_t sizes[] = { 1, 17, 18, 19, 500, 4096 };
 
-    (void)state;
     for (size_t r = 0; r < COUNT(releases); r++) {
         struct told *whole = read_recording(releases[r], FILE_MAX, false);
 
@@ -443,9 +433,8 @@ static void pieces_of_any_size_say_the_same(void **state)
     }
 }
 
-static void only_those_that_never_could_have_run_are_told_if_they_are_asked_for(void **state)
+TEST(only_those_that_never_could_have_run_are_told_if_they_are_asked_for)
 {
-    (void)state;
     for (size_t r = 0; r < COUNT(releases); r++) {
         struct told *told = read_recording(releases[r], FILE_MAX, true);
 
@@ -456,15 +445,13 @@ static void only_those_that_never_could_have_run_are_told_if_they_are_asked_for(
     }
 }
 
-static void
-one_that_was_requeued_and_ended_before_it_could_run_again_never_could_have_run(void **state)
+TEST(one_that_was_requeued_and_ended_before_it_could_run_again_never_could_have_run)
 {
     struct told *told = told_new();
     struct sacct_fields fields;
     struct outcome outcome;
     struct err err;
 
-    (void)state;
     assert_int_equal(
         sacct_fields_read(STR("JobID JobIDRaw State Submit Eligible End"), &fields, &err), 0);
     outcome = read_text(&fields,
@@ -488,7 +475,7 @@ static struct outcome read_few(const char *text, struct told *told)
     return read_text(&fields, str_of(text), FILE_MAX, false, told);
 }
 
-static void a_record_that_cannot_be_read_is_left_out(void **state)
+TEST(a_record_that_cannot_be_read_is_left_out)
 {
     static const char *const wrong[] = {
         "x~x~PENDING~5~n~~\n",
@@ -504,7 +491,6 @@ static void a_record_that_cannot_be_read_is_left_out(void **state)
         "5~5~~5~n~~\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct told *told = told_new();
         char text[200];
@@ -522,14 +508,13 @@ static void a_record_that_cannot_be_read_is_left_out(void **state)
     }
 }
 
-static void a_step_of_another_job_is_not_counted_to_the_one_before_it(void **state)
+TEST(a_step_of_another_job_is_not_counted_to_the_one_before_it)
 {
     struct told *told = told_new();
     struct sacct_fields fields;
     struct outcome outcome;
     struct err err;
 
-    (void)state;
     assert_int_equal(sacct_fields_read(STR("JobID JobIDRaw State Submit MaxRSS"), &fields, &err),
                      0);
     outcome = read_text(&fields,
@@ -545,32 +530,29 @@ static void a_step_of_another_job_is_not_counted_to_the_one_before_it(void **sta
 }
 
 /* Somebody has seen the token in the list of processes, in time to name a job after it. */
-static void a_name_with_the_token_in_it_forges_no_record(void **state)
+TEST(a_name_with_the_token_in_it_forges_no_record)
 {
     struct told *told = told_new();
     struct outcome outcome = read_few("1~1~RUNNING~7~good~~\n2~2~RUNNING~7~x~~\n666~666~666~666~"
                                       "666~666~\n~~\n3~3~RUNNING~7~after~~\n",
                                       told);
 
-    (void)state;
     assert_int_equal(outcome.code, -EBADMSG);
     for (size_t i = 0; i < told->n; i++)
         assert_int_not_equal(told->job[i].id, 666);
     told_free(told);
 }
 
-static void what_ends_in_the_middle_is_not_believed(void **state)
+TEST(what_ends_in_the_middle_is_not_believed)
 {
     struct told *told = told_new();
 
-    (void)state;
     assert_int_equal(read_few("1~1~RUNNING~7~good~~\n2~2~RUNN", told).code, -EBADMSG);
     told_free(told);
 }
 
-static void all_fields_of_a_release_are_asked_for_that_do_not_follow_from_others(void **state)
+TEST(all_fields_of_a_release_are_asked_for_that_do_not_follow_from_others)
 {
-    (void)state;
     for (size_t r = 0; r < COUNT(releases); r++) {
         struct buf help, recording, list;
         struct sacct_fields fields;
@@ -593,13 +575,12 @@ static void all_fields_of_a_release_are_asked_for_that_do_not_follow_from_others
     }
 }
 
-static void fields_of_releases_to_come_are_asked_for_and_bad_names_are_not(void **state)
+TEST(fields_of_releases_to_come_are_asked_for_and_bad_names_are_not)
 {
     struct sacct_fields fields;
     struct buf list;
     struct err err;
 
-    (void)state;
     buf_init(&list, 4096);
     assert_int_equal(sacct_fields_read(STR("State Novelty JobID state JobIDRaw Submit a,b x%30\n"
                                            "Elapsed AveNothing Novelty "),
@@ -612,13 +593,12 @@ static void fields_of_releases_to_come_are_asked_for_and_bad_names_are_not(void 
     buf_free(&list);
 }
 
-static void the_order_of_fields_is_another_each_time(void **state)
+TEST(the_order_of_fields_is_another_each_time)
 {
     struct sacct_fields first, second;
     struct buf help, a, b;
     struct err err;
 
-    (void)state;
     read_file(data_file("helpformat-24.11.txt"), &help);
     assert_int_equal(sacct_fields_read(buf_str(&help), &first, &err), 0);
     second = first;
@@ -675,7 +655,7 @@ static struct asking *ask_new(const char *release, const char *prefix, size_t ma
         .from = 1794800000,
         .to = 1794900000,
         .as_of = AS_OF,
-        .deadline_ns = clock_mono(&clock_real) + 60 * NS_PER_SEC,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
         .record = take,
         .ctx = asking->told,
     };
@@ -695,9 +675,8 @@ static void ask_free(struct asking *asking)
     free(asking);
 }
 
-static void a_question_of_a_time_gives_all_that_could_and_could_never_run_in_it(void **state)
+TEST(a_question_of_a_time_gives_all_that_could_and_could_never_run_in_it)
 {
-    (void)state;
     for (size_t r = 0; r < COUNT(releases); r++) {
         struct asking *asking = ask_new(releases[r], "", FILE_MAX);
         size_t cancelled = 0;
@@ -715,11 +694,10 @@ static void a_question_of_a_time_gives_all_that_could_and_could_never_run_in_it(
     }
 }
 
-static void the_format_is_no_argument_and_times_are_utc(void **state)
+TEST(the_format_is_no_argument_and_times_are_utc)
 {
     static const char *const prefixes[] = { "", "sh -c" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(prefixes); i++) {
         struct asking *asking;
         struct buf log;
@@ -751,12 +729,11 @@ static void the_format_is_no_argument_and_times_are_utc(void **state)
     }
 }
 
-static void jobs_are_asked_for_by_their_ids_whatever_their_time(void **state)
+TEST(jobs_are_asked_for_by_their_ids_whatever_their_time)
 {
     static const uint32_t ids[] = { 5435002, 5435008, 5435042 };
     struct asking *asking = ask_new("24.11", "", FILE_MAX);
 
-    (void)state;
     asking->question.ids = ids;
     asking->question.n_ids = COUNT(ids);
     asking->question.from = asking->question.to = 0;
@@ -767,7 +744,7 @@ static void jobs_are_asked_for_by_their_ids_whatever_their_time(void **state)
     ask_free(asking);
 }
 
-static void refusals_are_told_apart(void **state)
+TEST(refusals_are_told_apart)
 {
     static const struct {
         const char *refusal;
@@ -786,7 +763,6 @@ static void refusals_are_told_apart(void **state)
         { "exec /no/such", -EREMOTEIO, "no/such" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct asking *asking = ask_new("24.11", "", FILE_MAX);
 
@@ -799,19 +775,18 @@ static void refusals_are_told_apart(void **state)
     }
 }
 
-static void without_sacct_there_is_none(void **state)
+TEST(without_sacct_there_is_none)
 {
     struct source_settings settings = { .bin_path = STR("/no/such/place"), .max_output = FILE_MAX };
     struct sacct_question question = {
         .to = 1,
-        .deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
         .record = take,
     };
     struct sacct_result result;
     struct sacct *sacct;
     struct err err;
 
-    (void)state;
     assert_int_equal(sacct_new(&settings, &sacct, &err), 0);
     assert_int_equal(sacct_ask(sacct, &question, &result, &err), -ENOENT);
     sacct_free(sacct);
@@ -820,21 +795,19 @@ static void without_sacct_there_is_none(void **state)
     assert_contains(err.text, "not a command line");
 }
 
-static void an_answer_past_the_ceiling_asks_for_less(void **state)
+TEST(an_answer_past_the_ceiling_asks_for_less)
 {
     struct asking *asking = ask_new("24.11", "", 9000);
 
-    (void)state;
     assert_int_equal(ask(asking), -E2BIG);
     assert_contains(asking->err.text, "--slurm.max-answer");
     ask_free(asking);
 }
 
-static void what_the_taker_refuses_is_passed_on(void **state)
+TEST(what_the_taker_refuses_is_passed_on)
 {
     struct asking *asking = ask_new("22.05", "", FILE_MAX);
 
-    (void)state;
     asking->told->most = 3;
     assert_int_equal(ask(asking), -ENOSPC);
     assert_string_equal(asking->err.text, "no room");
@@ -842,13 +815,12 @@ static void what_the_taker_refuses_is_passed_on(void **state)
     ask_free(asking);
 }
 
-static void after_an_upgrade_the_fields_are_asked_for_again(void **state)
+TEST(after_an_upgrade_the_fields_are_asked_for_again)
 {
     struct asking *asking = ask_new("24.11", "", FILE_MAX);
     struct buf log;
     size_t questions = 0;
 
-    (void)state;
     setenv("FAKE_SACCT_REFUSAL",
            "echo 'sacct: error: Invalid field requested: \"SLUID\"' >&2; exit 1", 1);
     assert_int_equal(ask(asking), -EREMOTEIO);
@@ -865,50 +837,12 @@ static void after_an_upgrade_the_fields_are_asked_for_again(void **state)
     ask_free(asking);
 }
 
-static void a_question_that_hangs_ends_at_its_deadline(void **state)
+TEST(a_question_that_hangs_ends_at_its_deadline)
 {
     struct asking *asking = ask_new("24.11", "", FILE_MAX);
 
-    (void)state;
     setenv("FAKE_SACCT_REFUSAL", "exec sleep 60", 1);
     asking->question.deadline_ns = clock_mono(&clock_real) + NS_PER_SEC;
     assert_int_equal(ask(asking), -ETIMEDOUT);
     ask_free(asking);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_is_told_with_what_its_steps_used),
-        cmocka_unit_test(what_has_no_place_of_its_own_is_told_under_its_name),
-        cmocka_unit_test(ends_are_told_with_code_and_signal),
-        cmocka_unit_test(of_a_job_that_runs_nothing_is_told_that_only_its_end_tells),
-        cmocka_unit_test(a_job_that_waits_is_told_with_what_it_asks_for),
-        cmocka_unit_test(a_job_that_was_cancelled_before_it_could_run_has_no_start),
-        cmocka_unit_test(each_run_of_a_requeued_job_is_told),
-        cmocka_unit_test(tasks_of_arrays_and_components_are_told_as_such),
-        cmocka_unit_test(names_are_told_as_they_are),
-        cmocka_unit_test(pieces_of_any_size_say_the_same),
-        cmocka_unit_test(only_those_that_never_could_have_run_are_told_if_they_are_asked_for),
-        cmocka_unit_test(
-            one_that_was_requeued_and_ended_before_it_could_run_again_never_could_have_run),
-        cmocka_unit_test(a_record_that_cannot_be_read_is_left_out),
-        cmocka_unit_test(a_step_of_another_job_is_not_counted_to_the_one_before_it),
-        cmocka_unit_test(a_name_with_the_token_in_it_forges_no_record),
-        cmocka_unit_test(what_ends_in_the_middle_is_not_believed),
-        cmocka_unit_test(all_fields_of_a_release_are_asked_for_that_do_not_follow_from_others),
-        cmocka_unit_test(fields_of_releases_to_come_are_asked_for_and_bad_names_are_not),
-        cmocka_unit_test(the_order_of_fields_is_another_each_time),
-        cmocka_unit_test(a_question_of_a_time_gives_all_that_could_and_could_never_run_in_it),
-        cmocka_unit_test(the_format_is_no_argument_and_times_are_utc),
-        cmocka_unit_test(jobs_are_asked_for_by_their_ids_whatever_their_time),
-        cmocka_unit_test(refusals_are_told_apart),
-        cmocka_unit_test(without_sacct_there_is_none),
-        cmocka_unit_test(an_answer_past_the_ceiling_asks_for_less),
-        cmocka_unit_test(what_the_taker_refuses_is_passed_on),
-        cmocka_unit_test(after_an_upgrade_the_fields_are_asked_for_again),
-        cmocka_unit_test(a_question_that_hangs_ends_at_its_deadline),
-    };
-
-    return RUN_TESTS(tests);
 }

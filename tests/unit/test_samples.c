@@ -108,7 +108,7 @@ static double value_of(const struct samples *samples, size_t dataset, const char
             fail_msg("%s is %.17g, expected none", name, actual_);                                 \
     } while (0)
 
-static void a_sample_is_told_in_base_units_and_as_it_came(void **state)
+TEST(a_sample_is_told_in_base_units_and_as_it_came)
 {
     static const struct profile_quirks quirks = { .has_gpu_fields = true };
     static const struct task_sample first = { .rss = 1 };
@@ -116,7 +116,6 @@ static void a_sample_is_told_in_base_units_and_as_it_came(void **state)
     struct samples *samples = samples_new(&quirks);
     int task = add_task(samples, 5);
 
-    (void)state;
     assert_int_equal(task, 0);
     samples_add(samples, task, &first);
     samples_add(samples, task, &sample);
@@ -143,12 +142,11 @@ static void a_sample_is_told_in_base_units_and_as_it_came(void **state)
     samples_free(samples);
 }
 
-static void a_frequency_is_in_khz_or_mhz_or_not_known(void **state)
+TEST(a_frequency_is_in_khz_or_mhz_or_not_known)
 {
     struct samples *samples = samples_new(&no_quirks);
     struct task_sample sample = { .rss = 1 };
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &sample);
     assert_unknown(samples, 0, "slurm_profile_task_cpu_frequency_hertz");
@@ -162,12 +160,11 @@ static void a_frequency_is_in_khz_or_mhz_or_not_known(void **state)
     samples_free(samples);
 }
 
-static void what_is_told_by_interval_is_added_up(void **state)
+TEST(what_is_told_by_interval_is_added_up)
 {
     struct samples *samples = samples_new(&no_quirks);
     struct task_sample sample = { .cpu_time = 0.25, .rss = 10, .read = 1, .written = 0.5 };
 
-    (void)state;
     add_task(samples, 0);
     for (int i = 0; i < 3; i++)
         samples_add(samples, 0, &sample);
@@ -178,13 +175,12 @@ static void what_is_told_by_interval_is_added_up(void **state)
     samples_free(samples);
 }
 
-static void the_sample_of_a_task_that_has_ended_counts_but_changes_no_gauge(void **state)
+TEST(the_sample_of_a_task_that_has_ended_counts_but_changes_no_gauge)
 {
     static const struct task_sample last = { .cpu_time = 0.5, .read = 1, .written = 2 };
     struct task_sample sample = { 2445, 1, 100, 0, 0, 20, 30, 4, 1, 1 };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &sample);
     samples_add(samples, 0, &sample);
@@ -203,12 +199,11 @@ static void the_sample_of_a_task_that_has_ended_counts_but_changes_no_gauge(void
     samples_free(samples);
 }
 
-static void a_task_of_which_there_is_only_the_last_sample_has_no_memory(void **state)
+TEST(a_task_of_which_there_is_only_the_last_sample_has_no_memory)
 {
     static const struct task_sample last = { .cpu_time = 0 };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &last);
     assert_unknown(samples, 0, "slurm_profile_task_resident_memory_bytes");
@@ -217,13 +212,12 @@ static void a_task_of_which_there_is_only_the_last_sample_has_no_memory(void **s
     samples_free(samples);
 }
 
-static void counters_never_fall_and_take_nothing_absurd(void **state)
+TEST(counters_never_fall_and_take_nothing_absurd)
 {
     static const double wrong[] = { -1, NAN, INFINITY, -INFINITY, 1.1e15 };
     struct samples *samples = samples_new(&no_quirks);
     struct task_sample sample = { .cpu_time = 2, .rss = 1, .pages = 10, .read = 1 };
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &sample);
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -244,13 +238,12 @@ static void counters_never_fall_and_take_nothing_absurd(void **state)
     samples_free(samples);
 }
 
-static void a_number_that_slurm_does_not_know_is_not_told(void **state)
+TEST(a_number_that_slurm_does_not_know_is_not_told)
 {
     static const struct samples_field fields[] = { { "Energy", false }, { "CurrPower", false } };
     uint64_t data[] = { NO_WHOLE, NO_WATTS };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_ENERGY, 0, fields, 2);
     samples_add(samples, 0, data);
     assert_unknown(samples, 0, "slurm_profile_node_energy_joules_total");
@@ -265,7 +258,7 @@ static void a_number_that_slurm_does_not_know_is_not_told(void **state)
     samples_free(samples);
 }
 
-static void what_the_first_sample_has_not_measured_is_not_told(void **state)
+TEST(what_the_first_sample_has_not_measured_is_not_told)
 {
     static const struct profile_quirks quirks = { .has_gpu_fields = true };
     static const struct task_sample first = { .gpu_mem = 0x7ffd,
@@ -274,7 +267,6 @@ static void what_the_first_sample_has_not_measured_is_not_told(void **state)
     static const struct task_sample second = { .gpu_mem = 2, .utilization = 50, .rss = 1 };
     struct samples *samples = samples_new(&quirks);
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &first);
     assert_unknown(samples, 0, "slurm_profile_task_gpu_memory_bytes");
@@ -289,12 +281,11 @@ static void what_the_first_sample_has_not_measured_is_not_told(void **state)
     samples_free(samples);
 }
 
-static void gpu_fields_that_are_never_set_are_not_told(void **state)
+TEST(gpu_fields_that_are_never_set_are_not_told)
 {
     static const struct task_sample sample = { .gpu_mem = 0x7ffd, .gpu_utilization = 5, .rss = 1 };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, 0, &sample);
     samples_add(samples, 0, &sample);
@@ -305,7 +296,7 @@ static void gpu_fields_that_are_never_set_are_not_told(void **state)
     samples_free(samples);
 }
 
-static void fields_go_by_their_names_not_by_their_place(void **state)
+TEST(fields_go_by_their_names_not_by_their_place)
 {
     static const struct samples_field fields[] = {
         { "New", true },
@@ -316,7 +307,6 @@ static void fields_go_by_their_names_not_by_their_place(void **state)
     const union number data[] = { { .real = 9 }, { .real = 2 }, { .whole = 3 }, { .real = 4 } };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_TASK, 0, fields, COUNT(fields));
     samples_add(samples, 0, data);
     assert_value(samples, 0, "slurm_profile_task_written_bytes_total", 2097152);
@@ -325,14 +315,13 @@ static void fields_go_by_their_names_not_by_their_place(void **state)
     samples_free(samples);
 }
 
-static void the_network_is_told_as_it_is(void **state)
+TEST(the_network_is_told_as_it_is)
 {
     const union number data[] = {
         { .whole = 143 }, { .whole = 10 }, { .real = 1.5 }, { .real = 0.25 }
     };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_NETWORK, 7, network_fields, COUNT(network_fields));
     samples_add(samples, 0, data);
     samples_add(samples, 0, data);
@@ -344,7 +333,7 @@ static void the_network_is_told_as_it_is(void **state)
 }
 
 /* Seen of Slurm 22.05.8: PacketsIn 89743, InMB 0.00218, which were 143 packets. */
-static void what_sysfs_has_swapped_is_put_right_but_under_the_original_names(void **state)
+TEST(what_sysfs_has_swapped_is_put_right_but_under_the_original_names)
 {
     static const struct profile_quirks quirks = { .has_swapped_network = true };
     const union number data[] = {
@@ -352,7 +341,6 @@ static void what_sysfs_has_swapped_is_put_right_but_under_the_original_names(voi
     };
     struct samples *samples = samples_new(&quirks);
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_NETWORK, 0, network_fields, COUNT(network_fields));
     samples_add(samples, 0, data);
     samples_add(samples, 0, data);
@@ -365,7 +353,7 @@ static void what_sysfs_has_swapped_is_put_right_but_under_the_original_names(voi
     samples_free(samples);
 }
 
-static void a_file_system_is_counted_since_the_first_true_sample_or_since_the_start(void **state)
+TEST(a_file_system_is_counted_since_the_first_true_sample_or_since_the_start)
 {
     static const struct profile_quirks by_version[] = { { 0 },
                                                         { .is_filesystem_cumulative = true } };
@@ -375,7 +363,6 @@ static void a_file_system_is_counted_since_the_first_true_sample_or_since_the_st
         double grown; /* since the first true one */
     } told[] = { { 0, 0 }, { 1000, 0 }, { 1003, 3 }, { 1003, 3 }, { 10, 3 }, { 14, 7 } };
 
-    (void)state;
     for (unsigned i = 0; i < COUNT(by_version); i++) {
         struct samples *samples = samples_new(&by_version[i]);
         double most = 0;
@@ -401,7 +388,7 @@ static void a_file_system_is_counted_since_the_first_true_sample_or_since_the_st
     }
 }
 
-static void a_network_that_slurm_counts_twice_is_counted_once(void **state)
+TEST(a_network_that_slurm_counts_twice_is_counted_once)
 {
     static const struct profile_quirks twice = { .has_swapped_network = true, .network_times = 2 };
     struct samples *samples = samples_new(&twice);
@@ -409,7 +396,6 @@ static void a_network_that_slurm_counts_twice_is_counted_once(void **state)
         { .whole = 400 }, { .whole = 0 }, { .real = 4. / 65536 }, { .real = 0 }
     };
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_NETWORK, 0, network_fields, 4);
     samples_add(samples, 0, data);
     samples_add(samples, 0, data);
@@ -419,7 +405,7 @@ static void a_network_that_slurm_counts_twice_is_counted_once(void **state)
     samples_free(samples);
 }
 
-static void power_has_a_sensor_where_there_are_several(void **state)
+TEST(power_has_a_sensor_where_there_are_several)
 {
     static const struct samples_field fields[] = {
         { "NodePower", false }, { "CPUPower", false }, { "Power", false }, { "CPUPower", false }
@@ -428,7 +414,6 @@ static void power_has_a_sensor_where_there_are_several(void **state)
     struct samples *samples = samples_new(&no_quirks);
     struct samples_view view;
 
-    (void)state;
     samples_dataset(samples, PROFILE_OF_ENERGY, 0, fields, COUNT(fields));
     samples_add(samples, 0, data);
     assert_true(samples_read(samples, 0, PROFILE_NAMES_BOTH, &view));
@@ -440,13 +425,12 @@ static void power_has_a_sensor_where_there_are_several(void **state)
     samples_free(samples);
 }
 
-static void one_set_of_names_can_be_wanted(void **state)
+TEST(one_set_of_names_can_be_wanted)
 {
     static const struct task_sample sample = { .rss = 1, .frequency = 5 };
     struct samples *samples = samples_new(&no_quirks);
     struct samples_view original, new, both;
 
-    (void)state;
     add_task(samples, 3);
     samples_add(samples, 0, &sample);
     samples_add(samples, 0, &sample);
@@ -465,11 +449,10 @@ static void one_set_of_names_can_be_wanted(void **state)
     samples_free(samples);
 }
 
-static void a_dataset_is_made_once(void **state)
+TEST(a_dataset_is_made_once)
 {
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     assert_int_equal(add_task(samples, 0), 0);
     assert_int_equal(add_task(samples, 7), 1);
     assert_int_equal(add_task(samples, 0), 0);
@@ -480,7 +463,7 @@ static void a_dataset_is_made_once(void **state)
 }
 
 /* AcctGatherEnergyType may list several plugins, and each makes a dataset "Energy". */
-static void two_energy_plugins_complete_each_other(void **state)
+TEST(two_energy_plugins_complete_each_other)
 {
     static const struct samples_field ipmi[] = { { "Power", false }, { "GPU0Power", false } };
     static const struct samples_field gpu[] = { { "GPU0Power", false }, { "GPU1Power", false } };
@@ -488,7 +471,6 @@ static void two_energy_plugins_complete_each_other(void **state)
     struct samples *samples = samples_new(&no_quirks);
     struct samples_view view;
 
-    (void)state;
     assert_int_equal(samples_dataset(samples, PROFILE_OF_ENERGY, 0, ipmi, 2), 0);
     assert_int_equal(samples_dataset(samples, PROFILE_OF_ENERGY, 0, gpu, 2), 1);
     assert_int_equal(samples_dataset(samples, PROFILE_OF_ENERGY, 0, gpu, 2), 1);
@@ -503,19 +485,18 @@ static void two_energy_plugins_complete_each_other(void **state)
     samples_free(samples);
 }
 
-static void what_is_not_known_makes_no_dataset(void **state)
+TEST(what_is_not_known_makes_no_dataset)
 {
     static const struct samples_field unknown[] = { { "Cats", false }, { "", true } };
     struct samples *samples = samples_new(&no_quirks);
 
-    (void)state;
     assert_int_equal(samples_dataset(samples, PROFILE_OF_TASK, 0, unknown, 2), -1);
     assert_int_equal(samples_dataset(samples, PROFILE_OF_TASK, 0, unknown, 0), -1);
     assert_int_equal(samples_count(samples), 0);
     samples_free(samples);
 }
 
-static void fields_beyond_the_ceiling_are_left_out(void **state)
+TEST(fields_beyond_the_ceiling_are_left_out)
 {
     enum { N = 2 * SAMPLES_FIELDS };
     static char names[N][16];
@@ -524,7 +505,6 @@ static void fields_beyond_the_ceiling_are_left_out(void **state)
     struct samples *samples = samples_new(&no_quirks);
     struct samples_view view;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         snprintf(names[i], sizeof(names[i]), "GPU%zuPower", i);
         fields[i] = (struct samples_field){ names[i], false };
@@ -538,13 +518,12 @@ static void fields_beyond_the_ceiling_are_left_out(void **state)
     samples_free(samples);
 }
 
-static void a_dataset_that_nobody_made_is_passed_over(void **state)
+TEST(a_dataset_that_nobody_made_is_passed_over)
 {
     static const struct task_sample sample = { .rss = 1 };
     struct samples *samples = samples_new(&no_quirks);
     struct samples_view view;
 
-    (void)state;
     add_task(samples, 0);
     samples_add(samples, -1, &sample);
     samples_add(samples, 1, &sample);
@@ -556,12 +535,11 @@ static void a_dataset_that_nobody_made_is_passed_over(void **state)
     samples_free(samples);
 }
 
-static void there_is_a_ceiling_of_tasks(void **state)
+TEST(there_is_a_ceiling_of_tasks)
 {
     struct samples *samples = samples_new(&no_quirks);
     struct task_sample sample = { .rss = 1 };
 
-    (void)state;
     for (uint32_t task = 0; task < SAMPLES_DATASETS; task++)
         assert_int_equal(add_task(samples, task), task);
     assert_int_equal(add_task(samples, SAMPLES_DATASETS), -1);
@@ -571,14 +549,13 @@ static void there_is_a_ceiling_of_tasks(void **state)
     samples_free(samples);
 }
 
-static void each_sample_changes_the_serial_and_allocates_nothing(void **state)
+TEST(each_sample_changes_the_serial_and_allocates_nothing)
 {
     static const struct task_sample sample = { .rss = 1 };
     struct samples *samples = samples_new(&no_quirks);
     uint64_t serial = samples_serial(samples);
     long before;
 
-    (void)state;
     add_task(samples, 0);
     before = n_allocations;
     for (int i = 0; i < 1000; i++) {
@@ -590,12 +567,11 @@ static void each_sample_changes_the_serial_and_allocates_nothing(void **state)
     samples_free(samples);
 }
 
-static void a_want_of_memory_is_survived_at_every_point(void **state)
+TEST(a_want_of_memory_is_survived_at_every_point)
 {
     static const struct task_sample sample = { .rss = 1 };
     enum { ALLOCATIONS = 4 }; /* itself, a layout, a chunk, a dataset */
 
-    (void)state;
     for (long nth = 0; nth <= ALLOCATIONS; nth++) {
         long begin = n_allocations;
         struct samples *samples;
@@ -690,12 +666,11 @@ static void *take_time_from_others(void *ctx)
 }
 
 /* More threads than cores: the reader loses its own in the middle of a read. */
-static void a_reader_never_sees_two_samples_mixed(void **state)
+TEST(a_reader_never_sees_two_samples_mixed)
 {
     static struct hammer hammered; /* which the threads also have if this fails */
     pthread_t threads[3];
 
-    (void)state;
     hammered.samples = samples_new(&no_quirks);
     add_task(hammered.samples, 0);
     for (size_t i = 0; i < COUNT(threads); i++)
@@ -705,37 +680,4 @@ static void a_reader_never_sees_two_samples_mixed(void **state)
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     samples_free(hammered.samples);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_is_told_in_base_units_and_as_it_came),
-        cmocka_unit_test(a_frequency_is_in_khz_or_mhz_or_not_known),
-        cmocka_unit_test(what_is_told_by_interval_is_added_up),
-        cmocka_unit_test(the_sample_of_a_task_that_has_ended_counts_but_changes_no_gauge),
-        cmocka_unit_test(a_task_of_which_there_is_only_the_last_sample_has_no_memory),
-        cmocka_unit_test(counters_never_fall_and_take_nothing_absurd),
-        cmocka_unit_test(a_number_that_slurm_does_not_know_is_not_told),
-        cmocka_unit_test(what_the_first_sample_has_not_measured_is_not_told),
-        cmocka_unit_test(gpu_fields_that_are_never_set_are_not_told),
-        cmocka_unit_test(fields_go_by_their_names_not_by_their_place),
-        cmocka_unit_test(the_network_is_told_as_it_is),
-        cmocka_unit_test(what_sysfs_has_swapped_is_put_right_but_under_the_original_names),
-        cmocka_unit_test(a_file_system_is_counted_since_the_first_true_sample_or_since_the_start),
-        cmocka_unit_test(a_network_that_slurm_counts_twice_is_counted_once),
-        cmocka_unit_test(power_has_a_sensor_where_there_are_several),
-        cmocka_unit_test(one_set_of_names_can_be_wanted),
-        cmocka_unit_test(a_dataset_is_made_once),
-        cmocka_unit_test(two_energy_plugins_complete_each_other),
-        cmocka_unit_test(what_is_not_known_makes_no_dataset),
-        cmocka_unit_test(fields_beyond_the_ceiling_are_left_out),
-        cmocka_unit_test(a_dataset_that_nobody_made_is_passed_over),
-        cmocka_unit_test(there_is_a_ceiling_of_tasks),
-        cmocka_unit_test(each_sample_changes_the_serial_and_allocates_nothing),
-        cmocka_unit_test(a_want_of_memory_is_survived_at_every_point),
-        cmocka_unit_test(a_reader_never_sees_two_samples_mixed),
-    };
-
-    return RUN_TESTS(tests);
 }

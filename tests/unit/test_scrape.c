@@ -60,7 +60,7 @@ static int no_reload(void *ctx, struct err *err)
     return err_set(err, EINVAL, "there is nothing to reload here");
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     const struct metrics_config config = {
@@ -81,8 +81,8 @@ static int set_up(void **state)
     };
     struct err err;
 
-    (void)state;
-    /* Behind the server's real clock, which says until when a request may wait: also just after boot. */
+    /* Behind the server's real clock, which says until when a request may wait: also just after
+     * boot. */
     manual_clock_init(&clock_of_test, 1794744000 * NS_PER_SEC, NS_PER_SEC);
     quiet = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     metrics = metrics_new(&config);
@@ -94,22 +94,21 @@ static int set_up(void **state)
         fail_msg("%s", err.text);
     metrics_set_server(metrics, server);
     client_open(&client, http_address(server, 0));
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     metrics_stop(metrics);
     http_stop(server);
     metrics_free(metrics);
     log_free(quiet);
     manual_clock_destroy(&clock_of_test);
-    return 0;
 }
 
-static void a_scrape_of_fresh_sections_allocates_nothing(void **state)
+FIXTURE(set_up, tear_down)
+
+TEST(a_scrape_of_fresh_sections_allocates_nothing)
 {
     static const char *const wishes[] = {
         "Accept: text/plain\r\n",
@@ -117,7 +116,6 @@ static void a_scrape_of_fresh_sections_allocates_nothing(void **state)
         "Accept: application/openmetrics-text\r\nAccept-Encoding: gzip\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wishes); i++) {
         unsigned long before;
 
@@ -130,11 +128,10 @@ static void a_scrape_of_fresh_sections_allocates_nothing(void **state)
     }
 }
 
-static void what_sonde_says_of_itself_is_made_anew_once_a_second(void **state)
+TEST(what_sonde_says_of_itself_is_made_anew_once_a_second)
 {
     unsigned long before;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         client_get(&client, "/metrics");
     before = atomic_load(&n_allocations);
@@ -145,11 +142,10 @@ static void what_sonde_says_of_itself_is_made_anew_once_a_second(void **state)
     assert_true(atomic_load(&n_allocations) > before);
 }
 
-static void another_engine_takes_over_between_scrapes(void **state)
+TEST(another_engine_takes_over_between_scrapes)
 {
     struct reply reply = client_get(&client, "/metrics");
 
-    (void)state;
     assert_true(str_find_str(reply.body, STR("slurm_user_state_total")) < reply.body.n);
     metrics_set_engine(metrics, make_engine((collector_set)1 << collector_find(STR("nodes"))));
     reply = client_get(&client, "/metrics");
@@ -158,9 +154,8 @@ static void another_engine_takes_over_between_scrapes(void **state)
     assert_int_equal(str_find_str(reply.body, STR("slurm_user_state_total")), reply.body.n);
 }
 
-static void many_combinations_of_collectors_are_served(void **state)
+TEST(many_combinations_of_collectors_are_served)
 {
-    (void)state;
     for (int round = 0; round < 3; round++) {
         for (unsigned set = 1; set < 1u << 4; set++) {
             char path[200] = "/metrics?";
@@ -180,18 +175,4 @@ static void many_combinations_of_collectors_are_served(void **state)
             }
         }
     }
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(a_scrape_of_fresh_sections_allocates_nothing),
-        CASE(what_sonde_says_of_itself_is_made_anew_once_a_second),
-        CASE(another_engine_takes_over_between_scrapes),
-        CASE(many_combinations_of_collectors_are_served),
-    };
-
-    return RUN_TESTS(tests);
 }

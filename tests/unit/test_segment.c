@@ -46,11 +46,10 @@ static struct buf gunzip(struct str packed)
     return text;
 }
 
-static void stored_ones_of_any_length_stand_among_the_others(void **state)
+TEST(stored_ones_of_any_length_stand_among_the_others)
 {
     static const size_t lengths[] = { 1, 100, 65535, 65536, 200000 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         struct segment *segments[3] = { segment_of(STR("before\n")), NULL,
                                         segment_of(STR("after\n")) };
@@ -76,7 +75,7 @@ static void stored_ones_of_any_length_stand_among_the_others(void **state)
     }
 }
 
-static void segments_are_one_text_and_one_gzip_member(void **state)
+TEST(segments_are_one_text_and_one_gzip_member)
 {
     struct segment *segments[] = {
         segment_of(STR("# TYPE a gauge\na 1\n")),
@@ -90,7 +89,6 @@ static void segments_are_one_text_and_one_gzip_member(void **state)
     struct buf packed = join(iov, segment_iov_gzip(list, iov, trailer));
     struct buf unpacked = gunzip(buf_str(&packed));
 
-    (void)state;
     assert_str(buf_str(&text), "# TYPE a gauge\na 1\n# TYPE b gauge\nb 2\n");
     assert_str(buf_str(&unpacked), text.p);
     for (int i = 0; i < 3; i++)
@@ -100,7 +98,7 @@ static void segments_are_one_text_and_one_gzip_member(void **state)
     buf_free(&unpacked);
 }
 
-static void no_segments_are_a_valid_empty_gzip_member(void **state)
+TEST(no_segments_are_a_valid_empty_gzip_member)
 {
     struct segment_list list = { NULL, 0 };
     struct iovec iov[2];
@@ -108,13 +106,12 @@ static void no_segments_are_a_valid_empty_gzip_member(void **state)
     struct buf packed = join(iov, segment_iov_gzip(list, iov, trailer));
     struct buf unpacked = gunzip(buf_str(&packed));
 
-    (void)state;
     assert_int_equal(unpacked.n, 0);
     buf_free(&packed);
     buf_free(&unpacked);
 }
 
-static void text_that_does_not_compress_survives(void **state)
+TEST(text_that_does_not_compress_survives)
 {
     char *noise = heap_alloc(3 << 20);
     uint64_t x = 1;
@@ -123,7 +120,6 @@ static void text_that_does_not_compress_survives(void **state)
     unsigned char trailer[GZIP_TRAILER];
     struct buf packed, unpacked;
 
-    (void)state;
     for (size_t i = 0; i < 3 << 20; i++) {
         x = x * 6364136223846793005 + 1442695040888963407;
         noise[i] = (char)(x >> 56);
@@ -150,11 +146,10 @@ static struct buf counting_text(size_t n)
     return text;
 }
 
-static void a_packed_one_keeps_no_text_and_gives_it_back(void **state)
+TEST(a_packed_one_keeps_no_text_and_gives_it_back)
 {
     static const size_t lengths[] = { 1, 100, 16384, 1 << 20, 3 << 20 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         struct buf text = counting_text(lengths[i]), inflated;
         struct segment *segment = segment_new_packed(buf_str(&text));
@@ -173,11 +168,10 @@ static void a_packed_one_keeps_no_text_and_gives_it_back(void **state)
     }
 }
 
-static void noise_of_any_length_survives_packing(void **state)
+TEST(noise_of_any_length_survives_packing)
 {
     uint64_t x = 7;
 
-    (void)state;
     /* around the steps of 16 KB in which the result is taken */
     for (size_t n = 16300; n < 16460; n++) {
         struct buf noise, inflated;
@@ -198,7 +192,7 @@ static void noise_of_any_length_survives_packing(void **state)
     }
 }
 
-static void packed_ones_stand_in_a_gzip_member_with_others(void **state)
+TEST(packed_ones_stand_in_a_gzip_member_with_others)
 {
     struct buf first = counting_text(100000), stored, packed, unpacked;
     struct segment *segments[4] = { segment_new_packed(buf_str(&first)),
@@ -207,7 +201,6 @@ static void packed_ones_stand_in_a_gzip_member_with_others(void **state)
     unsigned char trailer[GZIP_TRAILER];
     struct iovec iov[6];
 
-    (void)state;
     buf_init(&stored, 100);
     buf_text(&stored, "third\n");
     segments[3] = segment_new_stored(&stored);
@@ -224,12 +217,11 @@ static void packed_ones_stand_in_a_gzip_member_with_others(void **state)
     buf_free(&unpacked);
 }
 
-static void a_text_past_the_ceiling_is_not_inflated(void **state)
+TEST(a_text_past_the_ceiling_is_not_inflated)
 {
     struct segment *segment = segment_new_packed(STR("0123456789"));
     struct buf to;
 
-    (void)state;
     buf_init(&to, 12);
     buf_text(&to, "abc");
     assert_false(segment_inflate(segment, &to));
@@ -238,12 +230,11 @@ static void a_text_past_the_ceiling_is_not_inflated(void **state)
     buf_free(&to);
 }
 
-static void any_segment_can_be_inflated(void **state)
+TEST(any_segment_can_be_inflated)
 {
     struct segment *segments[2];
     struct buf text, to;
 
-    (void)state;
     segments[0] = segment_of(STR("one\n"));
     buf_init(&text, 100);
     buf_text(&text, "two\n");
@@ -255,21 +246,4 @@ static void any_segment_can_be_inflated(void **state)
     }
     assert_str(buf_str(&to), "one\ntwo\n");
     buf_free(&to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_ones_of_any_length_stand_among_the_others),
-        cmocka_unit_test(segments_are_one_text_and_one_gzip_member),
-        cmocka_unit_test(no_segments_are_a_valid_empty_gzip_member),
-        cmocka_unit_test(text_that_does_not_compress_survives),
-        cmocka_unit_test(a_packed_one_keeps_no_text_and_gives_it_back),
-        cmocka_unit_test(noise_of_any_length_survives_packing),
-        cmocka_unit_test(packed_ones_stand_in_a_gzip_member_with_others),
-        cmocka_unit_test(a_text_past_the_ceiling_is_not_inflated),
-        cmocka_unit_test(any_segment_can_be_inflated),
-    };
-
-    return RUN_TESTS(tests);
 }

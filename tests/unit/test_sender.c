@@ -129,7 +129,9 @@ struct fixture {
     uint64_t rss_kib; /* of the last sample */
 };
 
-static void add_sample(struct fixture *fixture)
+static struct fixture *fixture;
+
+static void add_sample(void)
 {
     const struct samples_field fields[] = { { "RSS", false } };
     int dataset = samples_dataset(fixture->samples, PROFILE_OF_TASK, 0, fields, COUNT(fields));
@@ -139,11 +141,11 @@ static void add_sample(struct fixture *fixture)
     samples_add(fixture->samples, dataset, &fixture->rss_kib);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
     static const struct profile_quirks quirks;
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
 
+    fixture = calloc(1, sizeof(*fixture));
     fixture->samples = samples_new(&quirks);
     fixture->step = (struct profile_step){ .job_id = 7, .step = "0", .node = "n1" };
     fixture->settings = (struct profile_settings){ .names = PROFILE_NAMES_BOTH,
@@ -153,15 +155,11 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(fixture->directory));
     fixture->server = -1;
     forget_said();
-    add_sample(fixture);
-    *state = fixture;
-    return 0;
+    add_sample();
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *fixture = *state;
-
     if (fixture->stop.sender)
         pthread_join(fixture->stop.thread, NULL);
     if (fixture->sender)
@@ -173,10 +171,19 @@ static int tear_down(void **state)
     rmdir(fixture->directory);
     samples_free(fixture->samples);
     free(fixture);
-    return 0;
 }
 
-static void start(struct fixture *fixture)
+FIXTURE(set_up, tear_down)
+
+static void set_up_names(void)
+{
+    sem_init(&names.is_asked, 0, 0);
+    sem_init(&names.may_end, 0, 0);
+}
+
+PROGRAM_FIXTURE(set_up_names, NULL)
+
+static void start(void)
 {
     char why[200] = "";
 
@@ -196,7 +203,7 @@ static void *run_stop(void *arg)
     return NULL;
 }
 
-static void begin_stop(struct fixture *fixture)
+static void begin_stop(void)
 {
     fixture->stop.sender = fixture->sender;
     fixture->sender = NULL;
@@ -204,7 +211,7 @@ static void begin_stop(struct fixture *fixture)
 }
 
 /* In time, whatever the sender was doing. */
-static void end_stop(struct fixture *fixture, bool has_ended)
+static void end_stop(bool has_ended)
 {
     pthread_join(fixture->stop.thread, NULL);
     fixture->stop.sender = NULL;
@@ -212,10 +219,10 @@ static void end_stop(struct fixture *fixture, bool has_ended)
     assert_int_equal(fixture->stop.has_ended, has_ended);
 }
 
-static void stop_in_time(struct fixture *fixture)
+static void stop_in_time(void)
 {
-    begin_stop(fixture);
-    end_stop(fixture, true);
+    begin_stop();
+    end_stop(true);
 }
 
 static bool is_readable(int fd, int within_ms)
@@ -227,7 +234,7 @@ static bool is_readable(int fd, int within_ms)
 
 /* The agent. */
 
-static void open_agent(struct fixture *fixture)
+static void open_agent(void)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
@@ -237,14 +244,14 @@ static void open_agent(struct fixture *fixture)
     assert_int_equal(bind(fixture->server, (struct sockaddr *)&address, sizeof(address)), 0);
 }
 
-static void close_agent(struct fixture *fixture)
+static void close_agent(void)
 {
     close(fixture->server);
     fixture->server = -1;
     unlink(fixture->settings.socket);
 }
 
-static struct str hear(struct fixture *fixture, char message[PROFILE_MESSAGE + 1])
+static struct str hear(char message[PROFILE_MESSAGE + 1])
 {
     ssize_t n;
 
@@ -256,7 +263,7 @@ static struct str hear(struct fixture *fixture, char message[PROFILE_MESSAGE + 1
 }
 
 /* With messages of somebody else, until no other has room. */
-static void fill_queue(struct fixture *fixture)
+static void fill_queue(void)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -268,7 +275,7 @@ static void fill_queue(struct fixture *fixture)
     close(fd);
 }
 
-static void drain_queue(struct fixture *fixture)
+static void drain_queue(void)
 {
     char byte;
 
@@ -276,39 +283,37 @@ static void drain_queue(struct fixture *fixture)
         continue;
 }
 
-static void the_agent_gets_the_values_each_turn(void **state)
+TEST(the_agent_gets_the_values_each_turn)
 {
-    struct fixture *fixture = *state;
     char first[PROFILE_MESSAGE + 1], second[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    start(fixture);
-    hear(fixture, first);
+    open_agent();
+    start();
+    hear(first);
     assert_contains(first, "sonde-profile 1\nstep 7 0 n1\n");
     assert_contains(first, "slurm_profile_task_resident_memory_bytes 1024\n");
-    assert_str(hear(fixture, second), first);
+    assert_str(hear(second), first);
     assert_int_equal(count_said(true) + count_said(false), 0);
-    stop_in_time(fixture);
+    stop_in_time();
 }
 
-static void the_agent_gets_the_last_values_and_a_farewell_at_the_end(void **state)
+TEST(the_agent_gets_the_last_values_and_a_farewell_at_the_end)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    start(fixture);
-    hear(fixture, message);
-    add_sample(fixture);
-    stop_in_time(fixture);
-    hear(fixture, message);
+    open_agent();
+    start();
+    hear(message);
+    add_sample();
+    stop_in_time();
+    hear(message);
     assert_contains(message, "slurm_profile_task_resident_memory_bytes 2048\n");
-    assert_str(hear(fixture, message), "sonde-profile 1\nstep 7 0 n1\nend\n");
+    assert_str(hear(message), "sonde-profile 1\nstep 7 0 n1\nend\n");
     assert_false(is_readable(fixture->server, 0));
 }
 
 /* Of a thousand tasks and more; one message has room for two hundred. */
-static void add_many_tasks(struct fixture *fixture, uint32_t n)
+static void add_many_tasks(uint32_t n)
 {
     const struct samples_field fields[] = { { "RSS", false } };
 
@@ -333,127 +338,118 @@ static uint64_t task_in(const char *message, bool is_last)
     return task;
 }
 
-static void more_than_a_message_holds_is_told_in_several(void **state)
+TEST(more_than_a_message_holds_is_told_in_several)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
     uint64_t next = 0;
 
-    add_many_tasks(fixture, 1000);
-    open_agent(fixture);
-    start(fixture);
+    add_many_tasks(1000);
+    open_agent();
+    start();
     do {
-        hear(fixture, message);
+        hear(message);
         assert_int_equal(task_in(message, false), next);
         next = task_in(message, true) + 1;
     } while (next < 1000);
 }
 
-static void a_turn_goes_on_where_the_last_was_cut_short(void **state)
+TEST(a_turn_goes_on_where_the_last_was_cut_short)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
     uint64_t last;
 
-    add_many_tasks(fixture, SAMPLES_DATASETS);
+    add_many_tasks(SAMPLES_DATASETS);
     fixture->settings.timeout_ms = 20;
-    open_agent(fixture);
-    start(fixture);
+    open_agent();
+    start();
     wait_until_true(count_said(true) == 1);
     do
-        hear(fixture, message);
+        hear(message);
     while (is_readable(fixture->server, 0));
     last = task_in(message, true);
     assert_true(last + 1 < SAMPLES_DATASETS);
-    hear(fixture, message);
+    hear(message);
     assert_int_equal(task_in(message, false), last + 1);
 }
 
-static void without_samples_the_agent_hears_nothing(void **state)
+TEST(without_samples_the_agent_hears_nothing)
 {
-    struct fixture *fixture = *state;
-
     samples_free(fixture->samples);
     fixture->samples = samples_new(&(struct profile_quirks){ 0 });
-    open_agent(fixture);
-    start(fixture);
-    stop_in_time(fixture);
+    open_agent();
+    start();
+    stop_in_time();
     assert_false(is_readable(fixture->server, 0));
 }
 
-static void an_agent_that_comes_late_is_told_and_both_are_said_once(void **state)
+TEST(an_agent_that_comes_late_is_told_and_both_are_said_once)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    close_agent(fixture);
-    start(fixture);
+    open_agent();
+    close_agent();
+    start();
     wait_until_true(count_said(true) == 1);
     assert_said("cannot reach the agent's socket /tmp/sonde-sender-");
     assert_said("No such file or directory; is sonde agent running on this node?");
-    open_agent(fixture);
-    hear(fixture, message);
+    open_agent();
+    hear(message);
     wait_until_true(count_said(false) == 1);
     assert_said("again, after 1 turns that did not");
     assert_int_equal(count_said(true), 1);
 }
 
-static void an_agent_that_was_started_again_is_told(void **state)
+TEST(an_agent_that_was_started_again_is_told)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    start(fixture);
-    hear(fixture, message);
-    close_agent(fixture);
-    open_agent(fixture);
-    hear(fixture, message);
+    open_agent();
+    start();
+    hear(message);
+    close_agent();
+    open_agent();
+    hear(message);
     assert_int_equal(count_said(true), 0);
 }
 
-static void an_agent_that_has_gone_does_not_hold_up_the_end(void **state)
+TEST(an_agent_that_has_gone_does_not_hold_up_the_end)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    start(fixture);
-    hear(fixture, message);
-    close_agent(fixture);
-    stop_in_time(fixture);
+    open_agent();
+    start();
+    hear(message);
+    close_agent();
+    stop_in_time();
     assert_said("is sonde agent running on this node?");
 }
 
-static void a_full_queue_drops_a_turn_and_is_told_of(void **state)
+TEST(a_full_queue_drops_a_turn_and_is_told_of)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    fill_queue(fixture);
+    open_agent();
+    fill_queue();
     fixture->settings.timeout_ms = 50;
-    start(fixture);
+    start();
     wait_until_true(count_said(true) == 1);
     assert_said("does not read what it is told");
-    drain_queue(fixture);
-    hear(fixture, message);
+    drain_queue();
+    hear(message);
     assert_contains(message, "step 7 0 n1\n");
     wait_until_true(count_said(false) == 1);
 }
 
-static void a_message_waits_for_room_in_a_full_queue(void **state)
+TEST(a_message_waits_for_room_in_a_full_queue)
 {
-    struct fixture *fixture = *state;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    fill_queue(fixture);
+    open_agent();
+    fill_queue();
     fixture->settings.timeout_ms = DEADLINE_MS;
-    start(fixture);
-    drain_queue(fixture);
-    hear(fixture, message);
+    start();
+    drain_queue();
+    hear(message);
     assert_int_equal(count_said(true), 0);
 }
 
@@ -468,19 +464,18 @@ static unsigned count_descriptors(void)
     return n;
 }
 
-static void a_full_queue_does_not_hold_up_the_end(void **state)
+TEST(a_full_queue_does_not_hold_up_the_end)
 {
-    struct fixture *fixture = *state;
     unsigned before;
 
-    open_agent(fixture);
-    fill_queue(fixture);
+    open_agent();
+    fill_queue();
     fixture->settings.timeout_ms = DEADLINE_MS;
     before = count_descriptors();
-    start(fixture);
+    start();
     /* Two to wake each other, and the connection: it waits for room. */
     wait_until_true(count_descriptors() == before + 3);
-    stop_in_time(fixture);
+    stop_in_time();
 }
 
 /* The Pushgateway. */
@@ -489,7 +484,7 @@ struct request {
     char text[4000];
 };
 
-static void listen_with_backlog(struct fixture *fixture, int backlog)
+static void listen_with_backlog(int backlog)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -505,12 +500,12 @@ static void listen_with_backlog(struct fixture *fixture, int backlog)
              fixture->port);
 }
 
-static void open_server(struct fixture *fixture)
+static void open_server(void)
 {
-    listen_with_backlog(fixture, 16);
+    listen_with_backlog(16);
 }
 
-static int accept_connection(struct fixture *fixture)
+static int accept_connection(void)
 {
     int fd;
 
@@ -593,17 +588,16 @@ static void assert_starts(const struct request *request, const char *start)
         fail_msg("\"%s\" does not start with \"%s\"", request->text, start);
 }
 
-static void values_are_put_and_deleted_over_one_connection(void **state)
+TEST(values_are_put_and_deleted_over_one_connection)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
+    open_server();
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://127.0.0.1:%u/under/",
              fixture->port);
-    start(fixture);
-    fd = accept_connection(fixture);
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     assert_starts(&request, "PUT /under/metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
     assert_contains(request.text, "\r\nContent-Type: text/plain; version=0.0.4");
@@ -611,45 +605,43 @@ static void values_are_put_and_deleted_over_one_connection(void **state)
     assert_contains(request.text, "} 1024\n");
     assert_null(strstr(request.text, "Authorization"));
     answer(fd, ACCEPTED);
-    add_sample(fixture);
+    add_sample();
     read_request(fd, &request);
     assert_contains(request.text, "} 2048\n");
     answer_and_wait_until_read(fd, ACCEPTED);
-    begin_stop(fixture);
+    begin_stop();
     read_request(fd, &request);
     assert_starts(&request, "DELETE /under/metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
     answer(fd, ACCEPTED);
-    end_stop(fixture, true);
+    end_stop(true);
     close(fd);
     assert_int_equal(count_said(true) + count_said(false), 0);
 }
 
-static void the_same_values_are_not_pushed_again(void **state)
+TEST(the_same_values_are_not_pushed_again)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     answer(fd, ACCEPTED);
     assert_false(is_readable(fd, 1200));
     close(fd);
 }
 
-static void user_and_password_of_the_url_are_sent_and_not_shown(void **state)
+TEST(user_and_password_of_the_url_are_sent_and_not_shown)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
+    open_server();
     snprintf(fixture->settings.url, sizeof(fixture->settings.url),
              "http://push%%40er:pass%%3Aword@127.0.0.1:%u", fixture->port);
-    start(fixture);
-    fd = accept_connection(fixture);
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     assert_starts(&request, "PUT /metrics/job/7/instance/n1/step/0 HTTP/1.1\r\n");
     assert_contains(request.text, "\r\nAuthorization: Basic cHVzaEBlcjpwYXNzOndvcmQ=\r\n");
@@ -662,7 +654,7 @@ static void user_and_password_of_the_url_are_sent_and_not_shown(void **state)
     close(fd);
 }
 
-static void a_url_that_cannot_be_pushed_to_is_refused_without_its_password(void **state)
+TEST(a_url_that_cannot_be_pushed_to_is_refused_without_its_password)
 {
     static const char *const urls[] = {
         "ftp://u:secret@h",
@@ -674,7 +666,6 @@ static void a_url_that_cannot_be_pushed_to_is_refused_without_its_password(void 
         "u:secret@h",
         "http://u:secret@h h",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(urls); i++) {
         char why[200] = "";
@@ -688,19 +679,18 @@ static void a_url_that_cannot_be_pushed_to_is_refused_without_its_password(void 
     }
 }
 
-static void proxies_of_the_environment_are_not_used(void **state)
+TEST(proxies_of_the_environment_are_not_used)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
+    open_server();
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
              fixture->port);
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
-    start(fixture);
-    fd = accept_connection(fixture);
+    start();
+    fd = accept_connection();
     unsetenv("http_proxy");
     unsetenv("ALL_PROXY");
     read_request(fd, &request);
@@ -708,42 +698,39 @@ static void proxies_of_the_environment_are_not_used(void **state)
     close(fd);
 }
 
-static void a_name_is_resolved_once_as_long_as_pushes_succeed(void **state)
+TEST(a_name_is_resolved_once_as_long_as_pushes_succeed)
 {
-    struct fixture *fixture = *state;
     struct request request;
     unsigned before = atomic_load(&names.n_asked);
     int fd;
 
-    open_server(fixture);
+    open_server();
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
              fixture->port);
-    start(fixture);
-    fd = accept_connection(fixture);
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     assert_contains(request.text, "\r\nHost: gateway.test:");
     answer(fd, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     close(fd);
-    add_sample(fixture);
-    fd = accept_connection(fixture);
+    add_sample();
+    fd = accept_connection();
     assert_int_equal(atomic_load(&names.n_asked), before + 1);
     close(fd);
     wait_until_true(count_said(true) == 1);
-    add_sample(fixture);
-    fd = accept_connection(fixture);
+    add_sample();
+    fd = accept_connection();
     assert_int_equal(atomic_load(&names.n_asked), before + 2);
     close(fd);
 }
 
-static void a_name_that_nobody_knows_is_told_of(void **state)
+TEST(a_name_that_nobody_knows_is_told_of)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://nowhere.test:9091");
-    start(fixture);
+    start();
     wait_until_true(count_said(true) == 1);
     assert_said("the host name of the Pushgateway http://nowhere.test:9091 cannot be resolved");
-    stop_in_time(fixture);
+    stop_in_time();
 }
 
 static bool has_sender_thread(void)
@@ -768,42 +755,36 @@ static bool has_sender_thread(void)
 }
 
 /* What it frees then is for the leak sanitizer to see. */
-static void a_thread_that_is_stuck_is_left_behind_and_ends_by_itself(void **state)
+TEST(a_thread_that_is_stuck_is_left_behind_and_ends_by_itself)
 {
-    struct fixture *fixture = *state;
-
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://stuck.test:9091");
-    start(fixture);
+    start();
     sem_wait(&names.is_asked);
-    begin_stop(fixture);
-    end_stop(fixture, false);
+    begin_stop();
+    end_stop(false);
     assert_true(has_sender_thread());
     sem_post(&names.may_end);
     wait_until_true(!has_sender_thread());
     assert_int_equal(count_said(true), 0);
 }
 
-static void nothing_is_deleted_that_was_not_pushed(void **state)
+TEST(nothing_is_deleted_that_was_not_pushed)
 {
-    struct fixture *fixture = *state;
-
     samples_free(fixture->samples);
     fixture->samples = samples_new(&(struct profile_quirks){ 0 });
-    open_server(fixture);
-    start(fixture);
-    stop_in_time(fixture);
+    open_server();
+    start();
+    stop_in_time();
     assert_false(is_readable(fixture->server, 0));
 }
 
-static void a_server_that_refuses_connections_is_told_of(void **state)
+TEST(a_server_that_refuses_connections_is_told_of)
 {
-    struct fixture *fixture = *state;
-
-    listen_with_backlog(fixture, -1);
-    start(fixture);
+    listen_with_backlog(-1);
+    start();
     wait_until_true(count_said(true) == 1);
     assert_said("takes no connection; is it running, and listening there?");
-    stop_in_time(fixture);
+    stop_in_time();
     assert_int_equal(count_said(true), 1);
 }
 
@@ -816,14 +797,15 @@ static unsigned count_attempts(void)
         struct tcp_info info;
         socklen_t size = sizeof(info);
 
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_SYN_SENT)
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+            info.tcpi_state == TCP_SYN_SENT)
             n_attempts++;
     }
     return n_attempts;
 }
 
 /* Connections until one is not made, because the queue of those that nobody accepts is full. */
-static size_t fill_backlog(const struct fixture *fixture, int *ret, size_t room)
+static size_t fill_backlog(int *ret, size_t room)
 {
     const struct sockaddr_in address = { .sin_family = AF_INET,
                                          .sin_port = htons(fixture->port),
@@ -842,55 +824,52 @@ static size_t fill_backlog(const struct fixture *fixture, int *ret, size_t room)
     return 0;
 }
 
-static void a_server_that_swallows_connections_does_not_hold_up_the_end(void **state)
+TEST(a_server_that_swallows_connections_does_not_hold_up_the_end)
 {
-    struct fixture *fixture = *state;
     int others[8];
     size_t n_others;
 
-    listen_with_backlog(fixture, 0);
-    n_others = fill_backlog(fixture, others, COUNT(others));
+    listen_with_backlog(0);
+    n_others = fill_backlog(others, COUNT(others));
     fixture->settings.timeout_ms = DEADLINE_MS;
-    start(fixture);
+    start();
     wait_until_true(count_attempts() == 2);
-    stop_in_time(fixture);
+    stop_in_time();
     assert_int_equal(count_said(true), 0);
     while (n_others)
         close(others[--n_others]);
 }
 
-static void a_server_that_never_answers_does_not_hold_up_the_end(void **state)
+TEST(a_server_that_never_answers_does_not_hold_up_the_end)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int first, second;
 
     fixture->settings.timeout_ms = DEADLINE_MS;
-    open_server(fixture);
-    start(fixture);
-    first = accept_connection(fixture);
+    open_server();
+    start();
+    first = accept_connection();
     read_request(first, &request);
-    begin_stop(fixture);
-    second = accept_connection(fixture);
+    begin_stop();
+    second = accept_connection();
     read_request(second, &request);
     assert_starts(&request, "DELETE /metrics/job/7/instance/n1/step/0 ");
-    end_stop(fixture, true);
+    end_stop(true);
     assert_said("did not answer in time (what was told of this step stays there");
     close(first);
     close(second);
 }
 
-static void a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end(void **state)
+TEST(a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int64_t begin_ns;
     int fd;
 
     fixture->settings.timeout_ms = 100;
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     wait_until_true(count_said(true) == 1);
     begin_ns = clock_mono(&clock_real);
@@ -900,22 +879,21 @@ static void a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end(voi
     close(fd);
 }
 
-static void a_late_answer_is_told_of_once_and_then_that_it_is_over(void **state)
+TEST(a_late_answer_is_told_of_once_and_then_that_it_is_over)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
     fixture->settings.timeout_ms = 100;
-    open_server(fixture);
-    start(fixture);
+    open_server();
+    start();
     for (int i = 0; i < 2; i++) {
-        fd = accept_connection(fixture);
+        fd = accept_connection();
         read_request(fd, &request);
         assert_true(is_readable(fd, DEADLINE_MS)); /* that it was closed */
         close(fd);
     }
-    fd = accept_connection(fixture);
+    fd = accept_connection();
     read_request(fd, &request);
     answer(fd, ACCEPTED);
     wait_until_true(count_said(false) == 1);
@@ -925,16 +903,15 @@ static void a_late_answer_is_told_of_once_and_then_that_it_is_over(void **state)
     close(fd);
 }
 
-static void a_failure_is_not_tried_again_before_the_next_turn(void **state)
+TEST(a_failure_is_not_tried_again_before_the_next_turn)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int64_t begin_ns;
     int fd;
 
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     begin_ns = clock_mono(&clock_real);
     read_request(fd, &request);
     answer(fd, "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops");
@@ -946,39 +923,37 @@ static void a_failure_is_not_tried_again_before_the_next_turn(void **state)
     close(fd);
 }
 
-static void an_answer_may_come_byte_by_byte(void **state)
+TEST(an_answer_may_come_byte_by_byte)
 {
     static const char chunked[] =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)), 0);
     read_request(fd, &request);
     for (size_t i = 0; i + 1 < sizeof(chunked); i++)
         assert_int_equal(send(fd, chunked + i, 1, MSG_NOSIGNAL), 1);
-    add_sample(fixture);
+    add_sample();
     read_request(fd, &request);
     assert_starts(&request, "PUT ");
     assert_int_equal(count_said(true), 0);
     close(fd);
 }
 
-static void an_answer_that_never_ends_is_given_up_in_time(void **state)
+TEST(an_answer_that_never_ends_is_given_up_in_time)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int64_t begin_ns;
     int fd;
 
     fixture->settings.timeout_ms = 200;
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     begin_ns = clock_mono(&clock_real);
     read_request(fd, &request);
     answer(fd, "HTTP/1.1 200 OK\r\nX: ");
@@ -1002,54 +977,50 @@ static void flood(int fd, const char *head)
     fail_msg("all of %d pages were read", MOST_PAGES);
 }
 
-static void more_than_a_pushgateway_answers_is_not_read(void **state)
+TEST(more_than_a_pushgateway_answers_is_not_read)
 {
     static const char *const heads[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
     };
-    struct fixture *fixture = *state;
 
     fixture->settings.timeout_ms = DEADLINE_MS;
-    open_server(fixture);
+    open_server();
     for (size_t i = 0; i < COUNT(heads); i++) {
         struct request request;
         int fd;
 
-        start(fixture);
-        fd = accept_connection(fixture);
+        start();
+        fd = accept_connection();
         read_request(fd, &request);
         flood(fd, heads[i]);
         wait_until_true(count_said(true) == 1);
         assert_said("answered what no Pushgateway answers");
         close(fd);
-        stop_in_time(fixture);
-        close(accept_connection(fixture)); /* the DELETE's */
+        stop_in_time();
+        close(accept_connection()); /* the DELETE's */
         forget_said();
     }
 }
 
-static void a_server_that_closes_at_once_is_told_of(void **state)
+TEST(a_server_that_closes_at_once_is_told_of)
 {
-    struct fixture *fixture = *state;
-
-    open_server(fixture);
-    start(fixture);
-    close(accept_connection(fixture));
+    open_server();
+    start();
+    close(accept_connection());
     wait_until_true(count_said(true) == 1);
     assert_said("closed the connection before its answer was whole");
 }
 
-static void a_redirection_is_not_followed(void **state)
+TEST(a_redirection_is_not_followed)
 {
-    struct fixture *fixture = *state;
     struct request request;
     int fd;
 
-    open_server(fixture);
-    start(fixture);
-    fd = accept_connection(fixture);
+    open_server();
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     answer(fd, "HTTP/1.1 307 Temporary Redirect\r\nLocation: /elsewhere\r\n"
                "Content-Length: 0\r\n\r\n");
@@ -1070,17 +1041,16 @@ static enum MHD_Result count_request(void *ctx, struct MHD_Connection *connectio
     return MHD_NO;
 }
 
-static void a_certificate_that_is_not_trusted_gets_no_request(void **state)
+TEST(a_certificate_that_is_not_trusted_gets_no_request)
 {
     static const unsigned char loopback[] = { 127, 0, 0, 1 };
-    struct fixture *fixture = *state;
     struct certificate certificate;
     struct MHD_Daemon *daemon;
     atomic_uint n_requests = 0;
 
     certificate_make(&certificate,
                      &(struct certificate_wish){ .name = "localhost", .ip = loopback });
-    open_server(fixture);
+    open_server();
     daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_TLS, 0, NULL, NULL,
                               count_request, &n_requests, MHD_OPTION_LISTEN_SOCKET, fixture->server,
                               MHD_OPTION_HTTPS_MEM_KEY, certificate.key_pem,
@@ -1089,10 +1059,10 @@ static void a_certificate_that_is_not_trusted_gets_no_request(void **state)
     fixture->server = -1;
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "https://u:p@127.0.0.1:%u",
              fixture->port);
-    start(fixture);
+    start();
     wait_until_true(count_said(true) == 1);
     assert_said("has no certificate that this node trusts");
-    stop_in_time(fixture);
+    stop_in_time();
     MHD_stop_daemon(daemon);
     certificate_free(&certificate);
     assert_int_equal(atomic_load(&n_requests), 0);
@@ -1123,42 +1093,40 @@ static void assert_new_ones_close_on_exec(const bool before[MOST_DESCRIPTORS])
     assert_true(n_new > 1);
 }
 
-static void no_other_program_gets_its_descriptors(void **state)
+TEST(no_other_program_gets_its_descriptors)
 {
-    struct fixture *fixture = *state;
     bool before[MOST_DESCRIPTORS];
     char message[PROFILE_MESSAGE + 1];
     struct request request;
     int fd;
 
-    open_server(fixture);
+    open_server();
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://gateway.test:%u",
              fixture->port);
     note_descriptors(before);
-    start(fixture);
-    fd = accept_connection(fixture);
+    start();
+    fd = accept_connection();
     read_request(fd, &request);
     assert_new_ones_close_on_exec(before);
     close(fd);
     sender_stop(fixture->sender, WITHIN_MS);
     close(fixture->server);
 
-    open_agent(fixture);
+    open_agent();
     note_descriptors(before);
-    start(fixture);
-    hear(fixture, message);
+    start();
+    hear(message);
     assert_new_ones_close_on_exec(before);
 }
 
-static void no_signal_is_taken_by_its_thread(void **state)
+TEST(no_signal_is_taken_by_its_thread)
 {
-    struct fixture *fixture = *state;
     sigset_t signals, before;
     char message[PROFILE_MESSAGE + 1];
 
-    open_agent(fixture);
-    start(fixture);
-    hear(fixture, message);
+    open_agent();
+    start();
+    hear(message);
     /* With the other threads out of the way, whoever takes it is the sender's, and dies of it. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGALRM);
@@ -1166,17 +1134,16 @@ static void no_signal_is_taken_by_its_thread(void **state)
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     kill(getpid(), SIGALRM);
     kill(getpid(), SIGTERM);
-    stop_in_time(fixture);
+    stop_in_time();
     assert_int_equal(sigwaitinfo(&signals, NULL), SIGALRM);
     assert_int_equal(sigwaitinfo(&signals, NULL), SIGTERM);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void pauses_grow_with_failures_up_to_five_minutes(void **state)
+TEST(pauses_grow_with_failures_up_to_five_minutes)
 {
     const uint32_t latest = 0, soonest = 1023;
 
-    (void)state;
     assert_int_equal(pace_next_ns(10, 0, soonest), 10 * NS_PER_SEC);
     assert_int_equal(pace_next_ns(10, 1, soonest), 10 * NS_PER_SEC);
     assert_int_equal(pace_next_ns(10, 2, latest), 20 * NS_PER_SEC);
@@ -1189,58 +1156,9 @@ static void pauses_grow_with_failures_up_to_five_minutes(void **state)
     assert_int_equal(pace_next_ns(250, 2, soonest), 250 * NS_PER_SEC);
 }
 
-static void the_first_turn_comes_at_a_random_moment_of_the_first_interval(void **state)
+TEST(the_first_turn_comes_at_a_random_moment_of_the_first_interval)
 {
-    (void)state;
     assert_int_equal(pace_first_ns(10, 0), 0);
     assert_in_range(pace_first_ns(10, 512), 4 * NS_PER_SEC, 6 * NS_PER_SEC);
     assert_in_range(pace_first_ns(10, UINT32_MAX), 9 * NS_PER_SEC, 10 * NS_PER_SEC);
-}
-
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FIXTURE(the_agent_gets_the_values_each_turn),
-        WITH_FIXTURE(the_agent_gets_the_last_values_and_a_farewell_at_the_end),
-        WITH_FIXTURE(more_than_a_message_holds_is_told_in_several),
-        WITH_FIXTURE(a_turn_goes_on_where_the_last_was_cut_short),
-        WITH_FIXTURE(without_samples_the_agent_hears_nothing),
-        WITH_FIXTURE(an_agent_that_comes_late_is_told_and_both_are_said_once),
-        WITH_FIXTURE(an_agent_that_was_started_again_is_told),
-        WITH_FIXTURE(an_agent_that_has_gone_does_not_hold_up_the_end),
-        WITH_FIXTURE(a_full_queue_drops_a_turn_and_is_told_of),
-        WITH_FIXTURE(a_message_waits_for_room_in_a_full_queue),
-        WITH_FIXTURE(a_full_queue_does_not_hold_up_the_end),
-        WITH_FIXTURE(values_are_put_and_deleted_over_one_connection),
-        WITH_FIXTURE(the_same_values_are_not_pushed_again),
-        WITH_FIXTURE(user_and_password_of_the_url_are_sent_and_not_shown),
-        WITH_FIXTURE(a_url_that_cannot_be_pushed_to_is_refused_without_its_password),
-        WITH_FIXTURE(proxies_of_the_environment_are_not_used),
-        WITH_FIXTURE(a_name_is_resolved_once_as_long_as_pushes_succeed),
-        WITH_FIXTURE(a_name_that_nobody_knows_is_told_of),
-        WITH_FIXTURE(a_thread_that_is_stuck_is_left_behind_and_ends_by_itself),
-        WITH_FIXTURE(nothing_is_deleted_that_was_not_pushed),
-        WITH_FIXTURE(a_server_that_refuses_connections_is_told_of),
-        WITH_FIXTURE(a_server_that_swallows_connections_does_not_hold_up_the_end),
-        WITH_FIXTURE(a_server_that_never_answers_does_not_hold_up_the_end),
-        WITH_FIXTURE(a_server_that_did_not_answer_before_gets_but_a_moment_at_the_end),
-        WITH_FIXTURE(a_late_answer_is_told_of_once_and_then_that_it_is_over),
-        WITH_FIXTURE(a_failure_is_not_tried_again_before_the_next_turn),
-        WITH_FIXTURE(an_answer_may_come_byte_by_byte),
-        WITH_FIXTURE(an_answer_that_never_ends_is_given_up_in_time),
-        WITH_FIXTURE(more_than_a_pushgateway_answers_is_not_read),
-        WITH_FIXTURE(a_server_that_closes_at_once_is_told_of),
-        WITH_FIXTURE(a_redirection_is_not_followed),
-        WITH_FIXTURE(a_certificate_that_is_not_trusted_gets_no_request),
-        WITH_FIXTURE(no_other_program_gets_its_descriptors),
-        WITH_FIXTURE(no_signal_is_taken_by_its_thread),
-        cmocka_unit_test(pauses_grow_with_failures_up_to_five_minutes),
-        cmocka_unit_test(the_first_turn_comes_at_a_random_moment_of_the_first_interval),
-    };
-
-    sem_init(&names.is_asked, 0, 0);
-    sem_init(&names.may_end, 0, 0);
-    return RUN_TESTS(tests);
 }

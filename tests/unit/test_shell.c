@@ -20,7 +20,7 @@ static void hear(const char *shell, struct str word, struct buf *heard)
     const char *argv[] = { shell, "-c", NULL, NULL };
     struct spawn spawn = {
         .argv = argv,
-        .deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
         .max_output = 1 << 20,
         .sink = collect,
         .ctx = heard,
@@ -52,7 +52,7 @@ static void assert_heard(const char *shell, struct str word)
     buf_free(&wanted);
 }
 
-static void every_shell_hears_the_same_word(void **state)
+TEST(every_shell_hears_the_same_word)
 {
     static const char *const words[] = {
         "",
@@ -73,37 +73,23 @@ static void every_shell_hears_the_same_word(void **state)
         "-n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(shells); i++)
         for (size_t k = 0; spawn_exists(shells[i]) && k < COUNT(words); k++)
             assert_heard(shells[i], str_of(words[k]));
 }
 
-static void a_newline_is_heard_by_all_but_csh(void **state)
+TEST(a_newline_is_heard_by_all_but_csh)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(shells); i++)
         if (spawn_exists(shells[i]) && !str_eq(str_of(shells[i]), STR("tcsh")))
             assert_heard(shells[i], STR("first\nsecond\n\n"));
 }
 
-static void every_byte_is_heard(void **state)
+TEST(every_byte_is_heard)
 {
     char bytes[255];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(i + 1);
     assert_heard("sh", (struct str){ bytes, sizeof(bytes) });
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_shell_hears_the_same_word),
-        cmocka_unit_test(a_newline_is_heard_by_all_but_csh),
-        cmocka_unit_test(every_byte_is_heard),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -293,15 +293,13 @@ static void start(void)
     client_open(&client, http_address(server, 0));
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     log_file = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG, &clock_real);
     health = NULL;
     fixture_begin(&kept);
     series_path[0] = allocations_path[0] = '\0';
     make_board();
-    return 0;
 }
 
 static void remove_series(void)
@@ -315,9 +313,8 @@ static void remove_series(void)
     }
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     if (server)
         client_close(&client);
     server = http_stop(server);
@@ -327,8 +324,9 @@ static int tear_down(void **state)
     remove_series();
     unlink(allocations_path);
     fixture_end(&kept);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static bool has(struct str text, const char *part)
 {
@@ -395,11 +393,10 @@ static size_t assert_linked(struct str page, struct str begin)
     return n;
 }
 
-static void every_number_of_the_overview_links_to_what_it_is_made_of(void **state)
+TEST(every_number_of_the_overview_links_to_what_it_is_made_of)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/", STAFF, 200);
     assert_true(assert_linked(page, STR("<b>")) >= 12);
@@ -430,11 +427,10 @@ static void every_number_of_the_overview_links_to_what_it_is_made_of(void **stat
                      "data-series=\"/api/v1/trends/cpus?cluster=beluga&amp;hours=6\"");
 }
 
-static void what_is_stranded_leads_to_the_nodes_where_it_is(void **state)
+TEST(what_is_stranded_leads_to_the_nodes_where_it_is)
 {
     struct node *node = board->cluster->section[KIND_NODES]->nodes.node;
 
-    (void)state;
     node[0].cpus_alloc = 64;
     node[0].cpus_idle = 0;
     start();
@@ -475,11 +471,10 @@ static size_t count(struct str page, const char *part)
     return n;
 }
 
-static void a_long_list_is_cut_and_leads_to_all_of_it(void **state)
+TEST(a_long_list_is_cut_and_leads_to_all_of_it)
 {
     struct str page;
 
-    (void)state;
     have_users(300);
     start();
     page = get("/", STAFF, 200);
@@ -499,11 +494,10 @@ static void a_long_list_is_cut_and_leads_to_all_of_it(void **state)
     assert_lacks(get("/?full=users", ALICE, 200), "someone");
 }
 
-static void what_is_broken_is_told_with_its_reason(void **state)
+TEST(what_is_broken_is_told_with_its_reason)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/", STAFF, 200);
     assert_has(page, "<a href=\"/node/n2\">n2</a>");
@@ -513,11 +507,10 @@ static void what_is_broken_is_told_with_its_reason(void **state)
     assert_has(page, "<a href=\"/account/physics\">physics</a>");
 }
 
-static void nobody_sees_names_of_others_on_any_page(void **state)
+TEST(nobody_sees_names_of_others_on_any_page)
 {
     static const char *const hidden[] = { "bobby", "chemistry", "adminbert", "102", "103" };
 
-    (void)state;
     start();
     for (size_t i = 0; i < COUNT(pages); i++) {
         struct str page = get(pages[i], ALICE, 200);
@@ -531,9 +524,8 @@ static void nobody_sees_names_of_others_on_any_page(void **state)
     assert_has(get("/", ALICE, 200), "<a href=\"/user/alice\">alice</a>");
 }
 
-static void a_text_is_never_markup_on_any_page(void **state)
+TEST(a_text_is_never_markup_on_any_page)
 {
-    (void)state;
     start();
     for (size_t i = 0; i < COUNT(pages); i++) {
         struct str page = get(pages[i], STAFF, 200);
@@ -546,11 +538,10 @@ static void a_text_is_never_markup_on_any_page(void **state)
                "<a href=\"/nodes?partition=q%22%26%3Cb%3E\">q&quot;&amp;&lt;b&gt;</a>");
 }
 
-static void a_coordinator_sees_their_account(void **state)
+TEST(a_coordinator_sees_their_account)
 {
     struct str page;
 
-    (void)state;
     start();
     assert_has(get("/", CAROL, 200), "physics");
     assert_lacks(get("/", CAROL, 200), "chemistry");
@@ -559,7 +550,7 @@ static void a_coordinator_sees_their_account(void **state)
     assert_lacks(page, "chemistry");
 }
 
-static void nodes_are_found_by_the_words_that_the_overview_counts(void **state)
+TEST(nodes_are_found_by_the_words_that_the_overview_counts)
 {
     static const struct {
         const char *query, *nodes;
@@ -591,7 +582,6 @@ static void nodes_are_found_by_the_words_that_the_overview_counts(void **state)
         { "state=free-gpus&gpu=h100", "" },
     };
 
-    (void)state;
     start();
     for (size_t i = 0; i < COUNT(cases); i++) {
         char path[100], link[40];
@@ -608,11 +598,10 @@ static void nodes_are_found_by_the_words_that_the_overview_counts(void **state)
     assert_has(get("/nodes?feature=i", STAFF, 200), "No node is like this");
 }
 
-static void cells_are_coloured_by_what_is_asked_for(void **state)
+TEST(cells_are_coloured_by_what_is_asked_for)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/nodes", STAFF, 200);
     assert_has(page, "<a class=\"mixed\" href=\"/node/n1\" title=\"mixed\">n1</a>");
@@ -641,9 +630,8 @@ static void assert_order(const char *path, const char *expected)
     assert_string_equal(order, expected);
 }
 
-static void the_table_sorts_and_what_is_unknown_comes_last(void **state)
+TEST(the_table_sorts_and_what_is_unknown_comes_last)
 {
-    (void)state;
     start();
     assert_order("/nodes?view=table", "123");
     assert_order("/nodes?view=table&sort=-node", "321");
@@ -661,11 +649,10 @@ static void the_table_sorts_and_what_is_unknown_comes_last(void **state)
     get("/nodes?name=n%5B0-99999999%5D", STAFF, 400);
 }
 
-static void a_node_says_how_it_is_and_what_runs_there(void **state)
+TEST(a_node_says_how_it_is_and_what_runs_there)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/node/n1", STAFF, 200);
     assert_has(page, "<h1>n1</h1>");
@@ -686,11 +673,10 @@ static void a_node_says_how_it_is_and_what_runs_there(void **state)
     get("/node/n9", STAFF, 404);
 }
 
-static void private_nodes_are_for_staff(void **state)
+TEST(private_nodes_are_for_staff)
 {
     static const char *const paths[] = { "/", "/nodes", "/nodes?view=table" };
 
-    (void)state;
     tell_config(1u << PRIVATE_NODES);
     start();
     for (size_t i = 0; i < COUNT(paths); i++) {
@@ -708,9 +694,8 @@ static void private_nodes_are_for_staff(void **state)
     get("/api/v1/trends/node_cpus?node=n1", ALICE, 403);
 }
 
-static void private_partitions_and_reservations_are_for_staff(void **state)
+TEST(private_partitions_and_reservations_are_for_staff)
 {
-    (void)state;
     tell_config(1u << PRIVATE_PARTITIONS | 1u << PRIVATE_RESERVATIONS);
     start();
     assert_lacks(get("/partitions", ALICE, 200), "long");
@@ -726,9 +711,8 @@ static void private_partitions_and_reservations_are_for_staff(void **state)
     assert_lacks(get("/nodes?reservation=course", ALICE, 200), "/node/n");
 }
 
-static void what_may_be_private_is_not_shown_until_that_is_known(void **state)
+TEST(what_may_be_private_is_not_shown_until_that_is_known)
 {
-    (void)state;
     withdraw(KIND_CONFIG);
     start();
     get("/node/n1", ALICE, 403);
@@ -738,9 +722,8 @@ static void what_may_be_private_is_not_shown_until_that_is_known(void **state)
     assert_lacks(get("/reservations", ALICE, 200), "course");
 }
 
-static void of_what_nobody_has_told_nothing_is_said(void **state)
+TEST(of_what_nobody_has_told_nothing_is_said)
 {
-    (void)state;
     withdraw(KIND_JOBS);
     start();
     assert_has(get("/node/n1", STAFF, 200), "What runs there is not known");
@@ -749,11 +732,10 @@ static void of_what_nobody_has_told_nothing_is_said(void **state)
     assert_lacks(get("/", STAFF, 200), "every node takes jobs");
 }
 
-static void why_slurm_does_not_answer_is_for_staff(void **state)
+TEST(why_slurm_does_not_answer_is_for_staff)
 {
     static const char *const paths[] = { "/clusters", "/health" };
 
-    (void)state;
     board->cluster->trouble = STR("Slurm does not answer");
     board->cluster->trouble_in_full = STR("Slurm does not answer: ctl1.secret.example is away");
     start();
@@ -764,11 +746,10 @@ static void why_slurm_does_not_answer_is_for_staff(void **state)
     }
 }
 
-static void a_partition_says_what_it_has(void **state)
+TEST(a_partition_says_what_it_has)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/partitions", STAFF, 200);
     assert_has(page, "up, default");
@@ -779,11 +760,10 @@ static void a_partition_says_what_it_has(void **state)
     assert_has(page, "unlimited");
 }
 
-static void a_reservation_says_for_whom(void **state)
+TEST(a_reservation_says_for_whom)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/reservations", STAFF, 200);
     assert_has(page, "<a href=\"/jobs?reservation=course\">course</a>");
@@ -794,11 +774,10 @@ static void a_reservation_says_for_whom(void **state)
     assert_has(page, "<a href=\"/user/alice\">alice</a>, 2 that you may not see");
 }
 
-static void an_allocation_says_what_is_left_and_when_it_runs_out(void **state)
+TEST(an_allocation_says_what_is_left_and_when_it_runs_out)
 {
     struct str page;
 
-    (void)state;
     start();
     page = get("/allocations", STAFF, 200);
     assert_has(page, "40 CPUs are promised at all times; of late 40 were in use");
@@ -811,9 +790,8 @@ static void an_allocation_says_what_is_left_and_when_it_runs_out(void **state)
     assert_has(page, "None of these accounts is yours to see.");
 }
 
-static void without_anybody_who_knows_a_page_says_so(void **state)
+TEST(without_anybody_who_knows_a_page_says_so)
 {
-    (void)state;
     for (enum kind i = 0; i < KINDS; i++)
         board->cluster->section[i] = section_unref(board->cluster->section[i]);
     start();
@@ -828,11 +806,10 @@ static void without_anybody_who_knows_a_page_says_so(void **state)
     get("/node/n1", STAFF, 404);
 }
 
-static void what_sonde_says_of_itself_is_for_staff(void **state)
+TEST(what_sonde_says_of_itself_is_for_staff)
 {
     struct str page;
 
-    (void)state;
     health = "{\"facts\":{\"uptime_seconds\":90,\"store\":{\"path\":\"/x/<i>\",\"size_bytes\":2048,"
              "\"is_open\":true,\"lost\":null}},\"stages\":[{\"name\":\"render <b>\","
              "\"seconds\":[0.25,0.001,0.002]}],\"more\":[{}]}";
@@ -852,7 +829,7 @@ static void what_sonde_says_of_itself_is_for_staff(void **state)
     assert_has(page, "jobs");
 }
 
-static void facts_that_are_no_json_are_told_so(void **state)
+TEST(facts_that_are_no_json_are_told_so)
 {
     static const char *const documents[] = {
         "", "[]", "{\"stages\":[", "{\"facts\":{\"a\":1}} x", "{\"stages\":[{\"seconds\":[1,2]", "7"
@@ -860,7 +837,6 @@ static void facts_that_are_no_json_are_told_so(void **state)
     struct health_facts facts;
     struct arena arena = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(documents); i++) {
         err.text[0] = '\0';
         if (health_facts_read(str_of(documents[i]), &arena, &facts, &err) == 0)
@@ -873,7 +849,7 @@ static void facts_that_are_no_json_are_told_so(void **state)
     arena_clear(&arena);
 }
 
-static void odd_health_facts_are_passed_over(void **state)
+TEST(odd_health_facts_are_passed_over)
 {
     static const char document[] =
         "{\"stages\":[1,{\"name\":[],\"seconds\":{\"a\":1}},{\"seconds\":[-1,\"x\",[2],3,1e999]}],"
@@ -881,7 +857,6 @@ static void odd_health_facts_are_passed_over(void **state)
     struct health_facts facts;
     struct arena arena = { 0 };
 
-    (void)state;
     assert_int_equal(health_facts_read(str_of(document), &arena, &facts, &err), 0);
     assert_int_equal(facts.n_stages, 2);
     assert_int_equal(facts.stage[1].n, 1);
@@ -891,11 +866,10 @@ static void odd_health_facts_are_passed_over(void **state)
     arena_clear(&arena);
 }
 
-static void a_chart_without_data_says_so_and_its_data_is_refused(void **state)
+TEST(a_chart_without_data_says_so_and_its_data_is_refused)
 {
     struct reply reply;
 
-    (void)state;
     start();
     reply = client_get_with(&client, "/chart/cpus.svg?cluster=beluga", STAFF);
     assert_int_equal(reply.status, 200);
@@ -924,11 +898,10 @@ static void put_series(void)
     ticks_close(writer);
 }
 
-static void a_chart_has_what_was_kept_and_what_was_promised(void **state)
+TEST(a_chart_has_what_was_kept_and_what_was_promised)
 {
     struct str data;
 
-    (void)state;
     put_series();
     start();
     data = get("/chart/cpus.svg?hours=1", ALICE, 200);
@@ -946,9 +919,8 @@ static void a_chart_has_what_was_kept_and_what_was_promised(void **state)
     assert_has(get("/chart/memory.svg", ALICE, 200), "no data: none was kept of this time");
 }
 
-static void why_there_is_no_chart_is_for_staff(void **state)
+TEST(why_there_is_no_chart_is_for_staff)
 {
-    (void)state;
     snprintf(series_path, sizeof(series_path), "%s/none.db", kept.directory);
     start();
     assert_has(get("/chart/cpus.svg", STAFF, 200), "none.db");
@@ -981,11 +953,10 @@ static void put_run(uint32_t id, const char *user, const char *account)
     OK(&kept, store_commit(kept.store, &kept.err));
 }
 
-static void a_node_tells_what_ran_there_before(void **state)
+TEST(a_node_tells_what_ran_there_before)
 {
     struct str page;
 
-    (void)state;
     fixture_open(&kept);
     put_run(90, "alice", "physics");
     put_run(91, "bobby", "chemistry");
@@ -1001,11 +972,10 @@ static void a_node_tells_what_ran_there_before(void **state)
     assert_has(get("/clusters", STAFF, 200), "/jobs?kept=1&amp;cluster=beluga");
 }
 
-static void of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all(void **state)
+TEST(of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all)
 {
     struct str page;
 
-    (void)state;
     fixture_open(&kept);
     for (uint32_t id = 200; id < 220; id++)
         put_run(id, "alice", "physics");
@@ -1029,11 +999,10 @@ static void put_allocations_file(const char *text)
 }
 
 /* NOW is on 21 September 2026. The store knows of jobs from NOW - 8000 on. */
-static void without_a_board_that_tells_it_an_allocation_is_counted_from_the_store(void **state)
+TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store)
 {
     struct str page;
 
-    (void)state;
     board->cluster->section[KIND_ALLOCATIONS] =
         section_unref(board->cluster->section[KIND_ALLOCATIONS]);
     fixture_open(&kept);
@@ -1058,9 +1027,8 @@ static void without_a_board_that_tells_it_an_allocation_is_counted_from_the_stor
     assert_has(get("/chart/cpus.svg", STAFF, 200), "no data");
 }
 
-static void a_file_of_allocations_that_cannot_be_read_is_said(void **state)
+TEST(a_file_of_allocations_that_cannot_be_read_is_said)
 {
-    (void)state;
     board->cluster->section[KIND_ALLOCATIONS] =
         section_unref(board->cluster->section[KIND_ALLOCATIONS]);
     put_allocations_file("clusters: [");
@@ -1069,13 +1037,12 @@ static void a_file_of_allocations_that_cannot_be_read_is_said(void **state)
     assert_lacks(get("/allocations", STAFF, 200), "allocations.yml");
 }
 
-static void of_several_clusters_each_link_says_which(void **state)
+TEST(of_several_clusters_each_link_says_which)
 {
     struct board_cluster *second;
     struct board *one = board;
     struct str page;
 
-    (void)state;
     board = board_new(2, NOW);
     board->cluster[0] = one->cluster[0];
     one->n_clusters = 0;
@@ -1108,12 +1075,11 @@ static size_t whole_size(struct str packed)
     return end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 | (size_t)end[-1] << 24;
 }
 
-static void ten_thousand_nodes_are_less_than_a_megabyte(void **state)
+TEST(ten_thousand_nodes_are_less_than_a_megabyte)
 {
     const struct sim sim = { .nodes = 10000, .jobs = 1000, .seed = 1 };
     struct reply reply;
 
-    (void)state;
     section_unref(board->cluster->section[KIND_NODES]);
     board->cluster->section[KIND_NODES] = sim_section(&sim, KIND_NODES, NOW);
     assert_true(board->cluster->section[KIND_NODES]->nodes.n >= 10000);
@@ -1121,45 +1087,4 @@ static void ten_thousand_nodes_are_less_than_a_megabyte(void **state)
     reply = client_get_with(&client, "/nodes?colour=load", STAFF "Accept-Encoding: gzip\r\n");
     assert_int_equal(reply.status, 200);
     assert_in_range(whole_size(reply.body), 500 * 1000, 1000 * 1000);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(every_number_of_the_overview_links_to_what_it_is_made_of),
-        TEST(what_is_stranded_leads_to_the_nodes_where_it_is),
-        TEST(a_long_list_is_cut_and_leads_to_all_of_it),
-        TEST(what_is_broken_is_told_with_its_reason),
-        TEST(nobody_sees_names_of_others_on_any_page),
-        TEST(a_text_is_never_markup_on_any_page),
-        TEST(a_coordinator_sees_their_account),
-        TEST(nodes_are_found_by_the_words_that_the_overview_counts),
-        TEST(cells_are_coloured_by_what_is_asked_for),
-        TEST(the_table_sorts_and_what_is_unknown_comes_last),
-        TEST(a_node_says_how_it_is_and_what_runs_there),
-        TEST(private_nodes_are_for_staff),
-        TEST(private_partitions_and_reservations_are_for_staff),
-        TEST(what_may_be_private_is_not_shown_until_that_is_known),
-        TEST(of_what_nobody_has_told_nothing_is_said),
-        TEST(why_slurm_does_not_answer_is_for_staff),
-        TEST(a_partition_says_what_it_has),
-        TEST(a_reservation_says_for_whom),
-        TEST(an_allocation_says_what_is_left_and_when_it_runs_out),
-        TEST(without_anybody_who_knows_a_page_says_so),
-        TEST(what_sonde_says_of_itself_is_for_staff),
-        TEST(facts_that_are_no_json_are_told_so),
-        TEST(odd_health_facts_are_passed_over),
-        TEST(a_chart_without_data_says_so_and_its_data_is_refused),
-        TEST(a_chart_has_what_was_kept_and_what_was_promised),
-        TEST(why_there_is_no_chart_is_for_staff),
-        TEST(a_node_tells_what_ran_there_before),
-        TEST(of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all),
-        TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store),
-        TEST(a_file_of_allocations_that_cannot_be_read_is_said),
-        TEST(of_several_clusters_each_link_says_which),
-        TEST(ten_thousand_nodes_are_less_than_a_megabyte),
-    };
-
-    return RUN_TESTS(tests);
 }

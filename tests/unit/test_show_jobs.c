@@ -335,13 +335,11 @@ static void stop(void)
     site = site_free(site);
 }
 
-static int begin(void **state)
+static void begin(void)
 {
     int fd;
 
-    (void)state;
-    if (!mkdtemp(directory))
-        return -1;
+    assert_non_null(mkdtemp(directory));
     snprintf(store_file, sizeof(store_file), "%s/store.db", directory);
     snprintf(series_file, sizeof(series_file), "%s/series.db", directory);
     snprintf(url, sizeof(url), "sqlite:%s", store_file);
@@ -355,15 +353,13 @@ static int begin(void **state)
     fill_series();
     make_board();
     start(url);
-    return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
     static const char *const suffixes[] = { "", "-wal", "-shm" };
     char path[120];
 
-    (void)state;
     stop();
     board_unref(board);
     store_close(store);
@@ -375,8 +371,10 @@ static int end(void **state)
         unlink(path);
     }
     unlink(program);
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+PROGRAM_FIXTURE(begin, end)
 
 static struct reply get_as(const char *user, const char *path)
 {
@@ -436,7 +434,7 @@ static void put_form(char path[600], size_t form, uint32_t job, struct str key)
              forms[form].after, key.n ? "&key=" : "", STR_ARG(key));
 }
 
-static void every_form_of_a_job_is_for_its_owner_coordinators_and_staff(void **state)
+TEST(every_form_of_a_job_is_for_its_owner_coordinators_and_staff)
 {
     static const struct {
         const char *user;
@@ -450,7 +448,6 @@ static void every_form_of_a_job_is_for_its_owner_coordinators_and_staff(void **s
     struct arena arena = { 0 };
     char path[600];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t j = 0; j < COUNT(forms); j++) {
             const struct run_key key = { BASE + (cases[i].job - ALICES) * 100, cases[i].job,
@@ -464,11 +461,10 @@ static void every_form_of_a_job_is_for_its_owner_coordinators_and_staff(void **s
     arena_clear(&arena);
 }
 
-static void a_job_that_is_not_there_is_404_for_everybody(void **state)
+TEST(a_job_that_is_not_there_is_404_for_everybody)
 {
     char path[600];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(forms); i++) {
         put_form(path, i, 4711, STR(""));
         assert_status("alice", path, 404);
@@ -480,9 +476,8 @@ static void a_job_that_is_not_there_is_404_for_everybody(void **state)
     assert_status("alice", "/api/v1/series/11?plot=time", 404);
 }
 
-static void pages_of_people_are_for_themselves_and_staff(void **state)
+TEST(pages_of_people_are_for_themselves_and_staff)
 {
-    (void)state;
     assert_status("alice", "/user/alice", 200);
     assert_status("alice", "/user/bob", 403);
     assert_status("alice", "/api/v1/users/bob", 403);
@@ -504,11 +499,10 @@ static size_t count(struct str page, const char *part)
     return n;
 }
 
-static void a_long_list_of_an_account_is_cut_and_leads_to_all_of_it(void **state)
+TEST(a_long_list_of_an_account_is_cut_and_leads_to_all_of_it)
 {
     struct reply reply = get_as("root", "/account/chemistry");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_int_equal(count(reply.body, "href=\"/user/sharer"), 20);
     assert_has(reply, "<a href=\"/account/chemistry?full=shares#full\">All 45 shares</a>");
@@ -517,29 +511,26 @@ static void a_long_list_of_an_account_is_cut_and_leads_to_all_of_it(void **state
     assert_has(reply, "<section id=\"full\"><h2>Fair share</h2>");
 }
 
-static void shares_are_told_with_the_digits_that_matter(void **state)
+TEST(shares_are_told_with_the_digits_that_matter)
 {
-    (void)state;
     assert_has(get_as("root", "/account/chemistry"), ">0.0222</span>"); /* of all */
     assert_has(get_as("root", "/account/chemistry"), ">0.6540</span>");
     assert_has(get_as("root", "/account/chemistry"), ">0.2029</span>");
     assert_has(get_as("root", "/account/chemistry"), ">1,234</span>");
 }
 
-static void what_people_used_leads_to_the_jobs_that_did(void **state)
+TEST(what_people_used_leads_to_the_jobs_that_did)
 {
     struct reply reply = get_as("root", "/account/physics");
 
-    (void)state;
     assert_has(reply, "<a href=\"/jobs?kept=1&amp;account=physics&amp;from=");
     assert_has(reply, "<a href=\"/jobs?kept=1&amp;account=physics&amp;user=alice&amp;from=");
 }
 
-static void lists_have_only_what_may_be_seen(void **state)
+TEST(lists_have_only_what_may_be_seen)
 {
     struct reply reply = get_as("alice", "/jobs");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_has(reply, "/job/31");
     assert_lacks(reply, "/job/32");
@@ -556,7 +547,7 @@ static void lists_have_only_what_may_be_seen(void **state)
     assert_has(reply, "/job/12");
 }
 
-static void no_markup_of_a_user_gets_into_a_page(void **state)
+TEST(no_markup_of_a_user_gets_into_a_page)
 {
     static const char *const paths[] = {
         "/jobs",
@@ -574,7 +565,6 @@ static void no_markup_of_a_user_gets_into_a_page(void **state)
         "/account/%3Cscript%3Ealert(1)%3C/script%3E",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct reply reply = get_as("root", paths[i]);
 
@@ -585,12 +575,11 @@ static void no_markup_of_a_user_gets_into_a_page(void **state)
     assert_has(get_as("root", "/job/15"), "&lt;script&gt;alert(1)");
 }
 
-static void a_long_name_is_cut_in_tables_and_whole_in_its_title(void **state)
+TEST(a_long_name_is_cut_in_tables_and_whole_in_its_title)
 {
     static char name[1000], part[1200];
     struct job_record record = run_of("greta", "physics", LONG_NAME, BASE + 30000);
 
-    (void)state;
     memset(name, 'x', sizeof(name));
     name[500] = '"';
     record.name = (struct str){ name, sizeof(name) };
@@ -600,11 +589,10 @@ static void a_long_name_is_cut_in_tables_and_whole_in_its_title(void **state)
     assert_has(get_as("root", "/jobs?kept=1&user=greta"), part);
 }
 
-static void a_page_past_the_end_says_so_and_leads_back(void **state)
+TEST(a_page_past_the_end_says_so_and_leads_back)
 {
     struct reply reply = get_as("root", "/jobs?offset=500&partition=long");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_has(reply, "past the last page");
     assert_has(reply, "<a href=\"/jobs?partition=long\">Back to the first page</a>");
@@ -627,12 +615,11 @@ static struct str find_link(struct str text, const char *words)
     return str_span(text.p + from, text.p + at);
 }
 
-static void kept_jobs_are_paged_by_key_each_of_them_once(void **state)
+TEST(kept_jobs_are_paged_by_key_each_of_them_once)
 {
     char path[1000] = "/jobs?kept=1&user=alice&limit=2";
     size_t n_pages = 0, n_rows = 0;
 
-    (void)state;
     while (path[0]) {
         struct reply reply = get_as("alice", path);
         struct str rest = reply.body, next;
@@ -654,9 +641,8 @@ static void kept_jobs_are_paged_by_key_each_of_them_once(void **state)
     assert_int_equal(n_pages, 4);
 }
 
-static void empty_fields_of_the_form_are_not_asked_for(void **state)
+TEST(empty_fields_of_the_form_are_not_asked_for)
 {
-    (void)state;
     assert_status("alice", "/jobs?user=&state=&min_cpus=&text=&job=", 200);
     assert_status("alice", "/jobs?state=NONSENSE", 400);
     assert_status("alice", "/jobs?nonsense=1", 400);
@@ -665,11 +651,10 @@ static void empty_fields_of_the_form_are_not_asked_for(void **state)
     assert_has(get_as("alice", "/jobs?state=PENDING&state=RUNNING"), "value=\"RUNNING\"");
 }
 
-static void a_job_shows_its_life_use_and_other_forms(void **state)
+TEST(a_job_shows_its_life_use_and_other_forms)
 {
     struct reply reply = get_as("alice", "/job/11");
 
-    (void)state;
     assert_has(reply, "<h1>Job 11 on alpha: train</h1>");
     assert_has(reply, "<ol class=\"life\">");
     assert_has(reply, "25 %: 1 of 4 CPUs");
@@ -681,11 +666,10 @@ static void a_job_shows_its_life_use_and_other_forms(void **state)
     assert_has(reply, "<div id=\"job-head\">"); /* it has ended: nothing of it changes */
 }
 
-static void a_job_in_the_queue_only_is_shown_from_the_board(void **state)
+TEST(a_job_in_the_queue_only_is_shown_from_the_board)
 {
     struct reply reply = get_as("alice", "/job/31");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_has(reply, "is waiting");
     assert_has(reply, "Resources");
@@ -698,22 +682,20 @@ static void a_job_in_the_queue_only_is_shown_from_the_board(void **state)
     assert_status("alice", "/job/4711", 404);
 }
 
-static void a_simulated_job_in_the_queue_is_marked(void **state)
+TEST(a_simulated_job_in_the_queue_is_marked)
 {
-    (void)state;
     assert_lacks(get_as("alice", "/job/31"), "(simulated)");
     board->cluster[0].is_simulated = true;
     assert_has(get_as("alice", "/job/31"), "Job 31 on alpha (simulated): ");
     board->cluster[0].is_simulated = false;
 }
 
-static void a_run_of_before_is_found_by_its_key_and_has_no_pdf(void **state)
+TEST(a_run_of_before_is_found_by_its_key_and_has_no_pdf)
 {
     const struct run_key old = { BASE + 300, RERUN, STR("alpha") };
     struct arena arena = { 0 };
     char path[300];
 
-    (void)state;
     snprintf(path, sizeof(path), "/job/14?key=%s", job_key(&arena, &old).p);
     assert_status("alice", path, 200);
     assert_has(get_as("alice", "/job/14"), "Other runs of this job");
@@ -723,13 +705,12 @@ static void a_run_of_before_is_found_by_its_key_and_has_no_pdf(void **state)
     arena_clear(&arena);
 }
 
-static void an_old_key_does_not_open_what_its_id_stands_for_now(void **state)
+TEST(an_old_key_does_not_open_what_its_id_stands_for_now)
 {
     const struct run_key old = { BASE + 3000, WRAPPED, STR("alpha") };
     struct arena arena = { 0 };
     char path[600];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(forms); i++) {
         struct reply reply;
 
@@ -744,11 +725,10 @@ static void an_old_key_does_not_open_what_its_id_stands_for_now(void **state)
     arena_clear(&arena);
 }
 
-static void of_several_clusters_one_is_to_be_chosen(void **state)
+TEST(of_several_clusters_one_is_to_be_chosen)
 {
     struct reply reply = get_as("erin", "/job/40");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_has(reply, "<a href=\"/job/alpha%3A40\">alpha:40</a>");
     assert_has(reply, "<a href=\"/job/beta%3A40\">beta:40</a>");
@@ -758,11 +738,10 @@ static void of_several_clusters_one_is_to_be_chosen(void **state)
     assert_status("erin", "/mail/beta:40", 403);
 }
 
-static void an_array_has_a_page_of_its_tasks(void **state)
+TEST(an_array_has_a_page_of_its_tasks)
 {
     struct reply reply = get_as("alice", "/job/20");
 
-    (void)state;
     assert_int_equal(reply.status, 303);
     assert_str(reply_header(&reply, "Location"), "/array/alpha:20");
     reply = get_as("alice", "/array/alpha:20");
@@ -776,11 +755,10 @@ static void an_array_has_a_page_of_its_tasks(void **state)
     assert_status("bob", "/array/20", 403);
 }
 
-static void of_arrays_of_several_clusters_one_is_to_be_chosen(void **state)
+TEST(of_arrays_of_several_clusters_one_is_to_be_chosen)
 {
     struct reply reply = get_as("gina", "/array/60");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_has(reply, "Several clusters have this array");
     assert_has(reply, "<a href=\"/array/alpha%3A60\">alpha:60</a>");
@@ -789,11 +767,10 @@ static void of_arrays_of_several_clusters_one_is_to_be_chosen(void **state)
     assert_has(get_as("gina", "/array/beta:60"), "3 tasks of");
 }
 
-static void of_arrays_of_several_clusters_that_which_may_be_seen_is_meant(void **state)
+TEST(of_arrays_of_several_clusters_that_which_may_be_seen_is_meant)
 {
     struct reply reply = get_as("gina", "/array/70");
 
-    (void)state;
     assert_int_equal(reply.status, 303);
     assert_str(reply_header(&reply, "Location"), "/array/alpha:70");
     reply = get_as("hugo", "/array/70");
@@ -803,11 +780,10 @@ static void of_arrays_of_several_clusters_that_which_may_be_seen_is_meant(void *
     assert_has(get_as("root", "/array/70"), "Several clusters have this array");
 }
 
-static void a_user_sees_use_and_waste(void **state)
+TEST(a_user_sees_use_and_waste)
 {
     struct reply reply = get_as("alice", "/user/alice");
 
-    (void)state;
     assert_has(reply, "<h1>User alice</h1>");
     assert_has(reply, "Last 30 days");
     assert_has(reply, "By account, last 30 days");
@@ -825,11 +801,10 @@ static void set_time(int64_t timeout, int64_t behind)
     start(url);
 }
 
-static void a_page_of_people_outlives_a_store_that_takes_too_long(void **state)
+TEST(a_page_of_people_outlives_a_store_that_takes_too_long)
 {
     static const char *const paths[] = { "/user/alice", "/account/physics" };
 
-    (void)state;
     set_time(1, 60 * NS_PER_SEC);
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct reply reply = get_as("root", paths[i]);
@@ -844,11 +819,10 @@ static void a_page_of_people_outlives_a_store_that_takes_too_long(void **state)
     assert_has(get_as("root", "/user/alice"), "Last 30 days");
 }
 
-static void petricores_paths_answer_in_its_shapes(void **state)
+TEST(petricores_paths_answer_in_its_shapes)
 {
     struct reply reply = get_as("alice", "/mail/11");
 
-    (void)state;
     assert_has(reply, "----------General Data----------");
     assert_true(str_ends(reply.body, STR("WARNING=true")) ||
                 str_ends(reply.body, STR("WARNING=false")));
@@ -865,11 +839,10 @@ static void petricores_paths_answer_in_its_shapes(void **state)
     assert_str(reply_header(&reply, "Content-Type"), "image/png");
 }
 
-static void a_chart_without_data_says_so_and_its_numbers_are_none(void **state)
+TEST(a_chart_without_data_says_so_and_its_numbers_are_none)
 {
     struct reply reply = get_as("alice", "/plot/11/cpu.svg");
 
-    (void)state;
     assert_str(reply_header(&reply, "Content-Type"), "image/svg+xml");
     assert_has(reply, "There is nothing to draw.");
     reply = get_as("alice", "/api/v1/series/11?plot=cpu");
@@ -877,11 +850,10 @@ static void a_chart_without_data_says_so_and_its_numbers_are_none(void **state)
                            "\"labels\":[\"time\"],\"colours\":[],\"points\":[]}\n");
 }
 
-static void a_measured_job_has_charts_and_their_numbers(void **state)
+TEST(a_measured_job_has_charts_and_their_numbers)
 {
     struct reply reply = get_as("frank", "/job/16");
 
-    (void)state;
     assert_has(reply, "src=\"/plot/16/cpu.svg?key=");
     assert_has(reply, "data-series=\"/api/v1/series/16?plot=cpu&amp;key=");
     assert_has(reply, "50 %: 2 of 4 CPUs");
@@ -901,9 +873,8 @@ static void a_measured_job_has_charts_and_their_numbers(void **state)
     assert_has(reply, ",1073741824");
 }
 
-static void without_a_store_the_queue_is_still_there(void **state)
+TEST(without_a_store_the_queue_is_still_there)
 {
-    (void)state;
     stop();
     start("sqlite:/nonexistent/store.db");
     assert_status("alice", "/jobs", 200);
@@ -916,11 +887,10 @@ static void without_a_store_the_queue_is_still_there(void **state)
     start(url);
 }
 
-static void jobs_that_nobody_has_told_are_not_none(void **state)
+TEST(jobs_that_nobody_has_told_are_not_none)
 {
     struct reply reply;
 
-    (void)state;
     assert_has(get_as("root", "/jobs?user=nobody"), "0 jobs.");
     board_unref(board);
     board = board_new(1, NOW);
@@ -932,40 +902,4 @@ static void jobs_that_nobody_has_told_are_not_none(void **state)
     assert_lacks(reply, "0 jobs");
     board_unref(board);
     make_board();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_of_a_job_is_for_its_owner_coordinators_and_staff),
-        cmocka_unit_test(a_job_that_is_not_there_is_404_for_everybody),
-        cmocka_unit_test(pages_of_people_are_for_themselves_and_staff),
-        cmocka_unit_test(a_long_list_of_an_account_is_cut_and_leads_to_all_of_it),
-        cmocka_unit_test(shares_are_told_with_the_digits_that_matter),
-        cmocka_unit_test(what_people_used_leads_to_the_jobs_that_did),
-        cmocka_unit_test(lists_have_only_what_may_be_seen),
-        cmocka_unit_test(no_markup_of_a_user_gets_into_a_page),
-        cmocka_unit_test(a_long_name_is_cut_in_tables_and_whole_in_its_title),
-        cmocka_unit_test(a_page_past_the_end_says_so_and_leads_back),
-        cmocka_unit_test(kept_jobs_are_paged_by_key_each_of_them_once),
-        cmocka_unit_test(empty_fields_of_the_form_are_not_asked_for),
-        cmocka_unit_test(a_job_shows_its_life_use_and_other_forms),
-        cmocka_unit_test(a_job_in_the_queue_only_is_shown_from_the_board),
-        cmocka_unit_test(a_simulated_job_in_the_queue_is_marked),
-        cmocka_unit_test(a_run_of_before_is_found_by_its_key_and_has_no_pdf),
-        cmocka_unit_test(an_old_key_does_not_open_what_its_id_stands_for_now),
-        cmocka_unit_test(of_several_clusters_one_is_to_be_chosen),
-        cmocka_unit_test(an_array_has_a_page_of_its_tasks),
-        cmocka_unit_test(of_arrays_of_several_clusters_one_is_to_be_chosen),
-        cmocka_unit_test(of_arrays_of_several_clusters_that_which_may_be_seen_is_meant),
-        cmocka_unit_test(a_user_sees_use_and_waste),
-        cmocka_unit_test(a_page_of_people_outlives_a_store_that_takes_too_long),
-        cmocka_unit_test(petricores_paths_answer_in_its_shapes),
-        cmocka_unit_test(a_chart_without_data_says_so_and_its_numbers_are_none),
-        cmocka_unit_test(a_measured_job_has_charts_and_their_numbers),
-        cmocka_unit_test(without_a_store_the_queue_is_still_there),
-        cmocka_unit_test(jobs_that_nobody_has_told_are_not_none),
-    };
-
-    return cmocka_run_group_tests(tests, begin, end);
 }

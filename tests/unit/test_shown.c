@@ -15,9 +15,8 @@ static void assert_cut(const char *text, size_t room, const char *expected, size
     buf_free(&shown);
 }
 
-static void what_is_too_wide_ends_in_an_ellipsis(void **state)
+TEST(what_is_too_wide_ends_in_an_ellipsis)
 {
-    (void)state;
     assert_cut("", 0, "", 0);
     assert_cut("", 5, "", 0);
     assert_cut("abcde", 5, "abcde", 5);
@@ -31,36 +30,23 @@ static void what_is_too_wide_ends_in_an_ellipsis(void **state)
     assert_cut("abc", SIZE_MAX, "abc", 3);
 }
 
-static void what_cannot_be_shown_is_a_question_mark(void **state)
+TEST(what_cannot_be_shown_is_a_question_mark)
 {
-    (void)state;
     assert_cut("\033[1m\r\n\x7f", 20, "?[1m???", 7);
     assert_cut("\xff\xc2\x9b\xe2\x80\xae", 20, "???", 3);
     /* soft hyphen, filler of Hangul, anchor of an annotation: nothing is seen of them */
     assert_cut("a\xc2\xad\xe3\x85\xa4\xef\xbf\xb9", 20, "a???", 4);
 }
 
-static void accents_without_end_are_cut(void **state)
+TEST(accents_without_end_are_cut)
 {
     static char text[3001] = "e";
     struct buf shown;
 
-    (void)state;
     for (size_t i = 1; i + 2 < sizeof(text); i += 2)
         memcpy(text + i, "\xcc\x81", 2);
     buf_init(&shown, 4096);
     shown_put_cut(&shown, str_of(text), 10);
     assert_true(shown.n < 10 * 16 + 8);
     buf_free(&shown);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_too_wide_ends_in_an_ellipsis),
-        cmocka_unit_test(what_cannot_be_shown_is_a_question_mark),
-        cmocka_unit_test(accents_without_end_are_cut),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -43,11 +43,10 @@ static struct section *section_of(const char *settings, enum kind kind, int64_t 
     return sim_section(&sim, kind, time);
 }
 
-static void settings_have_defaults_that_grow_with_the_nodes(void **state)
+TEST(settings_have_defaults_that_grow_with_the_nodes)
 {
     struct sim sim = parsed("");
 
-    (void)state;
     assert_int_equal(sim.nodes, 128);
     assert_int_equal(sim.jobs, 1024);
     assert_int_equal(sim.seed, 1);
@@ -63,7 +62,7 @@ static void settings_have_defaults_that_grow_with_the_nodes(void **state)
     assert_true(sim.seed == UINT64_MAX);
 }
 
-static void bad_settings_are_refused_with_a_sentence(void **state)
+TEST(bad_settings_are_refused_with_a_sentence)
 {
     static const struct {
         const char *settings, *says;
@@ -86,7 +85,6 @@ static void bad_settings_are_refused_with_a_sentence(void **state)
         { "a\nb=1", "a\\nb" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct sim sim = { .nodes = 77 };
         struct err err;
@@ -114,9 +112,8 @@ static struct buf printed(const char *settings, enum sim_format format, int64_t 
     return buf;
 }
 
-static void the_same_seed_and_time_give_the_same_bytes(void **state)
+TEST(the_same_seed_and_time_give_the_same_bytes)
 {
-    (void)state;
     for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_SINFO_LINES; format++) {
         struct buf first = printed("nodes=40,jobs=200,seed=5", format, times[0]);
         struct buf again = printed("nodes=40,jobs=200,seed=5", format, times[0]);
@@ -133,7 +130,7 @@ static void the_same_seed_and_time_give_the_same_bytes(void **state)
     }
 }
 
-static void the_queue_is_as_long_as_asked_for(void **state)
+TEST(the_queue_is_as_long_as_asked_for)
 {
     static const char *const settings[] = {
         "",
@@ -146,7 +143,6 @@ static void the_queue_is_as_long_as_asked_for(void **state)
         "nodes=1000,jobs=1000,seed=2",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++)
         for (size_t k = 0; k < COUNT(times); k++) {
             struct section *section = section_of(settings[i], KIND_JOBS, times[k]);
@@ -166,11 +162,10 @@ static int by_id(const void *a, const void *b)
     return (left->id > right->id) - (left->id < right->id);
 }
 
-static void ids_are_unique_and_grow_with_the_time_of_submission(void **state)
+TEST(ids_are_unique_and_grow_with_the_time_of_submission)
 {
     static const char *const settings[] = { "", "nodes=500,jobs=30000,seed=9", "nodes=3,jobs=10" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++) {
         struct section *section = section_of(settings[i], KIND_JOBS, times[0]);
         struct job *jobs = section->jobs.job;
@@ -195,13 +190,12 @@ static const struct job *find_job(const struct section *section, uint32_t id)
 #define assert_same_text(a, left, b, right)                                                        \
     assert_true(str_eq(section_text(a, left), section_text(b, right)))
 
-static void a_running_job_is_the_same_a_minute_later(void **state)
+TEST(a_running_job_is_the_same_a_minute_later)
 {
     struct section *now = section_of("nodes=64,jobs=500,seed=4", KIND_JOBS, times[0]);
     struct section *then = section_of("nodes=64,jobs=500,seed=4", KIND_JOBS, times[0] + 60);
     size_t running = 0;
 
-    (void)state;
     qsort(then->jobs.job, then->jobs.n, sizeof(struct job), by_id);
     for (size_t i = 0; i < now->jobs.n; i++) {
         const struct job *job = &now->jobs.job[i], *later;
@@ -228,12 +222,11 @@ static void a_running_job_is_the_same_a_minute_later(void **state)
 }
 
 /* Follows every job of a small cluster from minute to minute. */
-static void a_job_waits_then_runs_then_has_ended_and_never_turns_back(void **state)
+TEST(a_job_waits_then_runs_then_has_ended_and_never_turns_back)
 {
     struct section *before = NULL;
     size_t started = 0, ended = 0, gone = 0;
 
-    (void)state;
     for (int64_t time = times[0]; time < times[0] + 2 * HOUR; time += 240) {
         struct section *now = section_of("nodes=16,jobs=80,seed=8", KIND_JOBS, time);
 
@@ -266,12 +259,11 @@ static void a_job_waits_then_runs_then_has_ended_and_never_turns_back(void **sta
     assert_true(started > 2 && ended > 2 && gone > 2);
 }
 
-static void a_finished_job_is_seen_for_five_minutes(void **state)
+TEST(a_finished_job_is_seen_for_five_minutes)
 {
     struct section *now = section_of("", KIND_JOBS, times[0]);
     size_t seen = 0;
 
-    (void)state;
     for (size_t i = 0; i < now->jobs.n; i++) {
         const struct job *job = &now->jobs.job[i];
 
@@ -369,11 +361,10 @@ static bool has_completing_jobs(const struct section *section)
     return false;
 }
 
-static void gpus_that_jobs_hold_are_those_that_nodes_have_allocated(void **state)
+TEST(gpus_that_jobs_hold_are_those_that_nodes_have_allocated)
 {
     size_t n_held = 0;
 
-    (void)state;
     for (size_t k = 0; k < COUNT(times); k++) {
         struct section *jobs = section_of("nodes=100,jobs=1500", KIND_JOBS, times[k]);
         struct section *nodes = section_of("nodes=100,jobs=1500", KIND_NODES, times[k]);
@@ -397,7 +388,7 @@ static void gpus_that_jobs_hold_are_those_that_nodes_have_allocated(void **state
     assert_true(n_held > 100);
 }
 
-static void what_jobs_hold_is_what_nodes_have_allocated(void **state)
+TEST(what_jobs_hold_is_what_nodes_have_allocated)
 {
     static const char *const settings[] = {
         "",
@@ -407,7 +398,6 @@ static void what_jobs_hold_is_what_nodes_have_allocated(void **state)
         "nodes=30,jobs=3000,seed=13",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++)
         for (size_t k = 0; k < COUNT(times); k++) {
             struct section *jobs = section_of(settings[i], KIND_JOBS, times[k] + (int64_t)i * 977);
@@ -424,9 +414,8 @@ static void what_jobs_hold_is_what_nodes_have_allocated(void **state)
 }
 
 /* About one job a node, so that a unit with two jobs at once would show at once. */
-static void no_unit_has_two_jobs_at_once_while_one_follows_the_other(void **state)
+TEST(no_unit_has_two_jobs_at_once_while_one_follows_the_other)
 {
-    (void)state;
     for (int64_t time = times[0]; time < times[0] + 2 * HOUR; time += 11) {
         struct section *nodes = section_of("nodes=40,jobs=90,seed=3", KIND_NODES, time);
 
@@ -436,7 +425,7 @@ static void no_unit_has_two_jobs_at_once_while_one_follows_the_other(void **stat
 }
 
 /* Not only in sum: node by node. */
-static void every_job_runs_on_nodes_that_are_up_and_in_its_partition(void **state)
+TEST(every_job_runs_on_nodes_that_are_up_and_in_its_partition)
 {
     struct section *jobs = section_of("nodes=600,jobs=5000,seed=2", KIND_JOBS, times[1]);
     struct section *nodes = section_of("nodes=600,jobs=5000,seed=2", KIND_NODES, times[1]);
@@ -444,7 +433,6 @@ static void every_job_runs_on_nodes_that_are_up_and_in_its_partition(void **stat
     struct map map;
     size_t several = 0;
 
-    (void)state;
     map_init(&map, &arena);
     for (size_t i = 0; i < nodes->nodes.n; i++)
         *map_put(&map, section_text(nodes, nodes->nodes.node[i].name)) = &nodes->nodes.node[i];
@@ -481,9 +469,8 @@ static void every_job_runs_on_nodes_that_are_up_and_in_its_partition(void **stat
     section_unref(nodes);
 }
 
-static void licences_in_use_are_those_of_running_jobs(void **state)
+TEST(licences_in_use_are_those_of_running_jobs)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(times); k++) {
         struct section *jobs = section_of("nodes=300,jobs=3000", KIND_JOBS, times[k]);
         struct section *licenses = section_of("nodes=300,jobs=3000", KIND_LICENSES, times[k]);
@@ -551,12 +538,11 @@ static void check_job(const struct section *section, const struct job *job, int6
         assert_true(job->end_time >= job->start_time && job->end_time <= now);
 }
 
-static void every_job_makes_sense(void **state)
+TEST(every_job_makes_sense)
 {
     static const char *const settings[] = { "", "nodes=200,jobs=4000,seed=21",
                                             "nodes=900,jobs=100,seed=22", "nodes=1,jobs=1" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++)
         for (size_t k = 0; k < COUNT(times); k++) {
             struct section *section = section_of(settings[i], KIND_JOBS, times[k]);
@@ -567,7 +553,7 @@ static void every_job_makes_sense(void **state)
         }
 }
 
-static void the_queue_has_all_sorts_of_jobs(void **state)
+TEST(the_queue_has_all_sorts_of_jobs)
 {
     static const char *const reasons[] = {
         "Priority",
@@ -590,7 +576,6 @@ static void the_queue_has_all_sorts_of_jobs(void **state)
     struct section *section = section_of("nodes=1500,jobs=12000", KIND_JOBS, times[0]);
     size_t by_base[JOB_BASES] = { 0 }, waiting_tasks = 0, tasks = 0, components = 0, two = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(reasons); i++)
         assert_non_null(map_get(&section->symbols.map, str_of(reasons[i])));
     for (size_t i = 0; i < section->jobs.n; i++) {
@@ -647,12 +632,11 @@ static size_t count_on(const char *settings, int64_t time, const char *node, enu
     return n;
 }
 
-static void a_failing_node_takes_its_jobs_with_it(void **state)
+TEST(a_failing_node_takes_its_jobs_with_it)
 {
     const char *settings = "nodes=1500,jobs=12000";
     size_t failures = 0, jobs = 0;
 
-    (void)state;
     for (int64_t time = times[0]; time < times[0] + DAY && jobs == 0; time += 2 * HOUR) {
         char node[64];
         int64_t failure = find_failure(settings, time, node, sizeof(node));
@@ -678,12 +662,11 @@ static bool is_hostile(struct str name)
     return name.n > 64;
 }
 
-static void few_job_names_are_hostile_but_some_are(void **state)
+TEST(few_job_names_are_hostile_but_some_are)
 {
     struct section *section = section_of("nodes=1000,jobs=10000", KIND_JOBS, times[0]);
     size_t hostile = 0, newlines = 0;
 
-    (void)state;
     for (size_t i = 0; i < section->jobs.n; i++) {
         struct str name = section_text(section, section->jobs.job[i].name);
 
@@ -695,7 +678,7 @@ static void few_job_names_are_hostile_but_some_are(void **state)
     section_unref(section);
 }
 
-static void nodes_are_in_all_sorts_of_states(void **state)
+TEST(nodes_are_in_all_sorts_of_states)
 {
     static const char *const words[] = { "idle",     "mixed", "allocated", "drained",
                                          "draining", "down",  "maint",     "reboot" };
@@ -704,7 +687,6 @@ static void nodes_are_in_all_sorts_of_states(void **state)
     uint32_t flags = 0;
     size_t shared = 0, with_reason = 0;
 
-    (void)state;
     for (size_t i = 0; i < section->nodes.n; i++) {
         const struct node *node = &section->nodes.node[i];
 
@@ -728,13 +710,12 @@ static void nodes_are_in_all_sorts_of_states(void **state)
     section_unref(section);
 }
 
-static void reservations_come_before_they_begin_and_mark_their_nodes(void **state)
+TEST(reservations_come_before_they_begin_and_mark_their_nodes)
 {
     struct section *resvs = section_of("nodes=200", KIND_RESERVATIONS, times[1]);
     struct section *nodes = section_of("nodes=200", KIND_NODES, times[1]);
     size_t active = 0, inactive = 0;
 
-    (void)state;
     for (size_t i = 0; i < resvs->reservations.n; i++) {
         const struct reservation *resv = &resvs->reservations.reservation[i];
         uint32_t marked = 0;
@@ -763,14 +744,13 @@ static void reservations_come_before_they_begin_and_mark_their_nodes(void **stat
     section_unref(resvs);
 }
 
-static void statistics_count_what_the_queue_shows_and_grow_until_midnight(void **state)
+TEST(statistics_count_what_the_queue_shows_and_grow_until_midnight)
 {
     struct diag before = { 0 };
     struct section *jobs = section_of("", KIND_JOBS, times[0]);
     struct section *diag = section_of("", KIND_DIAG, times[0]);
     uint64_t pending = 0, running = 0, by_type = 0, by_user = 0;
 
-    (void)state;
     for (size_t i = 0; i < jobs->jobs.n; i++) {
         if (jobs->jobs.job[i].state.base == JOB_PENDING)
             pending += jobs->jobs.job[i].tasks;
@@ -810,14 +790,13 @@ static uint64_t submitted_by(int64_t time)
     return submitted;
 }
 
-static void more_is_submitted_by_day_than_by_night_or_on_sunday(void **state)
+TEST(more_is_submitted_by_day_than_by_night_or_on_sunday)
 {
     int64_t midnight = times[0] - 12 * HOUR, sunday = midnight + 6 * DAY;
     uint64_t night = submitted_by(midnight + 5 * HOUR);
     uint64_t day = submitted_by(midnight + 16 * HOUR) - submitted_by(midnight + 11 * HOUR);
     uint64_t on_sunday = submitted_by(sunday + 16 * HOUR) - submitted_by(sunday + 11 * HOUR);
 
-    (void)state;
     assert_true(day > 2 * night);
     assert_true(day > on_sunday * 5 / 4);
     assert_true(on_sunday > night);
@@ -838,7 +817,7 @@ static uint64_t used_of(const struct section *section, uint32_t first, uint32_t 
     return 0;
 }
 
-static void limits_are_used_by_the_jobs_that_can_be_seen(void **state)
+TEST(limits_are_used_by_the_jobs_that_can_be_seen)
 {
     struct section *limits = section_of("nodes=500", KIND_ASSOCIATIONS, times[0]);
     struct section *jobs = section_of("nodes=500", KIND_JOBS, times[0]);
@@ -846,7 +825,6 @@ static void limits_are_used_by_the_jobs_that_can_be_seen(void **state)
     uint64_t used = 0, held = 0, held_in_long = 0;
     size_t users = 0;
 
-    (void)state;
     for (size_t i = 0; i < all->n; i++) {
         const struct association *of = &all->association[i];
 
@@ -877,18 +855,17 @@ static void limits_are_used_by_the_jobs_that_can_be_seen(void **state)
     section_unref(jobs);
 }
 
-static void the_simulated_cluster_hides_nothing(void **state)
+TEST(the_simulated_cluster_hides_nothing)
 {
     struct section *section = section_of("", KIND_CONFIG, times[0]);
 
-    (void)state;
     assert_str(section_text(section, section->config.cluster), "simulated");
     assert_str(section_text(section, section->config.version), "24.11.5");
     assert_int_equal(section->config.hidden, 0);
     section_unref(section);
 }
 
-static void the_share_tree_adds_up(void **state)
+TEST(the_share_tree_adds_up)
 {
     struct section *section = section_of("nodes=500", KIND_SHARES, times[0]);
     const struct share *rows = section->shares.share;
@@ -896,7 +873,6 @@ static void the_share_tree_adds_up(void **state)
     struct arena arena = { 0 };
     struct map seen;
 
-    (void)state;
     map_init(&seen, &arena);
     for (size_t i = 0; i < section->shares.n; i++) {
         struct str account = section_text(section, rows[i].account);
@@ -926,14 +902,13 @@ static void the_share_tree_adds_up(void **state)
     section_unref(section);
 }
 
-static void users_have_names_of_their_own_and_some_are_not_ascii(void **state)
+TEST(users_have_names_of_their_own_and_some_are_not_ascii)
 {
     struct section *section = section_of("nodes=100,users=5000", KIND_SHARES, times[0]);
     struct arena arena = { 0 };
     struct map names;
     size_t other = 0;
 
-    (void)state;
     map_init(&names, &arena);
     for (size_t i = 0; i < section->shares.n; i++) {
         struct str user = section_text(section, section->shares.share[i].user);
@@ -1048,7 +1023,7 @@ static void assert_same_job(const struct str *fields, const struct section *sect
     assert_field(fields[SQUEUE_NAME], section, job->name, "");
 }
 
-static void squeue_text_tells_what_the_section_does(void **state)
+TEST(squeue_text_tells_what_the_section_does)
 {
     const char *settings = "nodes=300,jobs=4000,seed=31";
     struct section *section = section_of(settings, KIND_JOBS, times[0]);
@@ -1056,7 +1031,6 @@ static void squeue_text_tells_what_the_section_does(void **state)
     struct str fields[SQUEUE_N_FIELDS], rest = buf_str(&text);
     size_t n = 0;
 
-    (void)state;
     for (; next_record(&rest, fields, SQUEUE_N_FIELDS); n++) {
         assert_true(n < section->jobs.n);
         assert_same_job(fields, section, &section->jobs.job[n]);
@@ -1107,7 +1081,7 @@ static void assert_same_node(const struct str *fields, const struct section *sec
         assert_str(fields[SINFO_REASON_TIME], "Unknown");
 }
 
-static void sinfo_text_tells_each_node_once_a_partition(void **state)
+TEST(sinfo_text_tells_each_node_once_a_partition)
 {
     const char *settings = "nodes=700,seed=32";
     struct section *section = section_of(settings, KIND_NODES, times[1]);
@@ -1116,7 +1090,6 @@ static void sinfo_text_tells_each_node_once_a_partition(void **state)
     const struct nodes *nodes = &section->nodes;
     size_t n = 0;
 
-    (void)state;
     for (size_t i = 0; i < nodes->n; i++)
         for (uint32_t k = 0; k < nodes->node[i].n_partitions; k++, n++) {
             uint32_t partition = nodes->membership[nodes->node[i].first_partition + k];
@@ -1148,7 +1121,7 @@ static size_t count_records(struct buf *text, const char *key)
     return records;
 }
 
-static void json_is_valid_and_has_every_record(void **state)
+TEST(json_is_valid_and_has_every_record)
 {
     static const struct {
         enum sim_format format;
@@ -1162,7 +1135,6 @@ static void json_is_valid_and_has_every_record(void **state)
         { SIM_NODES_JSON_42, KIND_NODES, "hostname", 2000, 4000 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct buf text = printed("nodes=150,jobs=1500", cases[i].format, times[0]);
         struct section *section = section_of("nodes=150,jobs=1500", cases[i].kind, times[0]);
@@ -1189,11 +1161,10 @@ static int stop_after(void *ctx, struct str piece)
     return ++sink->calls > sink->stop_after ? -EPIPE : 0;
 }
 
-static void printing_stops_when_the_sink_wants_no_more_and_gives_small_pieces(void **state)
+TEST(printing_stops_when_the_sink_wants_no_more_and_gives_small_pieces)
 {
     struct sim sim = parsed("nodes=700,jobs=3000");
 
-    (void)state;
     for (enum sim_format format = SIM_SQUEUE_TEXT; format <= SIM_SINFO_LINES; format++) {
         struct stopping_sink all = { .stop_after = SIZE_MAX }, one = { .stop_after = 1 };
 
@@ -1205,13 +1176,12 @@ static void printing_stops_when_the_sink_wants_no_more_and_gives_small_pieces(vo
     }
 }
 
-static void the_source_tells_every_kind_at_the_time_of_its_clock(void **state)
+TEST(the_source_tells_every_kind_at_the_time_of_its_clock)
 {
     struct manual_clock clock;
     struct source *source;
     struct err err;
 
-    (void)state;
     manual_clock_init(&clock, times[0] * NS_PER_SEC, 0);
     assert_int_equal(source_open_sim(&(struct source_settings){ .spec = STR("sim:nodes=0") },
                                      &clock.clock, &source, &err),
@@ -1237,54 +1207,14 @@ static void the_source_tells_every_kind_at_the_time_of_its_clock(void **state)
     manual_clock_destroy(&clock);
 }
 
-static void any_time_and_size_can_be_asked_for(void **state)
+TEST(any_time_and_size_can_be_asked_for)
 {
     static const int64_t extremes[] = { INT64_MIN, -1, 0, 1, INT64_C(1) << 40, INT64_MAX };
     static const char *const settings[] = { "nodes=1,jobs=1", "nodes=2,jobs=9",
                                             "nodes=7,jobs=3,users=1", "nodes=9,jobs=100,users=1" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(settings); i++)
         for (size_t k = 0; k < COUNT(extremes); k++)
             for (unsigned kind = 0; kind < SIM_KINDS; kind++)
                 section_unref(section_of(settings[i], (enum kind)kind, extremes[k]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_have_defaults_that_grow_with_the_nodes),
-        cmocka_unit_test(bad_settings_are_refused_with_a_sentence),
-        cmocka_unit_test(the_same_seed_and_time_give_the_same_bytes),
-        cmocka_unit_test(the_queue_is_as_long_as_asked_for),
-        cmocka_unit_test(ids_are_unique_and_grow_with_the_time_of_submission),
-        cmocka_unit_test(a_running_job_is_the_same_a_minute_later),
-        cmocka_unit_test(a_job_waits_then_runs_then_has_ended_and_never_turns_back),
-        cmocka_unit_test(a_finished_job_is_seen_for_five_minutes),
-        cmocka_unit_test(gpus_that_jobs_hold_are_those_that_nodes_have_allocated),
-        cmocka_unit_test(what_jobs_hold_is_what_nodes_have_allocated),
-        cmocka_unit_test(no_unit_has_two_jobs_at_once_while_one_follows_the_other),
-        cmocka_unit_test(every_job_runs_on_nodes_that_are_up_and_in_its_partition),
-        cmocka_unit_test(licences_in_use_are_those_of_running_jobs),
-        cmocka_unit_test(every_job_makes_sense),
-        cmocka_unit_test(the_queue_has_all_sorts_of_jobs),
-        cmocka_unit_test(a_failing_node_takes_its_jobs_with_it),
-        cmocka_unit_test(few_job_names_are_hostile_but_some_are),
-        cmocka_unit_test(nodes_are_in_all_sorts_of_states),
-        cmocka_unit_test(reservations_come_before_they_begin_and_mark_their_nodes),
-        cmocka_unit_test(statistics_count_what_the_queue_shows_and_grow_until_midnight),
-        cmocka_unit_test(more_is_submitted_by_day_than_by_night_or_on_sunday),
-        cmocka_unit_test(limits_are_used_by_the_jobs_that_can_be_seen),
-        cmocka_unit_test(the_simulated_cluster_hides_nothing),
-        cmocka_unit_test(the_share_tree_adds_up),
-        cmocka_unit_test(users_have_names_of_their_own_and_some_are_not_ascii),
-        cmocka_unit_test(squeue_text_tells_what_the_section_does),
-        cmocka_unit_test(sinfo_text_tells_each_node_once_a_partition),
-        cmocka_unit_test(json_is_valid_and_has_every_record),
-        cmocka_unit_test(printing_stops_when_the_sink_wants_no_more_and_gives_small_pieces),
-        cmocka_unit_test(the_source_tells_every_kind_at_the_time_of_its_clock),
-        cmocka_unit_test(any_time_and_size_can_be_asked_for),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -30,9 +30,8 @@ static struct sim_use use_of(const struct job *job, size_t node, int64_t time)
     return use;
 }
 
-static void counters_grow_and_stay_within_what_was_given(void **state)
+TEST(counters_grow_and_stay_within_what_was_given)
 {
-    (void)state;
     for (uint32_t id = 1; id < 300; id++) {
         struct job job = made_job(id);
         struct sim_use before = use_of(&job, 0, now);
@@ -56,12 +55,11 @@ static void counters_grow_and_stay_within_what_was_given(void **state)
     }
 }
 
-static void nothing_is_used_before_the_start_nor_after_the_end(void **state)
+TEST(nothing_is_used_before_the_start_nor_after_the_end)
 {
     struct job job = made_job(7);
     struct sim_use at_end, later;
 
-    (void)state;
     assert_true(use_of(&job, 0, now - 1).cpu_seconds == 0);
     assert_true(use_of(&job, 0, now - 1).memory_peak_bytes == 0);
     assert_int_equal(use_of(&job, 0, now - 1).n_gpus, 0);
@@ -74,33 +72,30 @@ static void nothing_is_used_before_the_start_nor_after_the_end(void **state)
     assert_true(at_end.read_bytes == later.read_bytes);
 }
 
-static void a_job_that_waits_uses_nothing(void **state)
+TEST(a_job_that_waits_uses_nothing)
 {
     struct job job = made_job(7);
 
-    (void)state;
     job.state.base = JOB_PENDING;
     assert_true(use_of(&job, 0, now + 1000).cpu_seconds == 0);
     job.start_time = 0;
     assert_true(use_of(&job, 0, now + 1000).cpu_seconds == 0);
 }
 
-static void a_job_that_was_killed_for_its_memory_had_used_it_all(void **state)
+TEST(a_job_that_was_killed_for_its_memory_had_used_it_all)
 {
     struct job job = made_job(7);
 
-    (void)state;
     job.state.base = JOB_OUT_OF_MEMORY;
     job.end_time = now + 1000;
     assert_true(use_of(&job, 0, now + 1000).memory_peak_bytes == (double)(UINT64_C(32) << 30));
 }
 
 /* Every page that tells of waste has some to tell of. */
-static void some_waste_cores_some_memory_some_gpus_and_most_behave(void **state)
+TEST(some_waste_cores_some_memory_some_gpus_and_most_behave)
 {
     unsigned cores = 0, memory = 0, gpus = 0, nodes = 0, good = 0;
 
-    (void)state;
     for (uint32_t id = 1; id <= 1000; id++) {
         struct job job = made_job(id);
         struct sim_use first = use_of(&job, 0, now + 7200), second = use_of(&job, 1, now + 7200);
@@ -120,26 +115,11 @@ static void some_waste_cores_some_memory_some_gpus_and_most_behave(void **state)
     assert_in_range(good, 450, 700);
 }
 
-static void the_same_is_told_whenever_it_is_asked(void **state)
+TEST(the_same_is_told_whenever_it_is_asked)
 {
     struct job job = made_job(4711);
     struct sim_use a = use_of(&job, 1, now + 3333), b = use_of(&job, 1, now + 3333);
 
-    (void)state;
     assert_true(a.cpu_seconds == b.cpu_seconds && a.memory_bytes == b.memory_bytes &&
                 a.gpu[1].power_watts == b.gpu[1].power_watts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_grow_and_stay_within_what_was_given),
-        cmocka_unit_test(nothing_is_used_before_the_start_nor_after_the_end),
-        cmocka_unit_test(a_job_that_waits_uses_nothing),
-        cmocka_unit_test(a_job_that_was_killed_for_its_memory_had_used_it_all),
-        cmocka_unit_test(some_waste_cores_some_memory_some_gpus_and_most_behave),
-        cmocka_unit_test(the_same_is_told_whenever_it_is_asked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,26 +239,24 @@ static void start_plain(void)
     start(&config);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     log_file = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG, &clock_real);
     why_no_board = NULL;
     make_board();
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     if (server)
         client_close(&client);
     server = http_stop(server);
     site = site_free(site);
     board = board_unref(board);
     log_file = log_free(log_file);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 static bool has(struct str text, const char *part)
 {
@@ -288,11 +286,10 @@ static struct str get(const char *path, unsigned status)
 
 /* ---- */
 
-static void a_page_stands_in_its_frame(void **state)
+TEST(a_page_stands_in_its_frame)
 {
     struct str page;
 
-    (void)state;
     start_plain();
     page = get("/words/a%20b?offset=10&user=x%26y&cluster=beluga", 200);
     assert_has(page, "<title>Words &lt;&amp;&gt; · sonde</title>");
@@ -307,13 +304,12 @@ static void a_page_stands_in_its_frame(void **state)
     assert_false(has(page, "class=\"banner"));
 }
 
-static void no_page_may_run_or_load_what_is_not_its_own(void **state)
+TEST(no_page_may_run_or_load_what_is_not_its_own)
 {
     static const char *const paths[] = { "/words/", "/refusal/404", "/none",
                                          "/image",  "/image?ok=1",  "/search?q=4711" };
     struct reply reply;
 
-    (void)state;
     start_plain();
     for (size_t i = 0; i < COUNT(paths); i++) {
         reply = client_get(&client, paths[i]);
@@ -327,11 +323,10 @@ static void no_page_may_run_or_load_what_is_not_its_own(void **state)
     }
 }
 
-static void a_refusal_is_a_page_that_says_what_to_do(void **state)
+TEST(a_refusal_is_a_page_that_says_what_to_do)
 {
     static const unsigned statuses[] = { 400, 403, 404, 503, 504 };
 
-    (void)state;
     start_plain();
     for (size_t i = 0; i < COUNT(statuses); i++) {
         char path[40], part[80];
@@ -346,46 +341,41 @@ static void a_refusal_is_a_page_that_says_what_to_do(void **state)
     }
 }
 
-static void a_path_that_nobody_has_is_a_page_too(void **state)
+TEST(a_path_that_nobody_has_is_a_page_too)
 {
-    (void)state;
     start_plain();
     assert_has(get("/none/%3Cscript%3E", 404), "There is nothing at this address");
     assert_has(get("/", 404), "<form class=\"search\"");
 }
 
-static void what_is_no_page_is_refused_in_its_own_form(void **state)
+TEST(what_is_no_page_is_refused_in_its_own_form)
 {
-    (void)state;
     start_plain();
     assert_str(get("/api/v1/numbers", 404), "{\"error\":\"no <numbers>\"}\n");
     assert_str(get("/image", 404), "no <numbers>\n");
     assert_str(get("/api/v1/numbers?ok=1", 200), "{}");
 }
 
-static void why_something_failed_is_not_told_to_whoever_asks(void **state)
+TEST(why_something_failed_is_not_told_to_whoever_asks)
 {
-    (void)state;
     start_plain();
     assert_false(has(get("/failure/broken", 503), "secret"));
     assert_has(get("/failure/slow", 504), "too long");
     assert_has(get("/much", 413), "too much");
 }
 
-static void without_a_board_only_what_needs_none_is_shown(void **state)
+TEST(without_a_board_only_what_needs_none_is_shown)
 {
-    (void)state;
     why_no_board = "slurmctld does not answer";
     start_plain();
     assert_has(get("/node/c1", 503), "slurmctld does not answer");
     assert_has(get("/words/", 200), "No data from Slurm");
 }
 
-static void without_a_store_only_what_needs_none_is_shown(void **state)
+TEST(without_a_store_only_what_needs_none_is_shown)
 {
     struct site_config config = plain_config();
 
-    (void)state;
     config.store = "sqlite:/nonexistent/sonde.db";
     start(&config);
     assert_has(get("/store", 503), "The store cannot be read");
@@ -393,9 +383,8 @@ static void without_a_store_only_what_needs_none_is_shown(void **state)
     assert_false(has(get("/maystore", 200), "nonexistent"));
 }
 
-static void what_must_be_said_stands_on_every_page(void **state)
+TEST(what_must_be_said_stands_on_every_page)
 {
-    (void)state;
     board->cluster[0].is_simulated = true;
     board->cluster[0].section[KIND_CONFIG] = make_config(1u << PRIVATE_JOBS | 1u << PRIVATE_USAGE);
     board->cluster[1].trouble = STR("no answer");
@@ -408,22 +397,20 @@ static void what_must_be_said_stands_on_every_page(void **state)
     assert_false(has(get("/words/?cluster=narval", 200), "Simulated cluster."));
 }
 
-static void a_cluster_that_is_not_there_is_told_with_those_that_are(void **state)
+TEST(a_cluster_that_is_not_there_is_told_with_those_that_are)
 {
     struct str page;
 
-    (void)state;
     start_plain();
     page = get("/words/?cluster=belugo", 404);
     assert_has(page, "There is no cluster belugo");
     assert_has(page, "<a href=\"/?cluster=beluga\">beluga</a>");
 }
 
-static void the_nearest_names_are_offered(void **state)
+TEST(the_nearest_names_are_offered)
 {
     struct str page;
 
-    (void)state;
     start_plain();
     page = get("/node/gpu-node-71", 404);
     assert_has(page, "There is no node gpu-node-71");
@@ -441,9 +428,8 @@ static void assert_goes(const char *path, const char *to)
     assert_str(reply_header(&reply, "Location"), to);
 }
 
-static void search_leads_to_what_is_meant(void **state)
+TEST(search_leads_to_what_is_meant)
 {
-    (void)state;
     start_plain();
     assert_goes("/search?q=4711", "/job/4711");
     assert_goes("/search?q=%204711_7%20", "/job/4711_7");
@@ -457,11 +443,10 @@ static void search_leads_to_what_is_meant(void **state)
     assert_goes("/search?q=%3Cb%3En%3C/b%3E", "/node/%3Cb%3En%3C%2Fb%3E?cluster=beluga");
 }
 
-static void search_lists_what_has_a_part_of_the_name(void **state)
+TEST(search_lists_what_has_a_part_of_the_name)
 {
     struct str page;
 
-    (void)state;
     start_plain();
     page = get("/search?q=NODE-", 200);
     assert_has(page, "<h2>Nodes</h2>");
@@ -485,12 +470,11 @@ static struct site_config proxy_config(const struct str *from)
     return config;
 }
 
-static void a_user_finds_no_names_of_others(void **state)
+TEST(a_user_finds_no_names_of_others)
 {
     struct site_config config = proxy_config(&proxy);
     struct str page;
 
-    (void)state;
     board_sum(board);
     start(&config);
     page = get_with("/search?q=b", "X-Remote-User: alice\r\n", 200);
@@ -502,12 +486,11 @@ static void a_user_finds_no_names_of_others(void **state)
     assert_has(page, "<p class=\"viewer\"><a href=\"/user/alice\">alice</a></p>");
 }
 
-static void a_proxys_word_from_an_unlisted_address_is_refused(void **state)
+TEST(a_proxys_word_from_an_unlisted_address_is_refused)
 {
     struct site_config config = proxy_config(&other);
     struct str page;
 
-    (void)state;
     board_sum(board);
     start(&config);
     page = get_with("/words/", "X-Remote-User: alice\r\n", 403);
@@ -526,14 +509,13 @@ static uint64_t count_requests(void)
 }
 
 /* Of two workers a viewer gets one, of twenty places seven. */
-static void who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not(void **state)
+TEST(who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not)
 {
     enum { SERVED = 8 };
     static struct client many[SERVED];
     struct site_config config = proxy_config(&proxy);
     struct reply reply;
 
-    (void)state;
     sem_init(&gate_reached, 0, 0);
     sem_init(&gate_opened, 0, 0);
     board_sum(board);
@@ -563,12 +545,11 @@ static void who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not(void *
     get_with("/words/", "X-Remote-User: alice\r\n", 200);
 }
 
-static void strangers_are_refused_until_they_may_look(void **state)
+TEST(strangers_are_refused_until_they_may_look)
 {
     static const struct str host = STR_INIT("portal.site");
     struct site_config config = plain_config();
 
-    (void)state;
     board_sum(board);
     config.hosts = &host;
     config.n_hosts = 1;
@@ -597,13 +578,12 @@ static size_t unpack(struct str packed, char *to, size_t room)
     return stream.total_out;
 }
 
-static void a_page_is_packed_for_who_takes_it(void **state)
+TEST(a_page_is_packed_for_who_takes_it)
 {
     static char plain[100000];
     struct reply reply;
     size_t n;
 
-    (void)state;
     start_plain();
     reply = client_get_with(&client, "/words/", "Accept-Encoding: gzip, br\r\n");
     assert_str(reply_header(&reply, "Content-Encoding"), "gzip");
@@ -617,9 +597,8 @@ static void a_page_is_packed_for_who_takes_it(void **state)
     assert_str(reply_header(&reply, "Content-Encoding"), "");
 }
 
-static void answers_that_nobody_reads_keep_large_ones_away_and_no_others(void **state)
+TEST(answers_that_nobody_reads_keep_large_ones_away_and_no_others)
 {
-    (void)state;
     start_plain();
     get_with("/large", "", 200);
     atomic_fetch_add(&site->sending_bytes, 1 << 30);
@@ -629,13 +608,12 @@ static void answers_that_nobody_reads_keep_large_ones_away_and_no_others(void **
     get_with("/large", "", 200);
 }
 
-static void a_file_is_kept_for_good_under_its_name(void **state)
+TEST(a_file_is_kept_for_good_under_its_name)
 {
     static char plain[300000];
     char ask[200];
     struct reply reply;
 
-    (void)state;
     start_plain();
     for (size_t i = 0; i < ASSETS; i++) {
         const char *address = asset_address((enum asset)i);
@@ -659,45 +637,13 @@ static void a_file_is_kept_for_good_under_its_name(void **state)
     assert_int_equal(client_get(&client, "/static/../site.c").status, 404);
 }
 
-static void a_page_names_the_files_that_there_are(void **state)
+TEST(a_page_names_the_files_that_there_are)
 {
     struct str page;
 
-    (void)state;
     start_plain();
     page = get("/words/", 200);
     assert_has(page, asset_address(ASSET_STYLE));
     assert_has(page, asset_address(ASSET_SCRIPT));
     assert_has(page, asset_address(ASSET_ICON));
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(a_page_stands_in_its_frame),
-        test(no_page_may_run_or_load_what_is_not_its_own),
-        test(a_refusal_is_a_page_that_says_what_to_do),
-        test(a_path_that_nobody_has_is_a_page_too),
-        test(what_is_no_page_is_refused_in_its_own_form),
-        test(why_something_failed_is_not_told_to_whoever_asks),
-        test(without_a_board_only_what_needs_none_is_shown),
-        test(without_a_store_only_what_needs_none_is_shown),
-        test(what_must_be_said_stands_on_every_page),
-        test(a_cluster_that_is_not_there_is_told_with_those_that_are),
-        test(the_nearest_names_are_offered),
-        test(search_leads_to_what_is_meant),
-        test(search_lists_what_has_a_part_of_the_name),
-        test(a_user_finds_no_names_of_others),
-        test(a_proxys_word_from_an_unlisted_address_is_refused),
-        test(who_asks_for_too_much_is_told_so_in_a_page_and_others_are_not),
-        test(strangers_are_refused_until_they_may_look),
-        test(a_page_is_packed_for_who_takes_it),
-        test(answers_that_nobody_reads_keep_large_ones_away_and_no_others),
-        test(a_file_is_kept_for_good_under_its_name),
-        test(a_page_names_the_files_that_there_are),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -30,9 +30,8 @@ static void assert_end(void)
     assert_false(slurm_conf_next(&text, &number, &line));
 }
 
-static void keys_are_taken_with_their_lines(void **state)
+TEST(keys_are_taken_with_their_lines)
 {
-    (void)state;
     begin("# a comment\n\nProfilePrometheusHost=http://localhost:9091\n"
           "  ProfilePrometheusDefault = \"all or none\" # why\r\nX+=1");
     assert_next(3, "ProfilePrometheusHost", "http://localhost:9091");
@@ -41,9 +40,8 @@ static void keys_are_taken_with_their_lines(void **state)
     assert_end();
 }
 
-static void what_scontrol_prints_is_read_too(void **state)
+TEST(what_scontrol_prints_is_read_too)
 {
-    (void)state;
     begin("Configuration data as of 2024-01-01T00:00:00\n"
           "PluginDir               = /usr/lib/slurm:/opt/x\nSLURM_VERSION           = 22.05.8\n");
     assert_next(2, "PluginDir", "/usr/lib/slurm:/opt/x");
@@ -51,9 +49,8 @@ static void what_scontrol_prints_is_read_too(void **state)
     assert_end();
 }
 
-static void a_line_that_goes_on_is_one(void **state)
+TEST(a_line_that_goes_on_is_one)
 {
-    (void)state;
     begin("A=1,\\\nB=2 \\  \nC=3\nD=\\\\\nE=5 # ends \\\nF=6\\");
     assert_next(1, "A", "1,\\");
     assert_next(4, "D", "\\\\");
@@ -62,42 +59,25 @@ static void a_line_that_goes_on_is_one(void **state)
     assert_end();
 }
 
-static void a_commented_key_is_none(void **state)
+TEST(a_commented_key_is_none)
 {
-    (void)state;
     begin("#A=1\n \\\\#B=2\n# C=3 \\\nD=4\n");
     assert_next(4, "D", "4");
     assert_end();
 }
 
-static void an_included_file_is_told(void **state)
+TEST(an_included_file_is_told)
 {
-    (void)state;
     begin("Include more.conf\nIncludes=1\ninclude\n");
     assert_next(1, "Include", "more.conf");
     assert_next(2, "Includes", "1");
     assert_end();
 }
 
-static void garbage_has_no_keys(void **state)
+TEST(garbage_has_no_keys)
 {
-    (void)state;
     begin("=1\n\377\376=2\nfoo\nbar baz=3\n\"q\"=4\n");
     assert_end();
     begin("");
     assert_end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_taken_with_their_lines),
-        cmocka_unit_test(what_scontrol_prints_is_read_too),
-        cmocka_unit_test(a_line_that_goes_on_is_one),
-        cmocka_unit_test(a_commented_key_is_none),
-        cmocka_unit_test(an_included_file_is_told),
-        cmocka_unit_test(garbage_has_no_keys),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -39,9 +39,8 @@ static struct buf render(enum metric_format format, const char *const_labels, un
     return out;
 }
 
-static void what_was_taken_apart_can_be_joined_again(void **state)
+TEST(what_was_taken_apart_can_be_joined_again)
 {
-    (void)state;
     for (int format = 0; format < METRIC_FORMATS; format++) {
         struct buf text = render(format, "", 0xf), joined;
         struct split *split = split_new(families, FAMILIES, STR(""), buf_str(&text));
@@ -79,9 +78,8 @@ static size_t count(struct str text, const char *needle)
     return n;
 }
 
-static void each_family_of_several_stands_in_one_piece_with_one_header(void **state)
+TEST(each_family_of_several_stands_in_one_piece_with_one_header)
 {
-    (void)state;
     for (int format = 0; format < METRIC_FORMATS; format++) {
         struct buf a = render(format, "cluster=\"a\"", 0x9),
                    b = render(format, "cluster=\"b\"", 0xf);
@@ -115,14 +113,13 @@ static void each_family_of_several_stands_in_one_piece_with_one_header(void **st
     }
 }
 
-static void a_prefix_is_no_other_family(void **state)
+TEST(a_prefix_is_no_other_family)
 {
     static const char text[] = "# HELP beluga_plain A gauge.\n# TYPE beluga_plain gauge\n"
                                "beluga_plain{name=\"a\"} 1\n";
     struct split *split = split_new(families, FAMILIES, STR("beluga_"), str_of(text));
     struct buf joined;
 
-    (void)state;
     buf_init(&joined, 1000);
     split_join(split, &joined);
     assert_str(buf_str(&joined), text);
@@ -131,25 +128,12 @@ static void a_prefix_is_no_other_family(void **state)
     buf_free(&joined);
 }
 
-static void nothing_is_nothing(void **state)
+TEST(nothing_is_nothing)
 {
     struct split *split = split_new(families, FAMILIES, STR(""), STR(""));
     struct buf out = weave(&split, 1);
 
-    (void)state;
     assert_int_equal(out.n, 0);
     split_unref(split);
     buf_free(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_taken_apart_can_be_joined_again),
-        cmocka_unit_test(each_family_of_several_stands_in_one_piece_with_one_header),
-        cmocka_unit_test(a_prefix_is_no_other_family),
-        cmocka_unit_test(nothing_is_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,8 @@ struct fixture {
     int log_fd;
 };
 
+static struct fixture *fixture;
+
 /* --- the exporter --- */
 
 struct post {
@@ -254,7 +256,7 @@ static uint64_t on_disk(struct spool *spool)
     return stats.waiting - stats.in_memory;
 }
 
-static void start(struct fixture *fixture)
+static void start(void)
 {
     struct err err = { 0 };
 
@@ -262,7 +264,7 @@ static void start(struct fixture *fixture)
         fail_msg("%s", err.text);
 }
 
-static void stop(struct fixture *fixture)
+static void stop(void)
 {
     fixture->spool = spool_stop(fixture->spool);
 }
@@ -291,7 +293,7 @@ static size_t count_files(const char *directory)
     return n;
 }
 
-static const char *log_of(struct fixture *fixture)
+static const char *log_of(void)
 {
     static char text[64 * 1024];
     ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
@@ -301,11 +303,11 @@ static const char *log_of(struct fixture *fixture)
     return text;
 }
 
-static size_t count_in_log(struct fixture *fixture, const char *part)
+static size_t count_in_log(const char *part)
 {
     size_t n = 0;
 
-    for (const char *text = log_of(fixture); (text = strstr(text, part)); text += strlen(part))
+    for (const char *text = log_of(); (text = strstr(text, part)); text += strlen(part))
         n++;
     return n;
 }
@@ -335,10 +337,9 @@ static void remove_directory(const char *directory)
     rmdir(directory);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     pthread_mutex_init(&fixture->exporter.lock, NULL);
     fixture->exporter.bad_status = 400;
     open_exporter(&fixture->exporter);
@@ -363,15 +364,11 @@ static int setup(void **state)
         .clock = &clock_real,
         .log = log_new(fixture->log_fd, LOG_DEBUG, &clock_real),
     };
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
-    stop(fixture);
+    stop();
     close_exporter(&fixture->exporter);
     log_free(fixture->config.log);
     close(fixture->log_fd);
@@ -379,8 +376,9 @@ static int teardown(void **state)
     remove_directory(fixture->directory);
     pthread_mutex_destroy(&fixture->exporter.lock);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(setup, teardown)
 
 /* --- what is told --- */
 
@@ -461,13 +459,12 @@ static struct job_use full_use(void)
     "\"io\":{\"read_bytes\":1,\"write_bytes\":2,\"read_chars\":3,\"write_chars\":4,\"reads\":5,"   \
     "\"writes\":6}}],\"steps_left_out\":2}"
 
-static void what_a_job_used_arrives_with_the_token(void **state)
+TEST(what_a_job_used_arrives_with_the_token)
 {
-    struct fixture *fixture = *state;
     struct exporter *exporter = &fixture->exporter;
     struct job_use use = full_use();
 
-    start(fixture);
+    start();
     spool_add(fixture->spool, &use, 2, (now_seconds + 3) * NS_PER_SEC);
     wait_until_true(stats_of(fixture->spool).posted == 1);
     assert_string_equal(exporter->first, "{\"cluster\":\"one\",\"records\":[" FULL_RECORD "]}");
@@ -480,12 +477,11 @@ static void what_a_job_used_arrives_with_the_token(void **state)
     assert_true(stats_of(fixture->spool).last_success_wall_ns > 0);
 }
 
-static void what_is_not_known_is_absent(void **state)
+TEST(what_is_not_known_is_absent)
 {
     struct job_use use;
     struct buf text;
 
-    (void)state;
     job_use_clear(&use);
     snprintf(use.id, sizeof(use.id), "1");
     snprintf(use.node, sizeof(use.node), "n1");
@@ -498,13 +494,12 @@ static void what_is_not_known_is_absent(void **state)
     buf_free(&text);
 }
 
-static void a_job_of_another_scheduler_is_passed_over(void **state)
+TEST(a_job_of_another_scheduler_is_passed_over)
 {
     static const char *const ids[] = { "", "12.server", "0", "-1", "4294967294", "12[3]" };
     struct job_use use = full_use();
     struct buf text;
 
-    (void)state;
     buf_init(&text, FINAL_MAX);
     for (size_t i = 0; i < COUNT(ids); i++) {
         snprintf(use.id, sizeof(use.id), "%s", ids[i]);
@@ -513,12 +508,11 @@ static void a_job_of_another_scheduler_is_passed_over(void **state)
     buf_free(&text);
 }
 
-static void steps_that_would_be_too_much_are_counted_instead(void **state)
+TEST(steps_that_would_be_too_much_are_counted_instead)
 {
     struct job_use use = full_use();
     struct buf text;
 
-    (void)state;
     use.n_steps = 200;
     use.steps = heap_array(use.n_steps, sizeof(*use.steps));
     for (size_t i = 0; i < use.n_steps; i++) {
@@ -535,13 +529,12 @@ static void steps_that_would_be_too_much_are_counted_instead(void **state)
 
 /* --- an exporter that is away, or refuses --- */
 
-static void while_the_exporter_is_away_records_wait_on_disk(void **state)
+TEST(while_the_exporter_is_away_records_wait_on_disk)
 {
-    struct fixture *fixture = *state;
     struct stat status;
 
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 5; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 5);
@@ -549,27 +542,25 @@ static void while_the_exporter_is_away_records_wait_on_disk(void **state)
     assert_false(stats_of(fixture->spool).is_up);
     assert_int_equal(stats_of(fixture->spool).in_memory, 0);
     assert_true(stats_of(fixture->spool).waiting_bytes > 5 * 60);
-    assert_int_equal(count_in_log(fixture, "cannot hand in"), 1);
+    assert_int_equal(count_in_log("cannot hand in"), 1);
     assert_int_equal(stat(fixture->path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0700);
     open_exporter(&fixture->exporter);
     wait_until_true(stats_of(fixture->spool).posted == 5);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
     assert_true(stats_of(fixture->spool).is_up);
-    wait_until_true(count_in_log(fixture, "the exporter takes") == 1);
+    wait_until_true(count_in_log("the exporter takes") == 1);
     assert_int_equal(count_files(fixture->path), 0);
 }
 
-static void what_an_earlier_agent_has_left_is_sent_first(void **state)
+TEST(what_an_earlier_agent_has_left_is_sent_first)
 {
-    struct fixture *fixture = *state;
-
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
-    stop(fixture);
-    start(fixture);
+    stop();
+    start();
     wait_until_true(on_disk(fixture->spool) == 1);
     add(fixture->spool, 2);
     wait_until_true(on_disk(fixture->spool) == 2);
@@ -579,12 +570,11 @@ static void what_an_earlier_agent_has_left_is_sent_first(void **state)
     assert_int_equal(fixture->exporter.ids[1], 2);
 }
 
-static void whatever_is_no_fault_of_a_record_keeps_it(void **state)
+TEST(whatever_is_no_fault_of_a_record_keeps_it)
 {
     static const unsigned statuses[] = { 401, 403, 404, 408, 429, 500, 503, 302, 202 };
-    struct fixture *fixture = *state;
 
-    start(fixture);
+    start();
     for (size_t i = 0; i < COUNT(statuses); i++) {
         uint64_t before = stats_of(fixture->spool).failures;
 
@@ -599,13 +589,13 @@ static void whatever_is_no_fault_of_a_record_keeps_it(void **state)
 }
 
 /* Of 100 records that wait, number 42 is bad. */
-static void refuse_one(struct fixture *fixture)
+static void refuse_one(void)
 {
     struct exporter *exporter = &fixture->exporter;
 
     exporter->bad_id = 42;
     close_exporter(exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 100; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 100);
@@ -615,40 +605,32 @@ static void refuse_one(struct fixture *fixture)
     assert_int_equal(stats_of(fixture->spool).posted, 99);
     for (uint32_t id = 1; id <= 100; id++)
         assert_int_equal(has_taken(exporter, id), id != 42);
-    wait_until_true(count_in_log(fixture, "refuses what it was told") == 1);
+    wait_until_true(count_in_log("refuses what it was told") == 1);
 }
 
-static void a_record_that_the_exporter_names_is_dropped(void **state)
+TEST(a_record_that_the_exporter_names_is_dropped)
 {
-    struct fixture *fixture = *state;
-
     fixture->exporter.names_bad = true;
-    refuse_one(fixture);
+    refuse_one();
     assert_true(fixture->exporter.n_posts < 10);
 }
 
-static void one_that_it_does_not_name_is_found_by_halves(void **state)
+TEST(one_that_it_does_not_name_is_found_by_halves)
 {
-    struct fixture *fixture = *state;
-
-    refuse_one(fixture);
+    refuse_one();
     assert_true(fixture->exporter.n_posts < 40);
 }
 
-static void one_that_is_too_large_is_found_by_halves(void **state)
+TEST(one_that_is_too_large_is_found_by_halves)
 {
-    struct fixture *fixture = *state;
-
     fixture->exporter.bad_status = 413;
-    refuse_one(fixture);
+    refuse_one();
 }
 
-static void when_all_are_refused_without_a_name_none_is_dropped(void **state)
+TEST(when_all_are_refused_without_a_name_none_is_dropped)
 {
-    struct fixture *fixture = *state;
-
     set_status(&fixture->exporter, 400); /* a proxy that finds something wrong, for instance */
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 3; id++)
         add(fixture->spool, id);
     wait_until_true(stats_of(fixture->spool).failures > 2);
@@ -658,27 +640,24 @@ static void when_all_are_refused_without_a_name_none_is_dropped(void **state)
     wait_until_true(stats_of(fixture->spool).posted == 3);
 }
 
-static void the_token_is_read_again_each_time(void **state)
+TEST(the_token_is_read_again_each_time)
 {
-    struct fixture *fixture = *state;
-
-    start(fixture);
+    start();
     unlink(fixture->token_file);
     add(fixture->spool, 1);
     wait_until_true(stats_of(fixture->spool).failures > 0);
-    wait_until_true(count_in_log(fixture, "cannot read the token file") == 1);
+    wait_until_true(count_in_log("cannot read the token file") == 1);
     write_file(fixture->token_file, "another\n");
     wait_until_true(stats_of(fixture->spool).posted == 1);
     assert_string_equal(fixture->exporter.authorization, "Bearer another");
 }
 
-static void many_are_posted_in_batches(void **state)
+TEST(many_are_posted_in_batches)
 {
-    struct fixture *fixture = *state;
     struct exporter *exporter = &fixture->exporter;
 
     close_exporter(exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 1700; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 1700);
@@ -690,9 +669,8 @@ static void many_are_posted_in_batches(void **state)
         assert_int_equal(exporter->ids[id - 1], id);
 }
 
-static void what_cannot_be_used_is_told_at_the_start(void **state)
+TEST(what_cannot_be_used_is_told_at_the_start)
 {
-    struct fixture *fixture = *state;
     struct err err;
 
     fixture->config.url = "http://user:password@127.0.0.1:1";
@@ -708,19 +686,18 @@ static void what_cannot_be_used_is_told_at_the_start(void **state)
 
 /* --- the disk --- */
 
-static void half_a_line_and_rubbish_are_not_sent(void **state)
+TEST(half_a_line_and_rubbish_are_not_sent)
 {
-    struct fixture *fixture = *state;
     char path[200], file[200], text[10000];
     size_t n;
     int fd;
 
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 3; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 3);
-    stop(fixture);
+    stop();
     assert_int_equal(count_files(fixture->path), 1);
     snprintf(path, sizeof(path), "%s/0000000000000001.spool", fixture->path);
     fd = open(path, O_RDWR | O_CLOEXEC);
@@ -734,7 +711,7 @@ static void half_a_line_and_rubbish_are_not_sent(void **state)
     snprintf(file, sizeof(file), "%s/README", fixture->path);
     write_file(file, "somebody's own");
     open_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     wait_until_true(stats_of(fixture->spool).posted == 1);
     wait_until_true(stats_of(fixture->spool).waiting_bytes == 0);
     assert_false(fixture->exporter.is_garbled);
@@ -743,14 +720,13 @@ static void half_a_line_and_rubbish_are_not_sent(void **state)
     assert_int_equal(count_files(fixture->path), 1); /* what is not ours stays */
 }
 
-static void past_its_size_the_oldest_go(void **state)
+TEST(past_its_size_the_oldest_go)
 {
-    struct fixture *fixture = *state;
     struct spool_stats stats;
 
     fixture->config.max_bytes = 40000;
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 1000; id++)
         add(fixture->spool, id);
     wait_until_true(stats_of(fixture->spool).in_memory == 0);
@@ -759,19 +735,17 @@ static void past_its_size_the_oldest_go(void **state)
     stats = stats_of(fixture->spool);
     assert_true(stats.waiting_bytes <= 40000);
     assert_true(stats.waiting_bytes > 20000);
-    assert_int_equal(count_in_log(fixture, "the spool is full") > 0, true);
+    assert_int_equal(count_in_log("the spool is full") > 0, true);
     open_exporter(&fixture->exporter);
     wait_until_true(stats_of(fixture->spool).posted == stats.waiting);
     assert_true(has_taken(&fixture->exporter, 1000));
     assert_false(has_taken(&fixture->exporter, 1));
 }
 
-static void what_has_waited_too_long_is_dropped(void **state)
+TEST(what_has_waited_too_long_is_dropped)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.max_age_ns = 3600 * NS_PER_SEC;
-    start(fixture);
+    start();
     add(fixture->spool, 1); /* it ended in 2023 */
     wait_until_true(stats_of(fixture->spool).dropped == 1);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
@@ -779,51 +753,47 @@ static void what_has_waited_too_long_is_dropped(void **state)
     assert_int_equal(count_files(fixture->path), 0);
 }
 
-static void without_a_directory_records_are_posted_from_memory(void **state)
+TEST(without_a_directory_records_are_posted_from_memory)
 {
-    struct fixture *fixture = *state;
     char path[200];
 
     snprintf(path, sizeof(path), "%s/token/spool", fixture->directory); /* below a file */
     fixture->config.directory = path;
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 10; id++)
         add(fixture->spool, id);
     wait_until_true(stats_of(fixture->spool).failures > 2);
     assert_int_equal(stats_of(fixture->spool).in_memory, 10);
     assert_int_equal(stats_of(fixture->spool).waiting, 10);
-    assert_int_equal(count_in_log(fixture, "cannot be spooled on disk"), 1);
+    assert_int_equal(count_in_log("cannot be spooled on disk"), 1);
     open_exporter(&fixture->exporter);
     wait_until_true(stats_of(fixture->spool).posted == 10);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
 }
 
-static void memory_has_its_bounds_too(void **state)
+TEST(memory_has_its_bounds_too)
 {
-    struct fixture *fixture = *state;
     char path[200];
 
     snprintf(path, sizeof(path), "%s/token/spool", fixture->directory);
     fixture->config.directory = path;
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 2500; id++)
         add(fixture->spool, id);
     assert_int_equal(stats_of(fixture->spool).in_memory, 2000);
     assert_int_equal(stats_of(fixture->spool).dropped, 500);
     assert_int_equal(stats_of(fixture->spool).records, 2500);
-    assert_int_equal(count_in_log(fixture, "waits in memory: more is dropped"), 1);
+    assert_int_equal(count_in_log("waits in memory: more is dropped"), 1);
     open_exporter(&fixture->exporter);
     wait_until_true(stats_of(fixture->spool).posted == 2000);
 }
 
-static void a_directory_that_is_removed_is_made_again(void **state)
+TEST(a_directory_that_is_removed_is_made_again)
 {
-    struct fixture *fixture = *state;
-
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
     remove_directory(fixture->path);
@@ -834,47 +804,43 @@ static void a_directory_that_is_removed_is_made_again(void **state)
     wait_until_true(has_taken(&fixture->exporter, 2));
 }
 
-static void a_directory_that_others_may_write_into_is_not_used(void **state)
+TEST(a_directory_that_others_may_write_into_is_not_used)
 {
-    struct fixture *fixture = *state;
-
     assert_int_equal(mkdir(fixture->path, 0700), 0);
     assert_int_equal(chmod(fixture->path, 0777), 0);
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     add(fixture->spool, 1);
     wait_until_true(stats_of(fixture->spool).failures > 0);
     assert_int_equal(stats_of(fixture->spool).in_memory, 1);
-    assert_contains(log_of(fixture), "others may write into");
+    assert_contains(log_of(), "others may write into");
     assert_int_equal(chmod(fixture->path, 0700), 0);
     wait_until_true(stats_of(fixture->spool).in_memory == 0);
     assert_int_equal(on_disk(fixture->spool), 1);
 }
 
-static void two_agents_do_not_share_a_directory(void **state)
+TEST(two_agents_do_not_share_a_directory)
 {
-    struct fixture *fixture = *state;
     struct spool *first;
 
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     first = fixture->spool;
     add(first, 1);
     wait_until_true(on_disk(first) == 1);
-    start(fixture);
-    wait_until_true(count_in_log(fixture, "another agent has it") == 1);
+    start();
+    wait_until_true(count_in_log("another agent has it") == 1);
     spool_stop(first);
 }
 
 /* As when the disk is full: writes are cut short, then refused. */
-static void when_the_disk_is_full_records_stay_in_memory_until_it_has_room(void **state)
+TEST(when_the_disk_is_full_records_stay_in_memory_until_it_has_room)
 {
-    struct fixture *fixture = *state;
     struct rlimit limit, small;
 
     signal(SIGXFSZ, SIG_IGN);
     close_exporter(&fixture->exporter);
-    start(fixture);
+    start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -896,33 +862,30 @@ static void when_the_disk_is_full_records_stay_in_memory_until_it_has_room(void 
 
 /* --- ends --- */
 
-static void at_its_end_it_tries_once_more(void **state)
+TEST(at_its_end_it_tries_once_more)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.retry_ns = 3600 * NS_PER_SEC; /* the first post would be somewhen */
     fixture->config.max_backoff_ns = 3600 * NS_PER_SEC;
-    start(fixture);
+    start();
     for (uint32_t id = 1; id <= 700; id++)
         add(fixture->spool, id);
-    stop(fixture);
+    stop();
     assert_int_equal(count_taken(&fixture->exporter), 700);
     assert_int_equal(count_files(fixture->path), 0);
 }
 
-static void an_exporter_that_hangs_does_not_keep_it(void **state)
+TEST(an_exporter_that_hangs_does_not_keep_it)
 {
-    struct fixture *fixture = *state;
     unsigned short port = 0;
     int fd = listen_on_loopback(&port); /* nobody accepts */
     int64_t began;
 
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", port);
-    start(fixture);
+    start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
     began = clock_mono(&clock_real);
-    stop(fixture);
+    stop();
     assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
     assert_int_equal(count_files(fixture->path), 1);
     close(fd);
@@ -961,12 +924,16 @@ static int hand_in_until_killed(char **argv)
     }
 }
 
-static pid_t start_child(struct fixture *fixture, uint32_t first_id, int *ret_fd)
+static pid_t start_child(uint32_t first_id, int *ret_fd)
 {
     char id[20];
-    char *argv[] = {
-        (char *)"/proc/self/exe", fixture->path, fixture->url, fixture->token_file, id, NULL
-    };
+    char *argv[] = { (char *)"/proc/self/exe",
+                     (char *)"--hand-in",
+                     fixture->path,
+                     fixture->url,
+                     fixture->token_file,
+                     id,
+                     NULL };
     posix_spawn_file_actions_t actions;
     int fds[2];
     pid_t pid;
@@ -982,16 +949,15 @@ static pid_t start_child(struct fixture *fixture, uint32_t first_id, int *ret_fd
     return pid;
 }
 
-static void whenever_it_is_killed_nothing_that_was_on_disk_is_lost(void **state)
+TEST(whenever_it_is_killed_nothing_that_was_on_disk_is_lost)
 {
-    struct fixture *fixture = *state;
     uint32_t told[MOST_IDS], id;
     size_t n_told = 0;
 
     for (uint32_t round = 0; round < 12; round++) {
         size_t until = n_told + 1 + round * 7 % 23;
         int fd, status;
-        pid_t pid = start_child(fixture, 1 + round * 100000, &fd);
+        pid_t pid = start_child(1 + round * 100000, &fd);
 
         /* In turn the exporter is there, goes away and comes back. */
         if (round % 3 == 1)
@@ -1007,7 +973,7 @@ static void whenever_it_is_killed_nothing_that_was_on_disk_is_lost(void **state)
         if (!fixture->exporter.daemon)
             open_exporter(&fixture->exporter);
     }
-    start(fixture);
+    start();
     wait_until_true(stats_of(fixture->spool).waiting_bytes > 0 || count_files(fixture->path) == 0);
     wait_until_true(count_files(fixture->path) == 0);
     assert_true(n_told >= 12);
@@ -1017,40 +983,8 @@ static void whenever_it_is_killed_nothing_that_was_on_disk_is_lost(void **state)
     assert_false(fixture->exporter.is_garbled);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(int argc, char **argv)
+void test_child_main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(what_a_job_used_arrives_with_the_token),
-        cmocka_unit_test(what_is_not_known_is_absent),
-        cmocka_unit_test(a_job_of_another_scheduler_is_passed_over),
-        cmocka_unit_test(steps_that_would_be_too_much_are_counted_instead),
-        TEST(while_the_exporter_is_away_records_wait_on_disk),
-        TEST(what_an_earlier_agent_has_left_is_sent_first),
-        TEST(whatever_is_no_fault_of_a_record_keeps_it),
-        TEST(a_record_that_the_exporter_names_is_dropped),
-        TEST(one_that_it_does_not_name_is_found_by_halves),
-        TEST(one_that_is_too_large_is_found_by_halves),
-        TEST(when_all_are_refused_without_a_name_none_is_dropped),
-        TEST(the_token_is_read_again_each_time),
-        TEST(many_are_posted_in_batches),
-        TEST(what_cannot_be_used_is_told_at_the_start),
-        TEST(half_a_line_and_rubbish_are_not_sent),
-        TEST(past_its_size_the_oldest_go),
-        TEST(what_has_waited_too_long_is_dropped),
-        TEST(without_a_directory_records_are_posted_from_memory),
-        TEST(memory_has_its_bounds_too),
-        TEST(a_directory_that_is_removed_is_made_again),
-        TEST(a_directory_that_others_may_write_into_is_not_used),
-        TEST(two_agents_do_not_share_a_directory),
-        TEST(when_the_disk_is_full_records_stay_in_memory_until_it_has_room),
-        TEST(at_its_end_it_tries_once_more),
-        TEST(an_exporter_that_hangs_does_not_keep_it),
-        TEST(whenever_it_is_killed_nothing_that_was_on_disk_is_lost),
-    };
-
-    if (argc == 5)
-        return hand_in_until_killed(argv);
-    return RUN_TESTS(tests);
+    if (argc == 6 && strcmp(argv[1], "--hand-in") == 0)
+        _exit(hand_in_until_killed(argv + 1));
 }

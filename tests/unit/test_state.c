@@ -12,7 +12,7 @@ static struct job_state job_of(const char *words)
     return state;
 }
 
-static void a_job_word_is_read_in_every_spelling(void **state)
+TEST(a_job_word_is_read_in_every_spelling)
 {
     static const struct {
         const char *word, *short_word;
@@ -50,7 +50,6 @@ static void a_job_word_is_read_in_every_spelling(void **state)
         { "CANCELLED by 1001", "cancelled by 0", { JOB_CANCELLED, 0 } },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_state by_word = job_of(rows[i].word), by_short = job_of(rows[i].short_word);
 
@@ -60,13 +59,12 @@ static void a_job_word_is_read_in_every_spelling(void **state)
     }
 }
 
-static void a_word_that_is_no_job_state_changes_nothing(void **state)
+TEST(a_word_that_is_no_job_state_changes_nothing)
 {
     static const char *const words[] = { "",    "?",           "UNKNOWN", "RUNNINGX",
                                          "RUN", "CANCELLEDby", "by",      "idle" };
     struct job_state job = job_of("RUNNING,SIGNALING");
 
-    (void)state;
     for (size_t i = 0; i < COUNT(words); i++) {
         assert_false(job_state_add(&job, str_of(words[i])));
         assert_int_equal(job.base, JOB_RUNNING);
@@ -74,7 +72,7 @@ static void a_word_that_is_no_job_state_changes_nothing(void **state)
     }
 }
 
-static void the_job_word_is_the_one_that_squeue_prints(void **state)
+TEST(the_job_word_is_the_one_that_squeue_prints)
 {
     static const char *const rows[][2] = {
         { "RUNNING", "RUNNING" },
@@ -98,7 +96,6 @@ static void the_job_word_is_the_one_that_squeue_prints(void **state)
         { "LAUNCH_FAILED", "UNKNOWN" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct job_state job = job_of(rows[i][0]);
 
@@ -108,9 +105,8 @@ static void the_job_word_is_the_one_that_squeue_prints(void **state)
     assert_str(job_state_word(JOB_STATE_NONE), "UNKNOWN");
 }
 
-static void every_job_word_reads_back_as_itself(void **state)
+TEST(every_job_word_reads_back_as_itself)
 {
-    (void)state;
     for (size_t i = 0; i < n_job_state_words; i++) {
         struct job_state job = JOB_STATE_NONE;
 
@@ -121,9 +117,8 @@ static void every_job_word_reads_back_as_itself(void **state)
     }
 }
 
-static void only_a_job_with_an_allocation_holds_resources(void **state)
+TEST(only_a_job_with_an_allocation_holds_resources)
 {
-    (void)state;
     assert_true(job_holds_resources(job_of("RUNNING")));
     assert_true(job_holds_resources(job_of("SUSPENDED")));
     assert_true(job_holds_resources(job_of("COMPLETING")));
@@ -139,9 +134,8 @@ static void only_a_job_with_an_allocation_holds_resources(void **state)
     assert_false(job_holds_resources(JOB_STATE_NONE));
 }
 
-static void a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not(void **state)
+TEST(a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not)
 {
-    (void)state;
     assert_false(job_holds_cpus(job_of("SUSPENDED")));
     assert_true(job_holds_cpus(job_of("STOPPED")));
     assert_true(job_holds_cpus(job_of("RUNNING,STOPPED")));
@@ -161,9 +155,8 @@ static void assert_node(const char *text, enum node_base base, uint32_t flags)
         fail_msg("\"%s\" was read as %u, %x", text, node.base, node.flags);
 }
 
-static void a_node_state_is_read_as_any_release_prints_it(void **state)
+TEST(a_node_state_is_read_as_any_release_prints_it)
 {
-    (void)state;
     /* StateComplete, scontrol show node */
     assert_node("IDLE", NODE_IDLE, 0);
     assert_node("idle+drain", NODE_IDLE, NODE_DRAIN);
@@ -222,11 +215,10 @@ static void a_node_state_is_read_as_any_release_prints_it(void **state)
     assert_node("canc_r", NODE_UNKNOWN, NODE_REBOOT_CANCEL);
 }
 
-static void the_words_of_a_json_list_may_come_in_any_order(void **state)
+TEST(the_words_of_a_json_list_may_come_in_any_order)
 {
     struct node_state node = NODE_STATE_NONE;
 
-    (void)state;
     assert_true(node_state_add(&node, STR("DRAIN")));
     assert_true(node_state_add(&node, STR("DOWN")));
     assert_true(node_state_add(&node, STR("NOT_RESPONDING")));
@@ -234,13 +226,12 @@ static void the_words_of_a_json_list_may_come_in_any_order(void **state)
     assert_int_equal(node.flags, NODE_DRAIN | NODE_NOT_RESPONDING);
 }
 
-static void an_unknown_part_is_told_and_the_known_ones_are_kept(void **state)
+TEST(an_unknown_part_is_told_and_the_known_ones_are_kept)
 {
     static const char *const texts[] = { "idle+nonsense+drain", "idle++drain", "+idle+drain",
                                          "idle+drain+?" };
     struct node_state node;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         assert_false(node_state_parse(str_of(texts[i]), &node));
         assert_int_equal(node.base, NODE_IDLE);
@@ -253,7 +244,7 @@ static void an_unknown_part_is_told_and_the_known_ones_are_kept(void **state)
     assert_int_equal(node.flags, 0);
 }
 
-static void the_node_word_is_the_one_that_sinfo_prints(void **state)
+TEST(the_node_word_is_the_one_that_sinfo_prints)
 {
     static const struct {
         const char *word;
@@ -300,16 +291,14 @@ static void the_node_word_is_the_one_that_sinfo_prints(void **state)
         { "error", { NODE_ERROR, NODE_NOT_RESPONDING } },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         assert_str(node_state_word(rows[i].state), rows[i].word);
         assert_str(node_state_words[node_state_index(rows[i].state)], rows[i].word);
     }
 }
 
-static void every_node_word_reads_back_as_itself(void **state)
+TEST(every_node_word_reads_back_as_itself)
 {
-    (void)state;
     for (size_t i = 0; i < n_node_state_words; i++) {
         struct node_state node;
 
@@ -319,12 +308,11 @@ static void every_node_word_reads_back_as_itself(void **state)
     }
 }
 
-static void a_whole_node_state_is_written_in_slurms_order_and_reads_back(void **state)
+TEST(a_whole_node_state_is_written_in_slurms_order_and_reads_back)
 {
     struct buf buf;
     struct node_state again;
 
-    (void)state;
     buf_init(&buf, 1000);
     node_state_put(&buf, (struct node_state){ NODE_IDLE, NODE_NOT_RESPONDING | NODE_DRAIN });
     assert_str(buf_str(&buf), "idle+drain+not_responding");
@@ -342,24 +330,4 @@ static void a_whole_node_state_is_written_in_slurms_order_and_reads_back(void **
     }
     assert_str(node_base_word(NODE_ALLOCATED), "allocated");
     buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_word_is_read_in_every_spelling),
-        cmocka_unit_test(a_word_that_is_no_job_state_changes_nothing),
-        cmocka_unit_test(the_job_word_is_the_one_that_squeue_prints),
-        cmocka_unit_test(every_job_word_reads_back_as_itself),
-        cmocka_unit_test(only_a_job_with_an_allocation_holds_resources),
-        cmocka_unit_test(a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not),
-        cmocka_unit_test(a_node_state_is_read_as_any_release_prints_it),
-        cmocka_unit_test(the_words_of_a_json_list_may_come_in_any_order),
-        cmocka_unit_test(an_unknown_part_is_told_and_the_known_ones_are_kept),
-        cmocka_unit_test(the_node_word_is_the_one_that_sinfo_prints),
-        cmocka_unit_test(every_node_word_reads_back_as_itself),
-        cmocka_unit_test(a_whole_node_state_is_written_in_slurms_order_and_reads_back),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -21,7 +21,7 @@ static struct proc *proc;
 
 static const char title[] = "slurmstepd: [123.batch]";
 
-static void titles_are_read(void **state)
+TEST(titles_are_read)
 {
     static const struct {
         struct str title;
@@ -54,7 +54,6 @@ static void titles_are_read(void **state)
         { STR_INIT(""), NULL, NULL },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct stepd stepd = { .job = "before" };
 
@@ -66,7 +65,7 @@ static void titles_are_read(void **state)
     }
 }
 
-static void the_node_stands_in_the_name_of_the_socket(void **state)
+TEST(the_node_stands_in_the_name_of_the_socket)
 {
     static const struct {
         struct str path;
@@ -87,7 +86,6 @@ static void the_node_stands_in_the_name_of_the_socket(void **state)
     };
     struct str node;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         if (stepd_socket_parse(cases[i].path, "123", &node) != !!cases[i].node)
             fail_msg("%.*s", STR_ARG(cases[i].path));
@@ -223,19 +221,16 @@ static bool is_stepd(pid_t pid, uint32_t uid)
 
 #define SKIP_UNLESS_ROOT()                                                                         \
     do {                                                                                           \
-        if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL) {                                 \
-            print_message("# needs root with CAP_SYS_PTRACE\n");                                   \
-            skip();                                                                                \
-        }                                                                                          \
+        if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL)                                   \
+            skip_because("needs root with CAP_SYS_PTRACE");                                        \
     } while (0)
 
-static void a_slurmstepd_is_known_by_its_title(void **state)
+TEST(a_slurmstepd_is_known_by_its_title)
 {
     struct running running;
     struct proc_stat stat;
     struct stepd stepd;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ 0 });
     assert_true(stepd_read(proc, running.pid, 0, &stepd));
@@ -250,12 +245,11 @@ static void a_slurmstepd_is_known_by_its_title(void **state)
     assert_false(is_stepd(running.pid, 0));
 }
 
-static void its_program_may_have_debians_name_or_be_replaced(void **state)
+TEST(its_program_may_have_debians_name_or_be_replaced)
 {
     struct running running;
     char path[200];
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .name = "slurmstepd-wlm" });
     assert_true(is_stepd(running.pid, 0));
@@ -265,11 +259,10 @@ static void its_program_may_have_debians_name_or_be_replaced(void **state)
     stop(running);
 }
 
-static void another_program_with_that_title_is_refused(void **state)
+TEST(another_program_with_that_title_is_refused)
 {
     static const char *const names[] = { "slurmstepdx", "notslurmstepd", "slurmstepd (deleted)x" };
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     for (size_t i = 0; i < COUNT(names); i++) {
         struct running running = run((struct copy){ .name = names[i] });
@@ -279,11 +272,10 @@ static void another_program_with_that_title_is_refused(void **state)
     }
 }
 
-static void a_users_process_with_that_name_and_title_is_refused(void **state)
+TEST(a_users_process_with_that_name_and_title_is_refused)
 {
     struct running running;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .uid = NOBODY });
     assert_false(is_stepd(running.pid, 0));
@@ -292,41 +284,37 @@ static void a_users_process_with_that_name_and_title_is_refused(void **state)
     stop(running);
 }
 
-static void a_set_uid_program_that_a_user_starts_is_refused(void **state)
+TEST(a_set_uid_program_that_a_user_starts_is_refused)
 {
     struct running running;
     struct proc_uids uids;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .uid = NOBODY, .mode = 04755 });
     assert_true(proc_uids(proc, running.pid, &uids));
     if (uids.effective != 0) {
         stop(running);
-        print_message("# /tmp lets no program be set-uid\n");
-        skip();
+        skip_because("/tmp lets no program be set-uid");
     }
     assert_false(is_stepd(running.pid, 0));
     assert_false(is_stepd(running.pid, NOBODY));
     stop(running);
 }
 
-static void it_may_act_for_the_user_for_a_while(void **state)
+TEST(it_may_act_for_the_user_for_a_while)
 {
     struct running running;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .role = "lower" });
     assert_true(is_stepd(running.pid, 0));
     stop(running);
 }
 
-static void a_task_that_is_not_yet_one_is_refused(void **state)
+TEST(a_task_that_is_not_yet_one_is_refused)
 {
     struct running running;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .role = "fork", .n_told = 2 });
     assert_true(is_stepd(running.pid, 0));
@@ -335,14 +323,13 @@ static void a_task_that_is_not_yet_one_is_refused(void **state)
     stop(running);
 }
 
-static void its_node_is_that_of_its_own_socket(void **state)
+TEST(its_node_is_that_of_its_own_socket)
 {
     char forged[200], own[200];
     struct running running;
     struct stepd stepd;
     int fd;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     snprintf(forged, sizeof(forged), "%s/forged_123.4294967291", place);
     snprintf(own, sizeof(own), "%s/c7_123.4294967291", place);
@@ -355,13 +342,12 @@ static void its_node_is_that_of_its_own_socket(void **state)
     close(fd);
 }
 
-static void the_one_above_a_task_is_found(void **state)
+TEST(the_one_above_a_task_is_found)
 {
     char task[200];
     struct running running;
     struct stepd stepd;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     snprintf(task, sizeof(task), "%s/task", place);
     copy_program(task, 0);
@@ -373,14 +359,13 @@ static void the_one_above_a_task_is_found(void **state)
     stop(running);
 }
 
-static void all_of_the_host_are_found(void **state)
+TEST(all_of_the_host_are_found)
 {
     struct running first, other;
     struct stepds stepds = { 0 };
     struct err err;
     int found = 0;
 
-    (void)state;
     SKIP_UNLESS_ROOT();
     first = run((struct copy){ 0 });
     other = run((struct copy){ .name = "slurmstepd-user", .uid = NOBODY });
@@ -403,44 +388,28 @@ static int unlink_any(const char *path, const struct stat *stat, int kind, struc
     return where->level ? remove(path) : 0;
 }
 
-static int make_place(void **state)
+static void make_place(void)
 {
     struct err err;
 
-    (void)state;
     memcpy(strrchr(place, '-') + 1, "XXXXXX", 6);
-    if (!mkdtemp(place) || chmod(place, 0755) < 0)
-        return -1;
-    return proc_open("/proc", &proc, &err);
+    assert_non_null(mkdtemp(place));
+    assert_int_equal(chmod(place, 0755), 0);
+    assert_int_equal(proc_open("/proc", &proc, &err), 0);
 }
 
-static int remove_place(void **state)
+static void remove_place(void)
 {
-    (void)state;
     proc = proc_close(proc);
     nftw(place, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    return rmdir(place);
+    assert_int_equal(rmdir(place), 0);
 }
 
-int main(int argc, char **argv)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(titles_are_read),
-        cmocka_unit_test(the_node_stands_in_the_name_of_the_socket),
-        TEST(a_slurmstepd_is_known_by_its_title),
-        TEST(its_program_may_have_debians_name_or_be_replaced),
-        TEST(another_program_with_that_title_is_refused),
-        TEST(a_users_process_with_that_name_and_title_is_refused),
-        TEST(a_set_uid_program_that_a_user_starts_is_refused),
-        TEST(it_may_act_for_the_user_for_a_while),
-        TEST(a_task_that_is_not_yet_one_is_refused),
-        TEST(its_node_is_that_of_its_own_socket),
-        TEST(the_one_above_a_task_is_found),
-        TEST(all_of_the_host_are_found),
-    };
+FIXTURE(make_place, remove_place)
 
-    if (argc > 1)
+/* Copies of this program are started as a slurmstepd or a task. */
+void test_child_main(int argc, char **argv)
+{
+    if (argc > 1 && (strcmp(argv[0], title) == 0 || strcmp(argv[0], "task") == 0))
         act(argv[1], argv[2]);
-    return RUN_TESTS(tests);
 }

@@ -9,11 +9,10 @@
 
 #define TEST_STORE(name)                                                                           \
     static void name##_in(struct fixture *fixture);                                                \
-    static void name(void **state)                                                                 \
+    TEST(name)                                                                                     \
     {                                                                                              \
         struct fixture fixture;                                                                    \
                                                                                                    \
-        (void)state;                                                                               \
         fixture_begin(&fixture);                                                                   \
         fixture_open(&fixture);                                                                    \
         name##_in(&fixture);                                                                       \
@@ -21,12 +20,11 @@
     }                                                                                              \
     static void name##_in(struct fixture *fixture)
 
-static void a_url_names_a_sqlite_file_and_nothing_else(void **state)
+TEST(a_url_names_a_sqlite_file_and_nothing_else)
 {
     char path[STORE_PATH_MAX];
     struct err err;
 
-    (void)state;
     assert_int_equal(store_path(STR("sqlite:/var/lib/sonde.db"), path, &err), 0);
     assert_string_equal(path, "/var/lib/sonde.db");
     assert_int_equal(store_path(STR("relative/a:b.db"), path, &err), 0);
@@ -942,12 +940,11 @@ TEST_STORE(a_later_migration_is_one_row)
     buf_free(&told);
 }
 
-static void migrations_are_tried_without_a_trace(void **state)
+TEST(migrations_are_tried_without_a_trace)
 {
     struct fixture fixture;
     struct buf told;
 
-    (void)state;
     fixture_begin(&fixture);
     buf_init(&told, 1000);
     assert_int_equal(store_try_migrations(str_of(fixture.path), &told, &fixture.err), -ENOENT);
@@ -972,59 +969,4 @@ TEST_STORE(ids_of_states_grow_from_waiting_to_ended)
     assert_string_equal(ask(fixture, "SELECT group_concat(value) FROM (SELECT value FROM text"
                                      " ORDER BY id LIMIT 4)"),
                         "PENDING,RUNNING,SUSPENDED,COMPLETED");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_url_names_a_sqlite_file_and_nothing_else),
-        cmocka_unit_test(a_new_store_has_its_version_its_log_and_its_rights),
-        cmocka_unit_test(a_whole_record_is_kept),
-        cmocka_unit_test(a_life_is_what_was_seen_of_it),
-        cmocka_unit_test(a_life_that_only_accounting_tells_has_its_stations),
-        cmocka_unit_test(a_start_or_end_that_is_only_expected_is_not_kept),
-        cmocka_unit_test(a_life_has_a_ceiling_but_its_end_is_told),
-        cmocka_unit_test(saying_the_same_again_changes_nothing),
-        cmocka_unit_test(an_unknown_value_replaces_no_known_one),
-        cmocka_unit_test(an_older_look_fills_gaps_and_changes_nothing_else),
-        cmocka_unit_test(accounting_is_right_when_it_comes_last),
-        cmocka_unit_test(accounting_is_right_when_it_comes_first),
-        cmocka_unit_test(an_end_is_not_taken_back_by_a_slow_accounting),
-        cmocka_unit_test(fields_of_two_looks_are_united),
-        cmocka_unit_test(fields_in_another_order_are_the_same),
-        cmocka_unit_test(a_run_is_counted_once_when_it_ends),
-        cmocka_unit_test(jobs_that_could_have_started_in_several_partitions_are_counted_together),
-        cmocka_unit_test(of_two_names_the_one_with_its_quotes_is_kept),
-        cmocka_unit_test(tasks_that_wait_together_take_no_number_from_before),
-        cmocka_unit_test(a_job_that_cleans_up_has_ended_and_is_counted_by_its_base),
-        cmocka_unit_test(runs_of_a_requeued_job_know_the_first),
-        cmocka_unit_test(runs_that_are_told_last_first_know_the_first_too),
-        cmocka_unit_test(accounting_corrects_the_end_of_a_requeued_run),
-        cmocka_unit_test(runs_without_a_restart_count_are_linked_by_user_and_name),
-        cmocka_unit_test(an_id_that_comes_again_after_a_wrap_is_another_job),
-        cmocka_unit_test(the_same_run_on_two_clusters_is_two_runs),
-        cmocka_unit_test(array_tasks_and_components_are_rows),
-        cmocka_unit_test(a_record_that_names_no_run_is_left_out),
-        cmocka_unit_test(hostile_texts_are_kept_as_they_are),
-        cmocka_unit_test(texts_have_a_ceiling_and_end_with_a_whole_character),
-        cmocka_unit_test(a_list_with_too_many_hosts_has_no_members),
-        cmocka_unit_test(a_text_that_was_a_name_becomes_a_list),
-        cmocka_unit_test(what_was_rolled_back_was_never_there),
-        cmocka_unit_test(what_others_have_changed_is_not_remembered_otherwise),
-        cmocka_unit_test(a_final_record_is_kept_once_and_the_later_one_stays),
-        cmocka_unit_test(a_final_record_that_is_told_again_with_more_takes_the_place_of_the_first),
-        cmocka_unit_test(a_name_goes_with_the_last_run_that_has_it_also_where_it_was_changed),
-        cmocka_unit_test(when_a_run_that_has_not_ended_was_last_heard_of_never_falls),
-        cmocka_unit_test(only_nodes_that_changed_are_written_and_others_go),
-        cmocka_unit_test(marks_outlive_the_process),
-        cmocka_unit_test(runs_that_have_not_ended_are_told_by_their_ids),
-        cmocka_unit_test(old_runs_go_with_what_only_they_had),
-        cmocka_unit_test(a_deleted_run_that_is_told_again_is_not_counted_again),
-        cmocka_unit_test(the_oldest_go_until_a_cluster_fits_its_share_and_the_file_shrinks),
-        cmocka_unit_test(a_later_migration_is_one_row),
-        cmocka_unit_test(migrations_are_tried_without_a_trace),
-        cmocka_unit_test(ids_of_states_grow_from_waiting_to_ended),
-    };
-
-    return RUN_TESTS(tests);
 }

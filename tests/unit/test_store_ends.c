@@ -5,21 +5,20 @@
 #include "store/sqlite.h"
 #include "store_fixture.h"
 
-static int set_up(void **state)
-{
-    static struct fixture fixture;
+static struct fixture place, *const fixture = &place;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
-    *state = &fixture;
-    return 0;
+static void set_up(void)
+{
+    fixture_begin(fixture);
+    fixture_open(fixture);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    fixture_end(*state);
-    return 0;
+    fixture_end(fixture);
 }
+
+FIXTURE(set_up, tear_down)
 
 #define ENDED                                                                                      \
     "SELECT s.value, count FROM ended JOIN text s ON s.id = state JOIN cluster ON"                 \
@@ -40,10 +39,8 @@ static const struct job_state completed = { JOB_COMPLETED, 0 }, cancelled = { JO
                               resized = { JOB_BASE_UNKNOWN, JOB_RESIZING },
                               node_fail = { JOB_NODE_FAIL, 0 };
 
-static void where_there_is_accounting_ends_count_when_it_tells_them(void **state)
+TEST(where_there_is_accounting_ends_count_when_it_tells_them)
 {
-    struct fixture *fixture = *state;
-
     put(fixture, accounted(completed, 1, 1000, 2000));
     assert_string_equal(ask(fixture, ENDED), "COMPLETED|1");
     put(fixture, job_in(JOB_FAILED, 2, 1000, 2000));
@@ -57,9 +54,8 @@ static void where_there_is_accounting_ends_count_when_it_tells_them(void **state
     assert_string_equal(ask(fixture, ENDED), "CANCELLED|1\nCOMPLETED|1");
 }
 
-static void an_end_that_was_seen_before_accounting_came_counts_once(void **state)
+TEST(an_end_that_was_seen_before_accounting_came_counts_once)
 {
-    struct fixture *fixture = *state;
     struct job_record elsewhere = job_in(JOB_FAILED, 2, 1000, 2000);
 
     put_in(fixture, "beta", &elsewhere);
@@ -74,13 +70,13 @@ static void an_end_that_was_seen_before_accounting_came_counts_once(void **state
 
 /* What slurmdbd tells of a job that went on with another size, and of one whose node failed: the
  * queue has one run of the first, and of the second two, with words that depend on the moment. */
-static void put_accounting(struct fixture *fixture)
+static void put_accounting(struct fixture *into)
 {
-    put(fixture, accounted(resized, 1, 1000, 9000));
-    put(fixture, accounted(completed, 1, 1100, 9000));
-    put(fixture, accounted(node_fail, 2, 1000, 9000));
-    put(fixture, accounted(completed, 2, 2000, 9000));
-    put(fixture, accounted(completed, 7, 500, 600));
+    put(into, accounted(resized, 1, 1000, 9000));
+    put(into, accounted(completed, 1, 1100, 9000));
+    put(into, accounted(node_fail, 2, 1000, 9000));
+    put(into, accounted(completed, 2, 2000, 9000));
+    put(into, accounted(completed, 7, 500, 600));
 }
 
 static struct job_record restarted(enum job_base base, int64_t submit_time, uint32_t restarts)
@@ -91,9 +87,9 @@ static struct job_record restarted(enum job_base base, int64_t submit_time, uint
     return record;
 }
 
-static void two_stores_agree_whatever_each_has_seen_of_runs_that_came_again(void **state)
+TEST(two_stores_agree_whatever_each_has_seen_of_runs_that_came_again)
 {
-    struct fixture *fixture = *state, other;
+    struct fixture other;
     char counted[4096];
 
     put(fixture, job_in(JOB_COMPLETED, 1, 1000, 3000));
@@ -114,9 +110,8 @@ static void two_stores_agree_whatever_each_has_seen_of_runs_that_came_again(void
     fixture_end(&other);
 }
 
-static void a_run_that_was_requeued_counts_when_accounting_tells_its_end(void **state)
+TEST(a_run_that_was_requeued_counts_when_accounting_tells_its_end)
 {
-    struct fixture *fixture = *state;
     struct job_record first = restarted(JOB_RUNNING, 1000, 0);
 
     first.origin = RECORD_ACCOUNTED;
@@ -129,7 +124,7 @@ static void a_run_that_was_requeued_counts_when_accounting_tells_its_end(void **
     assert_string_equal(ask(fixture, ENDED), "NODE_FAIL|1");
 }
 
-static void look(struct fixture *fixture, int64_t as_of, const struct run_name *gone, size_t n)
+static void look(int64_t as_of, const struct run_name *gone, size_t n)
 {
     OK(fixture, store_begin(fixture->store, &fixture->err));
     OK(fixture, store_put_look(fixture->store, STR("alpha"), as_of, gone, n, &fixture->err));
@@ -138,31 +133,29 @@ static void look(struct fixture *fixture, int64_t as_of, const struct run_name *
 
 #define LAST_SEEN "SELECT job_id, last_seen FROM job ORDER BY job_id"
 
-static void a_run_that_the_queue_no_longer_shows_was_last_seen_in_the_look_before(void **state)
+TEST(a_run_that_the_queue_no_longer_shows_was_last_seen_in_the_look_before)
 {
     const struct run_name gone[] = { { 1, 1000 }, { 2, 1000 }, { 3, 1000 }, { 9, 1000 } };
-    struct fixture *fixture = *state;
     struct job_record told = job_in(JOB_RUNNING, 1, 1000, 4000);
 
     put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
     put(fixture, job_in(JOB_RUNNING, 2, 1000, 1500));
     put(fixture, job_in(JOB_COMPLETED, 3, 1000, 1500));
     put(fixture, job_in(JOB_RUNNING, 4, 1000, 1500));
-    look(fixture, 2000, NULL, 0);
+    look(2000, NULL, 0);
     fixture->store = store_close(fixture->store);
     fixture_open(fixture);
-    look(fixture, 3000, gone, COUNT(gone));
+    look(3000, gone, COUNT(gone));
     assert_string_equal(ask(fixture, LAST_SEEN), "1|2000\n2|2000\n3|NULL\n4|NULL");
-    look(fixture, 3500, gone, COUNT(gone));
+    look(3500, gone, COUNT(gone));
     told.origin = RECORD_ACCOUNTED; /* it may well take it for running */
     put(fixture, told);
     put(fixture, job_in(JOB_RUNNING, 2, 1000, 4000)); /* it is back */
     assert_string_equal(ask(fixture, LAST_SEEN), "1|2000\n2|NULL\n3|NULL\n4|NULL");
 }
 
-static void runs_that_have_not_ended_are_listed_with_their_submit_times(void **state)
+TEST(runs_that_have_not_ended_are_listed_with_their_submit_times)
 {
-    struct fixture *fixture = *state;
     struct run_name *runs;
     size_t n;
 
@@ -177,10 +170,9 @@ static void runs_that_have_not_ended_are_listed_with_their_submit_times(void **s
     free(runs);
 }
 
-static void an_end_that_accounting_has_not_told_is_asked_for(void **state)
+TEST(an_end_that_accounting_has_not_told_is_asked_for)
 {
     struct open_filter filter = { .as_of = 9000 };
-    struct fixture *fixture = *state;
     uint32_t ids[4];
     size_t n;
 
@@ -198,7 +190,7 @@ static void an_end_that_accounting_has_not_told_is_asked_for(void **state)
     assert_int_equal(n, 0);
 }
 
-static int64_t pruned_end(struct fixture *fixture)
+static int64_t pruned_end(void)
 {
     int64_t value;
 
@@ -207,7 +199,7 @@ static int64_t pruned_end(struct fixture *fixture)
     return value;
 }
 
-static size_t prune(struct fixture *fixture, struct store_retention retention, size_t most)
+static size_t prune(struct store_retention retention, size_t most)
 {
     size_t deleted;
 
@@ -218,18 +210,17 @@ static size_t prune(struct fixture *fixture, struct store_retention retention, s
     return deleted;
 }
 
-static void until_when_runs_that_were_deleted_for_their_size_ended_is_kept(void **state)
+TEST(until_when_runs_that_were_deleted_for_their_size_ended_is_kept)
 {
-    struct fixture *fixture = *state;
     struct job_record lasting = job_in(JOB_COMPLETED, 1, 1000, 90000), late;
 
     lasting.end_time = 80000;
     put(fixture, lasting);
     put(fixture, job_in(JOB_COMPLETED, 2, 2000, 90000));
     put(fixture, job_in(JOB_COMPLETED, 3, 3000, 90000));
-    assert_int_equal(pruned_end(fixture), 0);
-    assert_int_equal(prune(fixture, (struct store_retention){ .max_bytes = 1 }, 2), 2);
-    assert_int_equal(pruned_end(fixture), 80000);
+    assert_int_equal(pruned_end(), 0);
+    assert_int_equal(prune((struct store_retention){ .max_bytes = 1 }, 2), 2);
+    assert_int_equal(pruned_end(), 80000);
 
     /* One that comes late and ended before is not too old for that. */
     put(fixture, job_in(JOB_COMPLETED, 4, 2500, 90000));
@@ -239,21 +230,19 @@ static void until_when_runs_that_were_deleted_for_their_size_ended_is_kept(void 
     late.end_time = 85000;
     put(fixture, late);
     assert_string_equal(ask(fixture, "SELECT job_id FROM job ORDER BY 1"), "3\n4");
-    assert_int_equal(pruned_end(fixture), 85000);
+    assert_int_equal(pruned_end(), 85000);
 }
 
-static void a_store_reaches_no_further_back_than_runs_are_kept_for_their_age(void **state)
+TEST(a_store_reaches_no_further_back_than_runs_are_kept_for_their_age)
 {
-    struct fixture *fixture = *state;
-
-    assert_int_equal(prune(fixture, (struct store_retention){ .oldest_end = 4000 }, 10), 0);
-    assert_int_equal(pruned_end(fixture), 4000); /* older ones would not be taken */
+    assert_int_equal(prune((struct store_retention){ .oldest_end = 4000 }, 10), 0);
+    assert_int_equal(pruned_end(), 4000); /* older ones would not be taken */
     put(fixture, job_in(JOB_COMPLETED, 1, 3000, 9000));
     assert_string_equal(ask(fixture, "SELECT count(*) FROM job"), "0");
 }
 
 /* As the first release made it. */
-static void make_first_version(struct fixture *fixture)
+static void make_first_version(void)
 {
     sqlite3 *db;
 
@@ -274,11 +263,9 @@ static void make_first_version(struct fixture *fixture)
     db_close(db);
 }
 
-static void a_store_of_the_first_version_goes_on(void **state)
+TEST(a_store_of_the_first_version_goes_on)
 {
-    struct fixture *fixture = *state;
-
-    make_first_version(fixture);
+    make_first_version();
     fixture_open(fixture);
     assert_string_equal(ask(fixture, "SELECT id, cluster, job_id, state FROM jobs"),
                         "44|alpha|7|COMPLETED");
@@ -289,23 +276,4 @@ static void a_store_of_the_first_version_goes_on(void **state)
     assert_string_equal(ask(fixture, "SELECT jobs.job_id, count(*) FROM jobs JOIN life ON"
                                      " life.job = jobs.id GROUP BY 1 ORDER BY 1"),
                         "7|1\n8|3");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(where_there_is_accounting_ends_count_when_it_tells_them),
-        TEST(an_end_that_was_seen_before_accounting_came_counts_once),
-        TEST(two_stores_agree_whatever_each_has_seen_of_runs_that_came_again),
-        TEST(a_run_that_was_requeued_counts_when_accounting_tells_its_end),
-        TEST(an_end_that_accounting_has_not_told_is_asked_for),
-        TEST(a_run_that_the_queue_no_longer_shows_was_last_seen_in_the_look_before),
-        TEST(runs_that_have_not_ended_are_listed_with_their_submit_times),
-        TEST(until_when_runs_that_were_deleted_for_their_size_ended_is_kept),
-        TEST(a_store_reaches_no_further_back_than_runs_are_kept_for_their_age),
-        TEST(a_store_of_the_first_version_goes_on),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -94,11 +94,10 @@ static void fill_past_a_limit(struct fixture *fixture)
     check_goes_on(fixture, n);
 }
 
-static void a_limit_of_files_is_no_room_and_what_was_committed_stays(void **state)
+TEST(a_limit_of_files_is_no_room_and_what_was_committed_stays)
 {
     struct fixture fixture;
 
-    (void)state;
     fixture_begin(&fixture);
     assert_int_equal(run_apart(fill_past_a_limit, &fixture), 0);
     fixture_end(&fixture);
@@ -116,19 +115,16 @@ static void fill_a_disk(struct fixture *fixture)
     check_goes_on(fixture, n);
 }
 
-static void a_full_disk_is_told_and_what_was_committed_stays(void **state)
+TEST(a_full_disk_is_told_and_what_was_committed_stays)
 {
     struct fixture fixture;
     int result;
 
-    (void)state;
     fixture_begin(&fixture);
     result = run_apart(fill_a_disk, &fixture);
     fixture_end(&fixture);
-    if (result == SKIPPED) {
-        print_message("# nothing can be mounted here\n");
-        skip();
-    }
+    if (result == SKIPPED)
+        skip_because("nothing can be mounted here");
     assert_int_equal(result, 0);
 }
 
@@ -162,13 +158,12 @@ static pid_t lock_elsewhere(const struct fixture *fixture, int *ret_to_child)
     return child;
 }
 
-static void a_store_that_another_writes_is_busy_for_a_while(void **state)
+TEST(a_store_that_another_writes_is_busy_for_a_while)
 {
     struct fixture fixture;
     int to_child, status;
     pid_t child;
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     child = lock_elsewhere(&fixture, &to_child);
@@ -197,13 +192,12 @@ static void check_refused(struct fixture *fixture, int expected, const char *sen
     assert_contains(fixture->err.text, fixture->path);
 }
 
-static void a_file_of_something_else_is_refused_and_left_as_it_is(void **state)
+TEST(a_file_of_something_else_is_refused_and_left_as_it_is)
 {
     static const char garbage[8192] = "this is a letter, not a database";
     struct fixture fixture;
     struct stat file;
 
-    (void)state;
     fixture_begin(&fixture);
     write_file(fixture.path, garbage, sizeof(garbage));
     check_refused(&fixture, -EBADMSG, "not a store");
@@ -221,11 +215,10 @@ static void make_database(const struct fixture *fixture, const char *sql)
     sqlite3_close(db);
 }
 
-static void a_database_of_something_else_is_refused(void **state)
+TEST(a_database_of_something_else_is_refused)
 {
     struct fixture fixture;
 
-    (void)state;
     fixture_begin(&fixture);
     make_database(&fixture, "CREATE TABLE holiday(day)");
     check_refused(&fixture, -EBADMSG, "not a store of sonde");
@@ -233,12 +226,11 @@ static void a_database_of_something_else_is_refused(void **state)
     fixture_end(&fixture);
 }
 
-static void a_store_of_a_newer_sonde_is_refused(void **state)
+TEST(a_store_of_a_newer_sonde_is_refused)
 {
     struct fixture fixture;
     struct buf told;
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     fixture.store = store_close(fixture.store);
@@ -250,11 +242,10 @@ static void a_store_of_a_newer_sonde_is_refused(void **state)
     fixture_end(&fixture);
 }
 
-static void simulated_and_real_jobs_do_not_mix(void **state)
+TEST(simulated_and_real_jobs_do_not_mix)
 {
     struct fixture fixture;
 
-    (void)state;
     fixture_begin(&fixture);
     OK(&fixture, store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
     fixture.store = store_close(fixture.store);
@@ -268,12 +259,11 @@ static void simulated_and_real_jobs_do_not_mix(void **state)
     fixture_end(&fixture);
 }
 
-static void a_file_that_is_removed_or_replaced_is_noticed(void **state)
+TEST(a_file_that_is_removed_or_replaced_is_noticed)
 {
     struct fixture fixture;
     char aside[80];
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     assert_true(store_is_there(fixture.store));
@@ -298,11 +288,10 @@ static void replace(const char *path, bool is_gone)
         write_file(path, "", 0);
 }
 
-static void a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost(void **state)
+TEST(a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost)
 {
     static const char *const suffixes[] = { "-wal", "-shm" };
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(suffixes); i++) {
         struct store_reader *reader = NULL;
         struct cluster_row *clusters;
@@ -333,11 +322,10 @@ static void a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost(
     }
 }
 
-static void a_store_without_a_directory_or_that_is_one_is_refused(void **state)
+TEST(a_store_without_a_directory_or_that_is_one_is_refused)
 {
     struct fixture fixture;
 
-    (void)state;
     fixture_begin(&fixture);
     assert_int_equal(
         store_open(STR("/nonexistent/of/all/store.db"), false, &fixture.store, &fixture.err),
@@ -361,12 +349,11 @@ static void open_as_nobody(struct fixture *fixture)
     MUST(strstr(fixture->err.text, fixture->path));
 }
 
-static void a_store_that_may_not_be_written_says_so(void **state)
+TEST(a_store_that_may_not_be_written_says_so)
 {
     struct fixture fixture;
     int result;
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     fixture.store = store_close(fixture.store);
@@ -376,7 +363,7 @@ static void a_store_that_may_not_be_written_says_so(void **state)
     chmod(fixture.directory, 0755);
     fixture_end(&fixture);
     if (result == SKIPPED)
-        skip();
+        skip_because("needs root");
     assert_int_equal(result, 0);
 }
 
@@ -408,12 +395,11 @@ static void damage(const char *path)
     close(fd);
 }
 
-static void a_damaged_store_is_told_and_nothing_crashes(void **state)
+TEST(a_damaged_store_is_told_and_nothing_crashes)
 {
     struct fixture fixture;
     size_t told = 0;
 
-    (void)state;
     fixture_begin(&fixture);
     fixture_open(&fixture);
     for (uint32_t i = 1; i <= 300; i++)
@@ -521,12 +507,11 @@ static void check_whole(struct fixture *fixture, uint32_t acknowledged, uint32_t
     *ret_batches = (uint32_t)(jobs / BATCH);
 }
 
-static void a_killed_writer_leaves_all_it_acknowledged_and_nothing_half(void **state)
+TEST(a_killed_writer_leaves_all_it_acknowledged_and_nothing_half)
 {
     struct fixture fixture;
     uint32_t batches = 0, random = 1;
 
-    (void)state;
     fixture_begin(&fixture);
     for (unsigned i = 0; i < KILLS; i++) {
         uint32_t acknowledged;
@@ -537,25 +522,4 @@ static void a_killed_writer_leaves_all_it_acknowledged_and_nothing_half(void **s
     }
     assert_true(batches > KILLS);
     fixture_end(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_limit_of_files_is_no_room_and_what_was_committed_stays),
-        cmocka_unit_test(a_full_disk_is_told_and_what_was_committed_stays),
-        cmocka_unit_test(a_store_that_another_writes_is_busy_for_a_while),
-        cmocka_unit_test(a_file_of_something_else_is_refused_and_left_as_it_is),
-        cmocka_unit_test(a_database_of_something_else_is_refused),
-        cmocka_unit_test(a_store_of_a_newer_sonde_is_refused),
-        cmocka_unit_test(simulated_and_real_jobs_do_not_mix),
-        cmocka_unit_test(a_file_that_is_removed_or_replaced_is_noticed),
-        cmocka_unit_test(a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost),
-        cmocka_unit_test(a_store_without_a_directory_or_that_is_one_is_refused),
-        cmocka_unit_test(a_store_that_may_not_be_written_says_so),
-        cmocka_unit_test(a_damaged_store_is_told_and_nothing_crashes),
-        cmocka_unit_test(a_killed_writer_leaves_all_it_acknowledged_and_nothing_half),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -23,13 +23,12 @@ static void check_both_ways(struct packer *packer, struct str text)
     arena_clear(&arena);
 }
 
-static void any_text_is_packed_and_unpacked(void **state)
+TEST(any_text_is_packed_and_unpacked)
 {
     struct packer *packer = packer_new();
     char *text = heap_alloc(REST_MAX);
     uint32_t random = 1;
 
-    (void)state;
     check_both_ways(packer, STR(""));
     check_both_ways(packer, (struct str){ NULL, 0 });
     check_both_ways(packer, STR("x"));
@@ -49,13 +48,12 @@ static void any_text_is_packed_and_unpacked(void **state)
 }
 
 /* Runs of few and of many different bytes, and of what stood before, of any length. */
-static void short_texts_of_any_kind_come_back(void **state)
+TEST(short_texts_of_any_kind_come_back)
 {
     struct packer *packer = packer_new();
     static char text[5000];
     uint32_t random = 7;
 
-    (void)state;
     for (size_t n = 0; n < sizeof(text); n += n < 300 ? 1 : 61) {
         for (size_t i = 0; i < n; i++) {
             random = random * 1664525 + 1013904223;
@@ -74,20 +72,19 @@ static void short_texts_of_any_kind_come_back(void **state)
     packer_free(packer);
 }
 
-static void what_is_common_packs_well(void **state)
+TEST(what_is_common_packs_well)
 {
     struct packer *packer = packer_new();
     struct str text = STR("billing=8,cpu=8,mem=32G,node=1\0\0\031/home/alice/slurm-%j.out\0"
                           "\032sbatch --gres=gpu:1 run.sh\0\035/home/alice\0");
     struct buf out;
 
-    (void)state;
     assert_true(packed_text(packer, text, &out).n < text.n / 2);
     buf_free(&out);
     packer_free(packer);
 }
 
-static void fields_come_back_as_they_were(void **state)
+TEST(fields_come_back_as_they_were)
 {
     struct record_extra extra[] = {
         { STR("WorkDir"), STR("/home/\xff'\"\n") },
@@ -105,7 +102,6 @@ static void fields_come_back_as_they_were(void **state)
     struct buf plain, packed;
     struct err err;
 
-    (void)state;
     buf_init(&plain, REST_MAX);
     rest_encode(&record, &plain);
     assert_int_equal(
@@ -123,14 +119,13 @@ static void fields_come_back_as_they_were(void **state)
     packer_free(packer);
 }
 
-static void no_fields_are_no_text(void **state)
+TEST(no_fields_are_no_text)
 {
     struct job_record record = { .n_extra = 0 }, back = { .n_extra = 5 };
     struct arena arena = { 0 };
     struct buf plain;
     struct err err;
 
-    (void)state;
     buf_init(&plain, REST_MAX);
     rest_encode(&record, &plain);
     assert_int_equal(plain.n, 0);
@@ -141,7 +136,7 @@ static void no_fields_are_no_text(void **state)
     arena_clear(&arena);
 }
 
-static void too_much_is_cut_and_the_rest_is_readable(void **state)
+TEST(too_much_is_cut_and_the_rest_is_readable)
 {
     static struct record_extra extra[REST_EXTRAS_MAX + 10];
     struct job_record record = { .extra = extra, .n_extra = COUNT(extra) }, back = { 0 };
@@ -151,7 +146,6 @@ static void too_much_is_cut_and_the_rest_is_readable(void **state)
     struct buf plain, packed;
     struct err err;
 
-    (void)state;
     memset(large, 'l', 1 << 20);
     for (size_t i = 0; i < COUNT(extra); i++)
         extra[i] = (struct record_extra){ STR("Name"), { large, 1 << 20 } };
@@ -172,7 +166,7 @@ static void too_much_is_cut_and_the_rest_is_readable(void **state)
     free(large);
 }
 
-static void what_is_damaged_is_told(void **state)
+TEST(what_is_damaged_is_told)
 {
     static const struct str damaged[] = {
         STR_INIT(""),
@@ -186,24 +180,8 @@ static void what_is_damaged_is_told(void **state)
     struct str back;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(damaged); i++)
         assert_int_equal(rest_unpack(damaged[i], &arena, &back, &err), -EBADMSG);
     assert_contains(err.text, "damaged");
     arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_text_is_packed_and_unpacked),
-        cmocka_unit_test(short_texts_of_any_kind_come_back),
-        cmocka_unit_test(what_is_common_packs_well),
-        cmocka_unit_test(fields_come_back_as_they_were),
-        cmocka_unit_test(no_fields_are_no_text),
-        cmocka_unit_test(too_much_is_cut_and_the_rest_is_readable),
-        cmocka_unit_test(what_is_damaged_is_told),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -5,24 +5,22 @@
 #include "store/schema.h"
 #include "store/sqlite.h"
 
-static int set_up(void **state)
-{
-    static struct fixture fixture;
+static struct fixture place, *const fixture = &place;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
-    *state = &fixture;
-    return 0;
+static void set_up(void)
+{
+    fixture_begin(fixture);
+    fixture_open(fixture);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    fixture_end(*state);
-    return 0;
+    fixture_end(fixture);
 }
 
-static void put_section(struct fixture *fixture, const char *cluster, const char *kind,
-                        int64_t time, const char *document)
+FIXTURE(set_up, tear_down)
+
+static void put_section(const char *cluster, const char *kind, int64_t time, const char *document)
 {
     OK(fixture, store_begin(fixture->store, &fixture->err));
     OK(fixture, store_put_section(fixture->store, str_of(cluster), kind, time, str_of(document),
@@ -30,8 +28,8 @@ static void put_section(struct fixture *fixture, const char *cluster, const char
     OK(fixture, store_commit(fixture->store, &fixture->err));
 }
 
-static void assert_section(struct fixture *fixture, const char *cluster, const char *kind,
-                           int64_t known_time, int64_t time, const char *document)
+static void assert_section(const char *cluster, const char *kind, int64_t known_time, int64_t time,
+                           const char *document)
 {
     struct store_reader *reader;
     struct arena arena = { 0 };
@@ -47,61 +45,53 @@ static void assert_section(struct fixture *fixture, const char *cluster, const c
     arena_clear(&arena);
 }
 
-static void the_newest_of_each_kind_and_cluster_is_kept(void **state)
+TEST(the_newest_of_each_kind_and_cluster_is_kept)
 {
-    struct fixture *fixture = *state;
-
-    put_section(fixture, "north", "nodes", 100, "{\"nodes\":1}");
-    put_section(fixture, "north", "nodes", 160, "{\"nodes\":2}");
-    put_section(fixture, "north", "shares", 120, "{\"shares\":1}");
-    put_section(fixture, "south", "nodes", 130, "{\"nodes\":3}");
-    assert_section(fixture, "north", "nodes", 0, 160, "{\"nodes\":2}");
-    assert_section(fixture, "north", "shares", 0, 120, "{\"shares\":1}");
-    assert_section(fixture, "south", "nodes", 0, 130, "{\"nodes\":3}");
-    assert_section(fixture, "south", "shares", 0, 0, "");
-    assert_section(fixture, "west", "nodes", 0, 0, "");
+    put_section("north", "nodes", 100, "{\"nodes\":1}");
+    put_section("north", "nodes", 160, "{\"nodes\":2}");
+    put_section("north", "shares", 120, "{\"shares\":1}");
+    put_section("south", "nodes", 130, "{\"nodes\":3}");
+    assert_section("north", "nodes", 0, 160, "{\"nodes\":2}");
+    assert_section("north", "shares", 0, 120, "{\"shares\":1}");
+    assert_section("south", "nodes", 0, 130, "{\"nodes\":3}");
+    assert_section("south", "shares", 0, 0, "");
+    assert_section("west", "nodes", 0, 0, "");
     assert_string_equal(ask(fixture, "SELECT count(*) FROM section"), "3");
 }
 
-static void what_is_told_again_is_only_newer(void **state)
+TEST(what_is_told_again_is_only_newer)
 {
-    struct fixture *fixture = *state;
-
-    put_section(fixture, "north", "nodes", 100, "{}");
-    put_section(fixture, "north", "nodes", 160, "");
-    assert_section(fixture, "north", "nodes", 0, 160, "{}");
+    put_section("north", "nodes", 100, "{}");
+    put_section("north", "nodes", 160, "");
+    assert_section("north", "nodes", 0, 160, "{}");
 }
 
-static void what_the_reader_knows_is_not_read(void **state)
+TEST(what_the_reader_knows_is_not_read)
 {
-    struct fixture *fixture = *state;
-
-    put_section(fixture, "north", "nodes", 100, "{}");
-    assert_section(fixture, "north", "nodes", 100, 100, "");
-    assert_section(fixture, "north", "nodes", 99, 100, "{}");
+    put_section("north", "nodes", 100, "{}");
+    assert_section("north", "nodes", 100, 100, "");
+    assert_section("north", "nodes", 99, 100, "{}");
 }
 
-static void a_long_document_is_kept_small(void **state)
+TEST(a_long_document_is_kept_small)
 {
-    struct fixture *fixture = *state;
     size_t n = 3000000;
     char *long_text = heap_alloc(n + 1);
 
     for (size_t i = 0; i < n; i++)
         long_text[i] = (char)('a' + i % 26 + (i % 1009 == 0));
-    put_section(fixture, "north", "nodes", 100, long_text);
-    assert_section(fixture, "north", "nodes", 0, 100, long_text);
+    put_section("north", "nodes", 100, long_text);
+    assert_section("north", "nodes", 0, 100, long_text);
     assert_string_equal(ask(fixture, "SELECT length(document) < 300000 FROM section"), "1");
     free(long_text);
 }
 
-static void a_damaged_document_is_told(void **state)
+TEST(a_damaged_document_is_told)
 {
     static const char *const damages[] = {
         "UPDATE section SET document = x'00'",
         "UPDATE section SET document = substr(document, 1, length(document) - 6)",
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(damages); i++) {
         struct store_reader *reader;
@@ -110,7 +100,7 @@ static void a_damaged_document_is_told(void **state)
         struct str found;
         sqlite3 *db;
 
-        put_section(fixture, "north", "nodes", 100, "{\"many\": \"words\"}");
+        put_section("north", "nodes", 100, "{\"many\": \"words\"}");
         OK(fixture, db_open(fixture->path, true, &db, &fixture->err));
         OK(fixture, db_exec(db, damages[i], &fixture->err));
         db_close(db);
@@ -124,9 +114,8 @@ static void a_damaged_document_is_told(void **state)
     }
 }
 
-static void a_reader_notices_that_others_have_written(void **state)
+TEST(a_reader_notices_that_others_have_written)
 {
-    struct fixture *fixture = *state;
     struct store_reader *reader;
     int64_t first, again, later;
 
@@ -134,7 +123,7 @@ static void a_reader_notices_that_others_have_written(void **state)
     OK(fixture, store_reader_version(reader, &first, &fixture->err));
     OK(fixture, store_reader_version(reader, &again, &fixture->err));
     assert_int_equal(again, first);
-    put_section(fixture, "north", "nodes", 100, "{}");
+    put_section("north", "nodes", 100, "{}");
     OK(fixture, store_reader_version(reader, &later, &fixture->err));
     assert_int_not_equal(later, first);
     fixture->store = store_close(fixture->store);
@@ -146,15 +135,14 @@ static void a_reader_notices_that_others_have_written(void **state)
     store_reader_close(reader);
 }
 
-static void clusters_tell_when_their_queue_was_looked_at(void **state)
+TEST(clusters_tell_when_their_queue_was_looked_at)
 {
-    struct fixture *fixture = *state;
     struct store_reader *reader;
     struct arena arena = { 0 };
     struct look_row *rows;
     size_t n;
 
-    put_section(fixture, "south", "nodes", 100, "{}");
+    put_section("south", "nodes", 100, "{}");
     OK(fixture, store_begin(fixture->store, &fixture->err));
     OK(fixture, store_put_look(fixture->store, STR("north"), 170, NULL, 0, &fixture->err));
     OK(fixture, store_commit(fixture->store, &fixture->err));
@@ -169,9 +157,8 @@ static void clusters_tell_when_their_queue_was_looked_at(void **state)
     arena_clear(&arena);
 }
 
-static void a_store_without_sections_gets_room_for_them(void **state)
+TEST(a_store_without_sections_gets_room_for_them)
 {
-    struct fixture *fixture = *state;
     sqlite3 *db;
 
     fixture->store = store_close(fixture->store);
@@ -182,23 +169,6 @@ static void a_store_without_sections_gets_room_for_them(void **state)
        db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture->err));
     db_close(db);
     fixture_open(fixture);
-    put_section(fixture, "north", "nodes", 100, "{}");
-    assert_section(fixture, "north", "nodes", 0, 100, "{}");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_newest_of_each_kind_and_cluster_is_kept),
-        TEST(what_is_told_again_is_only_newer),
-        TEST(what_the_reader_knows_is_not_read),
-        TEST(a_long_document_is_kept_small),
-        TEST(a_damaged_document_is_told),
-        TEST(a_reader_notices_that_others_have_written),
-        TEST(clusters_tell_when_their_queue_was_looked_at),
-        TEST(a_store_without_sections_gets_room_for_them),
-    };
-
-    return RUN_TESTS(tests);
+    put_section("north", "nodes", 100, "{}");
+    assert_section("north", "nodes", 0, 100, "{}");
 }

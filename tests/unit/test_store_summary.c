@@ -7,24 +7,22 @@
 
 enum { DAY = 86400 };
 
-static int set_up(void **state)
-{
-    static struct fixture fixture;
+static struct fixture place, *const fixture = &place;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
-    *state = &fixture;
-    return 0;
+static void set_up(void)
+{
+    fixture_begin(fixture);
+    fixture_open(fixture);
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    fixture_end(*state);
-    return 0;
+    fixture_end(fixture);
 }
 
-static void put_summary(struct fixture *fixture, uint32_t id, int64_t submit_time,
-                        const char *document)
+FIXTURE(set_up, tear_down)
+
+static void put_summary(uint32_t id, int64_t submit_time, const char *document)
 {
     const struct summary_record record = { id, submit_time, str_of(document) };
 
@@ -38,7 +36,7 @@ struct reading {
     struct arena arena;
 };
 
-static struct reading begin(struct fixture *fixture)
+static struct reading begin(void)
 {
     struct reading reading = { 0 };
 
@@ -52,11 +50,11 @@ static void end(struct reading *reading)
     arena_clear(&reading->arena);
 }
 
-static void assert_summary(struct fixture *fixture, const char *cluster, uint32_t id,
-                           int64_t submit_time, const char *document)
+static void assert_summary(const char *cluster, uint32_t id, int64_t submit_time,
+                           const char *document)
 {
     const struct run_key key = { submit_time, id, str_of(cluster) };
-    struct reading reading = begin(fixture);
+    struct reading reading = begin();
     struct str kept;
 
     OK(fixture, store_summary(reading.reader, &key, &reading.arena, &kept, &fixture->err));
@@ -65,10 +63,9 @@ static void assert_summary(struct fixture *fixture, const char *cluster, uint32_
 }
 
 /* "7,8": in their order. */
-static void assert_unsummarised(struct fixture *fixture, int64_t from, int64_t to, size_t most,
-                                const char *ids)
+static void assert_unsummarised(int64_t from, int64_t to, size_t most, const char *ids)
 {
-    struct reading reading = begin(fixture);
+    struct reading reading = begin();
     char found[200] = "";
     struct run_key *runs;
     size_t n;
@@ -85,39 +82,34 @@ static void assert_unsummarised(struct fixture *fixture, int64_t from, int64_t t
     end(&reading);
 }
 
-static void a_summary_is_of_one_run(void **state)
+TEST(a_summary_is_of_one_run)
 {
-    struct fixture *fixture = *state;
-
     put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
     put(fixture, job_in(JOB_COMPLETED, 7, 5000, 6000));
-    put_summary(fixture, 7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
-    assert_summary(fixture, "alpha", 7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
-    assert_summary(fixture, "alpha", 7, 5000, "");
-    assert_summary(fixture, "beta", 7, 1000, "");
-    put_summary(fixture, 7, 1000, "{}");
-    assert_summary(fixture, "alpha", 7, 1000, "{}");
+    put_summary(7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
+    assert_summary("alpha", 7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
+    assert_summary("alpha", 7, 5000, "");
+    assert_summary("beta", 7, 1000, "");
+    put_summary(7, 1000, "{}");
+    assert_summary("alpha", 7, 1000, "{}");
 }
 
-static void a_run_that_is_not_kept_has_no_summary(void **state)
+TEST(a_run_that_is_not_kept_has_no_summary)
 {
-    struct fixture *fixture = *state;
-
     put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
-    put_summary(fixture, 8, 1000, "{}");
-    put_summary(fixture, 7, 1001, "{}");
+    put_summary(8, 1000, "{}");
+    put_summary(7, 1001, "{}");
     assert_string_equal(ask(fixture, "SELECT count(*) FROM summary"), "0");
 }
 
-static void a_summary_goes_with_its_run(void **state)
+TEST(a_summary_goes_with_its_run)
 {
-    struct fixture *fixture = *state;
     size_t deleted;
 
     put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
     put(fixture, job_in(JOB_COMPLETED, 8, 5000, 6000));
-    put_summary(fixture, 7, 1000, "{}");
-    put_summary(fixture, 8, 5000, "{}");
+    put_summary(7, 1000, "{}");
+    put_summary(8, 5000, "{}");
     OK(fixture, store_begin(fixture->store, &fixture->err));
     OK(fixture,
        store_prune(fixture->store, STR("alpha"), &(struct store_retention){ .oldest_end = 3000 },
@@ -129,9 +121,8 @@ static void a_summary_goes_with_its_run(void **state)
     assert_string_equal(ask(fixture, "SELECT count(*) FROM summary"), "1");
 }
 
-static void runs_without_a_summary_are_found_by_their_end(void **state)
+TEST(runs_without_a_summary_are_found_by_their_end)
 {
-    struct fixture *fixture = *state;
     struct job_record never_ran = job_in(JOB_CANCELLED, 5, 1000, 2000);
     const struct job_record of_another = job_in(JOB_COMPLETED, 9, 1000, 2000);
 
@@ -144,16 +135,15 @@ static void runs_without_a_summary_are_found_by_their_end(void **state)
     put(fixture, job_in(JOB_FAILED, 4, 1200, 2000));    /* at 1300 */
     put(fixture, job_in(JOB_TIMEOUT, 6, 1100, 2000));   /* at 1200 */
     put_in(fixture, "beta", &of_another);
-    assert_unsummarised(fixture, 0, DAY, 10, "4,6,3");
-    assert_unsummarised(fixture, 0, DAY, 2, "4,6");
-    assert_unsummarised(fixture, 1100, 1200, 10, "3");
-    put_summary(fixture, 6, 1100, ""); /* there was nothing to tell */
-    assert_unsummarised(fixture, 0, DAY, 10, "4,3");
+    assert_unsummarised(0, DAY, 10, "4,6,3");
+    assert_unsummarised(0, DAY, 2, "4,6");
+    assert_unsummarised(1100, 1200, 10, "3");
+    put_summary(6, 1100, ""); /* there was nothing to tell */
+    assert_unsummarised(0, DAY, 10, "4,3");
 }
 
-static void a_store_without_summaries_gets_room_for_them(void **state)
+TEST(a_store_without_summaries_gets_room_for_them)
 {
-    struct fixture *fixture = *state;
     sqlite3 *db;
 
     fixture->store = store_close(fixture->store);
@@ -165,20 +155,6 @@ static void a_store_without_summaries_gets_room_for_them(void **state)
     db_close(db);
     fixture_open(fixture);
     put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
-    put_summary(fixture, 7, 1000, "{}");
-    assert_summary(fixture, "alpha", 7, 1000, "{}");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_summary_is_of_one_run),
-        TEST(a_run_that_is_not_kept_has_no_summary),
-        TEST(a_summary_goes_with_its_run),
-        TEST(runs_without_a_summary_are_found_by_their_end),
-        TEST(a_store_without_summaries_gets_room_for_them),
-    };
-
-    return RUN_TESTS(tests);
+    put_summary(7, 1000, "{}");
+    assert_summary("alpha", 7, 1000, "{}");
 }

@@ -3,11 +3,10 @@
 
 #include "base/arena.h"
 
-static void strings_are_compared_by_their_bytes(void **state)
+TEST(strings_are_compared_by_their_bytes)
 {
     const struct str with_nul = STR("a\0b"), nothing = { NULL, 0 };
 
-    (void)state;
     assert_int_equal(with_nul.n, 3);
     assert_true(str_eq(with_nul, STR("a\0b")));
     assert_false(str_eq(with_nul, STR("a\0c")));
@@ -16,9 +15,8 @@ static void strings_are_compared_by_their_bytes(void **state)
     assert_int_equal(str_of(NULL).n, 0);
 }
 
-static void only_ascii_letters_have_case(void **state)
+TEST(only_ascii_letters_have_case)
 {
-    (void)state;
     assert_true(str_eq_nocase(STR("Not_Responding"), STR("NOT_RESPONDING")));
     assert_false(str_eq_nocase(STR("a"), STR("ab")));
     assert_false(str_eq_nocase(STR("\xc4"), STR("\xe4"))); /* Latin-1 letters */
@@ -26,11 +24,10 @@ static void only_ascii_letters_have_case(void **state)
     assert_false(str_eq_nocase(STR("["), STR("{")));
 }
 
-static void heads_tails_and_ends_stay_inside(void **state)
+TEST(heads_tails_and_ends_stay_inside)
 {
     const struct str s = STR("squeue");
 
-    (void)state;
     assert_str(str_head(s, 2), "sq");
     assert_str(str_head(s, 100), "squeue");
     assert_str(str_skip(s, 2), "ueue");
@@ -46,22 +43,20 @@ static void heads_tails_and_ends_stay_inside(void **state)
     assert_false(str_ends(STR(""), STR("e")));
 }
 
-static void white_space_is_trimmed_at_both_ends_only(void **state)
+TEST(white_space_is_trimmed_at_both_ends_only)
 {
-    (void)state;
     assert_str(str_trim(STR(" \t\r\n a b \v\f\n")), "a b");
     assert_str(str_trim(STR("   ")), "");
     assert_str(str_trim(STR("")), "");
     assert_str(str_trim(STR("\xc2\xa0")), "\xc2\xa0"); /* a no-break space is a character */
 }
 
-static void cutting_walks_over_every_part(void **state)
+TEST(cutting_walks_over_every_part)
 {
     static const char *const parts[] = { "a", "", "bc", "" };
     struct str rest = STR("a,,bc,");
     size_t n = 0;
 
-    (void)state;
     while (rest.p) {
         assert_in_range(n, 0, 3);
         assert_str(str_cut(&rest, ','), parts[n++]);
@@ -72,9 +67,8 @@ static void cutting_walks_over_every_part(void **state)
     assert_null(rest.p);
 }
 
-static void what_is_absent_is_found_at_the_end(void **state)
+TEST(what_is_absent_is_found_at_the_end)
 {
-    (void)state;
     assert_int_equal(str_find(STR("a=b=c"), '='), 1);
     assert_int_equal(str_find(STR("abc"), '='), 3);
     assert_int_equal(str_find((struct str){ NULL, 0 }, '='), 0);
@@ -84,7 +78,7 @@ static void what_is_absent_is_found_at_the_end(void **state)
     assert_int_equal(str_find_str((struct str){ NULL, 0 }, STR("x")), 0);
 }
 
-static void utf8_is_what_the_unicode_standard_allows(void **state)
+TEST(utf8_is_what_the_unicode_standard_allows)
 {
     static const struct {
         struct str bytes;
@@ -116,15 +110,13 @@ static void utf8_is_what_the_unicode_standard_allows(void **state)
         { STR_INIT("\xe2\x82("), 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         if (str_utf8_len(rows[i].bytes) != rows[i].length)
             fail_msg("row %zu: %zu", i, str_utf8_len(rows[i].bytes));
 }
 
-static void control_characters_are_not_printable(void **state)
+TEST(control_characters_are_not_printable)
 {
-    (void)state;
     assert_int_equal(str_printable_len(STR("a\n")), 1);
     assert_int_equal(str_printable_len(STR("\xc3\xbc")), 2);
     assert_int_equal(str_printable_len(STR("\xc2\xa0")), 2);
@@ -136,12 +128,11 @@ static void control_characters_are_not_printable(void **state)
     assert_int_equal(str_printable_len(STR("")), 0);
 }
 
-static void what_is_copied_is_printable_and_whole(void **state)
+TEST(what_is_copied_is_printable_and_whole)
 {
     static const char *const expected[] = { "", "a", "a?", "a?", "a?\xc3\xbc", "a?\xc3\xbc?" };
     char to[8];
 
-    (void)state;
     for (size_t room = 0; room < sizeof(to); room++) {
         size_t last = room < COUNT(expected) ? room : COUNT(expected) - 1;
         size_t n = str_copy_printable(to, room, STR("a\n\xc3\xbc\xff"));
@@ -150,11 +141,10 @@ static void what_is_copied_is_printable_and_whole(void **state)
     }
 }
 
-static void the_distance_counts_edits_and_ignores_case(void **state)
+TEST(the_distance_counts_edits_and_ignores_case)
 {
     char longer[200];
 
-    (void)state;
     assert_int_equal(str_distance(STR("listen"), STR("listen")), 0);
     assert_int_equal(str_distance(STR("LISTEN"), STR("listen")), 0);
     assert_int_equal(str_distance(STR("lsten"), STR("listen")), 1);
@@ -166,12 +156,11 @@ static void the_distance_counts_edits_and_ignores_case(void **state)
     assert_int_equal(str_distance((struct str){ longer, sizeof(longer) }, STR("x")), 200);
 }
 
-static void heap_strings_are_copies_ended_by_nul(void **state)
+TEST(heap_strings_are_copies_ended_by_nul)
 {
     char *copy = heap_str(str_head(STR("squeue"), 2));
     int *numbers = heap_resize(NULL, 2, sizeof(int));
 
-    (void)state;
     assert_string_equal(copy, "sq");
     free(copy);
     numbers[0] = 1;
@@ -179,23 +168,4 @@ static void heap_strings_are_copies_ended_by_nul(void **state)
     numbers = heap_resize(numbers, 1000, sizeof(int));
     assert_int_equal(numbers[1], 2);
     free(numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_compared_by_their_bytes),
-        cmocka_unit_test(only_ascii_letters_have_case),
-        cmocka_unit_test(heads_tails_and_ends_stay_inside),
-        cmocka_unit_test(white_space_is_trimmed_at_both_ends_only),
-        cmocka_unit_test(cutting_walks_over_every_part),
-        cmocka_unit_test(what_is_absent_is_found_at_the_end),
-        cmocka_unit_test(utf8_is_what_the_unicode_standard_allows),
-        cmocka_unit_test(control_characters_are_not_printable),
-        cmocka_unit_test(what_is_copied_is_printable_and_whole),
-        cmocka_unit_test(the_distance_counts_edits_and_ignores_case),
-        cmocka_unit_test(heap_strings_are_copies_ended_by_nul),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -90,11 +90,12 @@ struct fixture {
     struct summaries *summaries;
 };
 
+static struct fixture f;
+
 static const atomic_bool never;
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    static struct fixture f;
     const struct recorded_cluster clusters[] = { { .name = STR("north") } };
     struct recorder_config config = { .clusters = clusters, .n_clusters = COUNT(clusters) };
     struct err err;
@@ -112,60 +113,58 @@ static int set_up(void **state)
     config.log = f.log;
     if (recorder_start(&config, &f.recorder, &err) < 0)
         fail_msg("%s", err.text);
-    *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
     static const char *const ends[] = { "", "-wal", "-shm" };
-    struct fixture *f = *state;
 
-    summaries_stop(f->summaries);
-    recorder_stop(f->recorder);
+    summaries_stop(f.summaries);
+    recorder_stop(f.recorder);
     for (size_t i = 0; i < COUNT(ends); i++) {
         char path[80];
 
-        snprintf(path, sizeof(path), "%s%s", f->path, ends[i]);
+        snprintf(path, sizeof(path), "%s%s", f.path, ends[i]);
         unlink(path);
     }
-    rmdir(f->directory);
-    log_free(f->log);
-    close(f->log_fds[0]);
-    close(f->log_fds[1]);
-    manual_clock_destroy(&f->clock);
-    return 0;
+    rmdir(f.directory);
+    log_free(f.log);
+    close(f.log_fds[0]);
+    close(f.log_fds[1]);
+    manual_clock_destroy(&f.clock);
 }
 
-static struct summaries_config config_of(struct fixture *f)
+FIXTURE(set_up, tear_down)
+
+static struct summaries_config config_of(void)
 {
     static const struct series_matcher matcher = { STR_INIT("north"),
                                                    STR_INIT("cluster=\"north\"") };
 
     return (struct summaries_config){
-        .recorder = f->recorder,
-        .store = str_of(f->path),
+        .recorder = f.recorder,
+        .store = str_of(f.path),
         .prometheus = { .url = STR("http://prometheus:9090") },
         .matcher = &matcher,
         .n_matchers = 1,
         .pause_ns = 200 * NS_PER_MS,
         .timeout_ns = 10 * NS_PER_SEC,
-        .clock = &f->clock.clock,
-        .log = f->log,
+        .clock = &f.clock.clock,
+        .log = f.log,
     };
 }
 
-static void start(struct fixture *f)
+static void start(void)
 {
-    const struct summaries_config config = config_of(f);
+    const struct summaries_config config = config_of();
     struct err err;
 
-    if (summaries_start(&config, &f->summaries, &err) < 0)
+    if (summaries_start(&config, &f.summaries, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 /* One that ended that long ago. */
-static void put_run(struct fixture *f, uint32_t id, int64_t ended_seconds_ago)
+static void put_run(uint32_t id, int64_t ended_seconds_ago)
 {
     struct job_record record;
     const struct record_batch batch = { .jobs = &record, .n_jobs = 1 };
@@ -183,7 +182,7 @@ static void put_run(struct fixture *f, uint32_t id, int64_t ended_seconds_ago)
     record.node_count = 1;
     record.state.base = JOB_COMPLETED;
     record.origin = RECORD_ACCOUNTED;
-    if (recorder_put(f->recorder, &batch, INT64_MAX, &never, &err) < 0)
+    if (recorder_put(f.recorder, &batch, INT64_MAX, &never, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -197,190 +196,162 @@ static size_t n_asked(void)
     return n;
 }
 
-static struct summaries_stats stats_of(struct fixture *f)
+static struct summaries_stats stats_of(void)
 {
     struct summaries_stats stats;
 
-    summaries_stats(f->summaries, &stats);
+    summaries_stats(f.summaries, &stats);
     return stats;
 }
 
-static uint64_t n_done(struct fixture *f)
+static uint64_t n_done(void)
 {
-    struct summaries_stats stats = stats_of(f);
+    struct summaries_stats stats = stats_of();
 
     return stats.written + stats.empty;
 }
 
 /* The clock goes on, but not while somebody works. */
-static void go_on(struct fixture *f)
+static void go_on(void)
 {
     const char *name = "any";
     int64_t value;
     struct err err;
 
-    assert_true(manual_clock_await_waiters(&f->clock, 2));
-    assert_int_equal(recorder_get_marks(f->recorder, 0, &name, &value, 1, INT64_MAX, &never, &err),
+    assert_true(manual_clock_await_waiters(&f.clock, 2));
+    assert_int_equal(recorder_get_marks(f.recorder, 0, &name, &value, 1, INT64_MAX, &never, &err),
                      0);
-    manual_clock_advance(&f->clock, 100 * NS_PER_MS);
+    manual_clock_advance(&f.clock, 100 * NS_PER_MS);
 }
 
-static bool has_done(struct fixture *f, uint64_t n)
+static bool has_done(uint64_t n)
 {
-    go_on(f);
-    return n_done(f) >= n;
+    go_on();
+    return n_done() >= n;
 }
 
-static bool has_asked(struct fixture *f, size_t n)
+static bool has_asked(size_t n)
 {
-    go_on(f);
+    go_on();
     return n_asked() >= n;
 }
 
-static struct str kept(struct fixture *f, uint32_t id, int64_t ended_seconds_ago,
-                       struct arena *arena)
+static struct str kept(uint32_t id, int64_t ended_seconds_ago, struct arena *arena)
 {
     const struct run_key key = { NOW - ended_seconds_ago - 1000, id, STR("north") };
     struct store_reader *reader;
     struct str document;
     struct err err;
 
-    if (store_reader_open(str_of(f->path), &reader, &err) < 0 ||
+    if (store_reader_open(str_of(f.path), &reader, &err) < 0 ||
         store_summary(reader, &key, arena, &document, &err) < 0)
         fail_msg("%s", err.text);
     store_reader_close(reader);
     return document;
 }
 
-static void what_a_finished_run_used_is_kept(void **state)
+TEST(what_a_finished_run_used_is_kept)
 {
-    struct fixture *f = *state;
     struct arena arena = { 0 };
     struct job_facts facts;
     struct str document;
     struct err err;
 
-    put_run(f, 7, 300);
-    start(f);
-    wait_until_true(has_done(f, 1));
-    assert_int_equal(stats_of(f).written, 1);
-    assert_true(stats_of(f).is_up);
-    document = kept(f, 7, 300, &arena);
+    put_run(7, 300);
+    start();
+    wait_until_true(has_done(1));
+    assert_int_equal(stats_of().written, 1);
+    assert_true(stats_of().is_up);
+    document = kept(7, 300, &arena);
     job_facts_clear(&facts);
     assert_int_equal(facts_take_summary(&facts, &arena, document, &err), 0);
     assert_true(facts.node[0].use.busiest_cpus == 3.5);
     arena_clear(&arena);
 }
 
-static void a_run_is_left_alone_until_its_last_samples_have_come(void **state)
+TEST(a_run_is_left_alone_until_its_last_samples_have_come)
 {
-    struct fixture *f = *state;
-
-    put_run(f, 7, 100);
-    put_run(f, 8, 300);
-    put_run(f, 9, 90000); /* more than a day */
-    start(f);
-    wait_until_true(has_done(f, 1));
+    put_run(7, 100);
+    put_run(8, 300);
+    put_run(9, 90000); /* more than a day */
+    start();
+    wait_until_true(has_done(1));
     assert_int_equal(server.asked[0], 8);
     assert_int_equal(n_asked(), 1);
-    manual_clock_advance(&f->clock, 21 * NS_PER_SEC);
-    wait_until_true(has_done(f, 2));
+    manual_clock_advance(&f.clock, 21 * NS_PER_SEC);
+    wait_until_true(has_done(2));
     assert_int_equal(server.asked[1], 7);
 }
 
-static void those_that_ended_last_come_first_and_few_in_a_second(void **state)
+TEST(those_that_ended_last_come_first_and_few_in_a_second)
 {
-    struct fixture *f = *state;
-
     for (uint32_t i = 0; i < 5; i++)
-        put_run(f, 10 + i, 1000 - 100 * (int64_t)i);
-    start(f);
-    assert_true(manual_clock_await_waiters(&f->clock, 2)); /* the recorder's thread is one */
+        put_run(10 + i, 1000 - 100 * (int64_t)i);
+    start();
+    assert_true(manual_clock_await_waiters(&f.clock, 2)); /* the recorder's thread is one */
     wait_until_true(n_asked() == 1);
-    assert_true(manual_clock_await_waiters(&f->clock, 2));
+    assert_true(manual_clock_await_waiters(&f.clock, 2));
     assert_int_equal(n_asked(), 1);
-    manual_clock_advance(&f->clock, 200 * NS_PER_MS);
+    manual_clock_advance(&f.clock, 200 * NS_PER_MS);
     wait_until_true(n_asked() == 2);
-    wait_until_true(has_done(f, 5));
+    wait_until_true(has_done(5));
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(server.asked[i], 14 - i);
 }
 
-static void a_run_of_which_nothing_is_known_is_asked_for_once(void **state)
+TEST(a_run_of_which_nothing_is_known_is_asked_for_once)
 {
-    struct fixture *f = *state;
     struct arena arena = { 0 };
 
     server.knows_nothing = true;
-    put_run(f, 7, 300);
-    start(f);
-    wait_until_true(has_done(f, 1));
-    assert_int_equal(stats_of(f).empty, 1);
-    assert_int_equal(stats_of(f).failures, 0);
+    put_run(7, 300);
+    start();
+    wait_until_true(has_done(1));
+    assert_int_equal(stats_of().empty, 1);
+    assert_int_equal(stats_of().failures, 0);
     assert_int_equal(server.n_contacts, 0);
-    assert_int_equal(kept(f, 7, 300, &arena).n, 0);
-    put_run(f, 8, 400);
-    wait_until_true(has_done(f, 2));
+    assert_int_equal(kept(7, 300, &arena).n, 0);
+    put_run(8, 400);
+    wait_until_true(has_done(2));
     assert_int_equal(n_asked(), 2);
     assert_int_equal(server.asked[1], 8);
     arena_clear(&arena);
 }
 
-static void while_prometheus_is_away_nothing_is_given_up(void **state)
+TEST(while_prometheus_is_away_nothing_is_given_up)
 {
-    struct fixture *f = *state;
-
     server.is_down = true;
-    put_run(f, 7, 300);
-    put_run(f, 8, 400);
-    start(f);
-    wait_until_true(!stats_of(f).is_up);
-    wait_until_true(has_asked(f, 3)); /* ever more rarely */
-    assert_int_equal(n_done(f), 0);
+    put_run(7, 300);
+    put_run(8, 400);
+    start();
+    wait_until_true(!stats_of().is_up);
+    wait_until_true(has_asked(3)); /* ever more rarely */
+    assert_int_equal(n_done(), 0);
     pthread_mutex_lock(&server.lock);
     server.is_down = false;
     pthread_mutex_unlock(&server.lock);
-    wait_until_true(has_done(f, 2));
-    assert_int_equal(stats_of(f).written, 2);
-    wait_until_true(stats_of(f).is_up);
+    wait_until_true(has_done(2));
+    assert_int_equal(stats_of().written, 2);
+    wait_until_true(stats_of().is_up);
 }
 
-static void a_run_that_prometheus_cannot_tell_of_is_not_in_the_way_of_others(void **state)
+TEST(a_run_that_prometheus_cannot_tell_of_is_not_in_the_way_of_others)
 {
-    struct fixture *f = *state;
-
-    put_run(f, BAD_JOB, 300);
-    put_run(f, 8, 400);
-    start(f);
-    wait_until_true(has_done(f, 2));
-    assert_int_equal(stats_of(f).written, 1);
-    assert_int_equal(stats_of(f).failures, 1);
+    put_run(BAD_JOB, 300);
+    put_run(8, 400);
+    start();
+    wait_until_true(has_done(2));
+    assert_int_equal(stats_of().written, 1);
+    assert_int_equal(stats_of().failures, 1);
     assert_int_equal(server.n_contacts, 1);
 }
 
-static void a_prometheus_that_cannot_be_asked_is_told_at_once(void **state)
+TEST(a_prometheus_that_cannot_be_asked_is_told_at_once)
 {
-    struct fixture *f = *state;
-    struct summaries_config config = config_of(f);
+    struct summaries_config config = config_of();
     struct err err;
 
     config.prometheus.url = STR("what");
-    assert_int_equal(summaries_start(&config, &f->summaries, &err), -EINVAL);
-    f->summaries = NULL;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_a_finished_run_used_is_kept),
-        TEST(a_run_is_left_alone_until_its_last_samples_have_come),
-        TEST(those_that_ended_last_come_first_and_few_in_a_second),
-        TEST(a_run_of_which_nothing_is_known_is_asked_for_once),
-        TEST(while_prometheus_is_away_nothing_is_given_up),
-        TEST(a_run_that_prometheus_cannot_tell_of_is_not_in_the_way_of_others),
-        TEST(a_prometheus_that_cannot_be_asked_is_told_at_once),
-    };
-
-    return RUN_TESTS(tests);
+    assert_int_equal(summaries_start(&config, &f.summaries, &err), -EINVAL);
+    f.summaries = NULL;
 }

@@ -45,12 +45,11 @@ static void end(struct summed *summed)
     section_unref(summed->jobs);
 }
 
-static void what_is_free_on_a_node_that_takes_no_jobs_is_unusable(void **state)
+TEST(what_is_free_on_a_node_that_takes_no_jobs_is_unusable)
 {
     struct section *nodes = made_nodes();
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "main");
     made_node(nodes, "n1", "mixed", 32, 8, 0);
     made_node(nodes, "n2", "idle+drain", 16, 4, 0);
@@ -60,14 +59,13 @@ static void what_is_free_on_a_node_that_takes_no_jobs_is_unusable(void **state)
     end(&summed);
 }
 
-static void what_nobody_tells_is_not_0(void **state)
+TEST(what_nobody_tells_is_not_0)
 {
     struct section *nodes = made_nodes(), *jobs = made_jobs();
     struct node *node;
     struct job *job;
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "main");
     node = made_node(nodes, "n1", "idle", 32, 0, 0);
     node->cpus_alloc = MODEL_UNKNOWN_U32;
@@ -89,13 +87,12 @@ static void what_nobody_tells_is_not_0(void **state)
     end(&summed);
 }
 
-static void gpus_are_told_by_type(void **state)
+TEST(gpus_are_told_by_type)
 {
     struct section *nodes = made_nodes();
     struct node *node;
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "gpu");
     node = made_node(nodes, "g1", "mixed", 32, 8, 0);
     node->gres = made_text(nodes, "gpu:v100:4");
@@ -119,13 +116,12 @@ static void gpus_are_told_by_type(void **state)
     end(&summed);
 }
 
-static void a_gpu_beside_which_no_cpu_is_left_is_stranded(void **state)
+TEST(a_gpu_beside_which_no_cpu_is_left_is_stranded)
 {
     struct section *nodes = made_nodes();
     struct node *node;
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "gpu");
     node = made_node(nodes, "g1", "allocated", 32, 32, 0);
     node->gres = made_text(nodes, "gpu:a100:4");
@@ -139,12 +135,11 @@ static void a_gpu_beside_which_no_cpu_is_left_is_stranded(void **state)
     end(&summed);
 }
 
-static void the_latest_trouble_comes_first(void **state)
+TEST(the_latest_trouble_comes_first)
 {
     struct section *nodes = made_nodes();
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "main");
     made_node(nodes, "n1", "down", 4, 0, 0)->reason_time = 100;
     made_node(nodes, "n2", "idle", 4, 0, 0);
@@ -163,13 +158,12 @@ static void the_latest_trouble_comes_first(void **state)
     end(&summed);
 }
 
-static void every_task_of_a_waiting_array_asks_for_its_own(void **state)
+TEST(every_task_of_a_waiting_array_asks_for_its_own)
 {
     struct section *jobs = made_jobs();
     struct summed summed;
     struct job *job;
 
-    (void)state;
     job = made_job(jobs, 1, "PENDING", "alice", "physics");
     job->tasks = 10;
     job->reason = made_text(jobs, "Priority");
@@ -190,12 +184,11 @@ static void every_task_of_a_waiting_array_asks_for_its_own(void **state)
     end(&summed);
 }
 
-static void a_hidden_state_is_called_no_other(void **state)
+TEST(a_hidden_state_is_called_no_other)
 {
     struct section *jobs = made_jobs();
     struct summed summed;
 
-    (void)state;
     made_job(jobs, 1, "UNKNOWN", "alice", "physics");
     made_job(jobs, 2, "COMPLETED", "bob", "physics");
     made_job(jobs, 3, "COMPLETING", "carol", "physics"); /* squeue's text has no more */
@@ -212,24 +205,22 @@ static void a_hidden_state_is_called_no_other(void **state)
     end(&summed);
 }
 
-static void a_suspended_job_holds_its_memory_but_no_cpus(void **state)
+TEST(a_suspended_job_holds_its_memory_but_no_cpus)
 {
     struct section *jobs = made_jobs();
     struct summed summed;
 
-    (void)state;
     made_job(jobs, 1, "SUSPENDED", "alice", "physics");
     summed = sum(NULL, jobs);
     assert_string_equal(HELD(summed.sums.user[0].holding), "1 0 0 8");
     end(&summed);
 }
 
-static void a_waiting_job_counts_in_every_partition_that_it_may_start_in(void **state)
+TEST(a_waiting_job_counts_in_every_partition_that_it_may_start_in)
 {
     struct section *nodes = made_nodes(), *jobs = made_jobs();
     struct summed summed;
 
-    (void)state;
     made_partition(nodes, "main");
     made_partition(nodes, "gpu");
     made_partition(nodes, "empty");
@@ -246,12 +237,11 @@ static void a_waiting_job_counts_in_every_partition_that_it_may_start_in(void **
     end(&summed);
 }
 
-static void who_holds_most_comes_first_and_nobody_is_nobody(void **state)
+TEST(who_holds_most_comes_first_and_nobody_is_nobody)
 {
     struct section *jobs = made_jobs();
     struct summed summed;
 
-    (void)state;
     made_job(jobs, 1, "RUNNING", "alice", "physics");
     made_job(jobs, 2, "RUNNING", "bob", "biology")->cpus = 100;
     made_job(jobs, 3, "PENDING", "carol", "biology")->cpus = 1000;
@@ -264,22 +254,4 @@ static void who_holds_most_comes_first_and_nobody_is_nobody(void **state)
     assert_int_equal(summed.sums.n_accounts, 2);
     assert_str(summed.sums.account[0].name, "biology");
     end(&summed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_free_on_a_node_that_takes_no_jobs_is_unusable),
-        cmocka_unit_test(what_nobody_tells_is_not_0),
-        cmocka_unit_test(gpus_are_told_by_type),
-        cmocka_unit_test(a_gpu_beside_which_no_cpu_is_left_is_stranded),
-        cmocka_unit_test(the_latest_trouble_comes_first),
-        cmocka_unit_test(every_task_of_a_waiting_array_asks_for_its_own),
-        cmocka_unit_test(a_hidden_state_is_called_no_other),
-        cmocka_unit_test(a_suspended_job_holds_its_memory_but_no_cpus),
-        cmocka_unit_test(a_waiting_job_counts_in_every_partition_that_it_may_start_in),
-        cmocka_unit_test(who_holds_most_comes_first_and_nobody_is_nobody),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -81,9 +81,8 @@ static const char real_answer[] = LIST(
     "\"labels\":\"x\"},\"value\":\"1\"}]},\"labels\":{\"instance\":\"c1\",\"job\":\"127\"},"
     "\"last_push_successful\":true," PUSHED("1.794821707224608e+09") "}");
 
-static void the_groups_of_steps_are_found_in_a_list_in_any_pieces(void **state)
+TEST(the_groups_of_steps_are_found_in_a_list_in_any_pieces)
 {
-    (void)state;
     for (size_t piece = 1; piece <= sizeof(real_answer); piece++) {
         struct sweep_list list = { 0 };
         struct err err = { 0 };
@@ -100,16 +99,15 @@ static void the_groups_of_steps_are_found_in_a_list_in_any_pieces(void **state)
     }
 }
 
-static void an_empty_list_has_no_groups(void **state)
+TEST(an_empty_list_has_no_groups)
 {
     struct sweep_list list = read_list(LIST(""));
 
-    (void)state;
     assert_int_equal(list.n_all, 0);
     assert_int_equal(list.n, 0);
 }
 
-static void groups_of_others_are_not_seen(void **state)
+TEST(groups_of_others_are_not_seen)
 {
     static const char *const groups[] = {
         /* a job that is no number, or none that Slurm gives */
@@ -159,7 +157,6 @@ static void groups_of_others_are_not_seen(void **state)
         "[" STEP_OF("123", "c1", "batch") "]",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(groups); i++) {
         char text[4096];
         struct sweep_list list;
@@ -172,12 +169,11 @@ static void groups_of_others_are_not_seen(void **state)
     }
 }
 
-static void a_long_label_is_no_node(void **state)
+TEST(a_long_label_is_no_node)
 {
     static char node[10001], text[12000];
     struct sweep_list list;
 
-    (void)state;
     memset(node, 'n', sizeof(node) - 1);
     snprintf(text, sizeof(text), LIST("%s%s%s"),
              "{" METRIC("RSS", "") "," PUSHED("1") ",\"labels\":{\"job\":\"1\",\"step\":\"0\","
@@ -197,12 +193,11 @@ static void a_long_label_is_no_node(void **state)
     sweep_list_clear(&list);
 }
 
-static void the_original_plugin_tells_no_steps_apart(void **state)
+TEST(the_original_plugin_tells_no_steps_apart)
 {
     struct sweep_list list = read_list(LIST("{" METRIC("RSS", "") "," LABELS(
         "\"job\":\"4294967295\",\"instance\":\"a/b \\\"c\\\"\"") "," PUSHED("1e9") "}"));
 
-    (void)state;
     assert_int_equal(list.n, 1);
     assert_int_equal(list.groups[0].job_id, UINT32_MAX);
     assert_string_equal(list.groups[0].node, "a/b \"c\"");
@@ -218,7 +213,7 @@ static bool want_odd(void *ctx, const struct sweep_group *group)
     return group->job_id % 2;
 }
 
-static void no_more_are_kept_than_are_wanted(void **state)
+TEST(no_more_are_kept_than_are_wanted)
 {
     static const char text[] = LIST(STEP_OF("1", "c1", "0") "," STEP_OF("2", "c1", "0") "," STEP_OF(
         "3", "c1", "0") "," STEP_OF("5", "c1", "0"));
@@ -227,7 +222,6 @@ static void no_more_are_kept_than_are_wanted(void **state)
     struct sweep_list list = { 0 };
     struct err err;
 
-    (void)state;
     assert_int_equal(read_pieces(str_of(text), 7, &wishes, &list, &err), 0);
     assert_int_equal(n_asked, 4);
     assert_int_equal(list.n, 2);
@@ -237,7 +231,7 @@ static void no_more_are_kept_than_are_wanted(void **state)
     sweep_list_clear(&list);
 }
 
-static void what_is_no_list_is_an_error(void **state)
+TEST(what_is_no_list_is_an_error)
 {
     static const char *const texts[] = {
         "",
@@ -253,7 +247,6 @@ static void what_is_no_list_is_an_error(void **state)
         "{\"status\":\"success\",\"data\":[]}{}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct sweep_list list = { 0 };
         struct err err = { 0 };
@@ -366,10 +359,11 @@ struct fixture {
     int child_pipe;
 };
 
-static int setup(void **state)
-{
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
+static struct fixture *fixture;
 
+static void setup(void)
+{
+    fixture = heap_alloc(sizeof(*fixture));
     server_start(&fixture->server);
     manual_clock_init(&fixture->manual, 1700000000 * NS_PER_SEC, 1000 * NS_PER_SEC);
     fixture->log_fd = memfd_create("log", MFD_CLOEXEC);
@@ -388,11 +382,9 @@ static int setup(void **state)
     };
     if (gateway_open(fixture->url, NULL, NULL, &fixture->gateway, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
-    *state = fixture;
-    return 0;
 }
 
-static void end_child(struct fixture *fixture)
+static void end_child(void)
 {
     if (fixture->child) {
         close(fixture->child_pipe);
@@ -401,12 +393,10 @@ static void end_child(struct fixture *fixture)
     fixture->child = 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     sweeper_stop(fixture->sweeper);
-    end_child(fixture);
+    end_child();
     gateway_close(&fixture->gateway);
     MHD_stop_daemon(fixture->server.daemon);
     pthread_mutex_destroy(&fixture->server.lock);
@@ -414,10 +404,11 @@ static int teardown(void **state)
     close(fixture->log_fd);
     manual_clock_destroy(&fixture->manual);
     free(fixture);
-    return 0;
 }
 
-static const char *log_of(struct fixture *fixture)
+FIXTURE(setup, teardown)
+
+static const char *log_of(void)
 {
     static char text[16 * 1024];
     ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
@@ -429,9 +420,8 @@ static const char *log_of(struct fixture *fixture)
 
 static const struct sweep_limits limits = { .timeout_ms = 20000, .max_answer = 1000 };
 
-static void a_list_is_asked_for_below_the_prefix_with_the_password(void **state)
+TEST(a_list_is_asked_for_below_the_prefix_with_the_password)
 {
-    struct fixture *fixture = *state;
     struct sweep_list list = { 0 };
 
     answer_with(&fixture->server, 0, LIST(STEP_OF("1", "c1", "0")));
@@ -442,7 +432,7 @@ static void a_list_is_asked_for_below_the_prefix_with_the_password(void **state)
     sweep_list_clear(&list);
 }
 
-static void an_answer_that_is_no_list_is_told(void **state)
+TEST(an_answer_that_is_no_list_is_told)
 {
     static char too_large[2000];
     const struct {
@@ -458,7 +448,6 @@ static void an_answer_that_is_no_list_is_told(void **state)
         { 503, LIST(STEP_OF("1", "c1", "0")), -EREMOTEIO, "status 503" },
         { 200, too_large, -EFBIG, "1000" },
     };
-    struct fixture *fixture = *state;
 
     memset(too_large, ' ', sizeof(too_large) - 1);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -474,7 +463,7 @@ static void an_answer_that_is_no_list_is_told(void **state)
     }
 }
 
-static void a_group_is_deleted_by_its_path(void **state)
+TEST(a_group_is_deleted_by_its_path)
 {
     const struct {
         struct sweep_group group;
@@ -486,7 +475,6 @@ static void a_group_is_deleted_by_its_path(void **state)
         { { .job_id = 7, .node = "\"\n", .step = "0" }, "/job/7/instance@base64/Igo/step/0" },
         { { .job_id = 7, .node = "..", .step = "0" }, "/job/7/instance@base64/Li4/step/0" },
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         char url[200];
@@ -502,19 +490,19 @@ static void a_group_is_deleted_by_its_path(void **state)
                      -EREMOTEIO);
 }
 
-static void start(struct fixture *fixture)
+static void start(void)
 {
     if (sweeper_start(&fixture->config, &fixture->sweeper, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static void go_round(struct fixture *fixture)
+static void go_round(void)
 {
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
     manual_clock_advance(&fixture->manual, fixture->config.round_ns);
 }
 
-static struct sweeper_stats stats_of(struct fixture *fixture)
+static struct sweeper_stats stats_of(void)
 {
     struct sweeper_stats stats;
 
@@ -525,14 +513,14 @@ static struct sweeper_stats stats_of(struct fixture *fixture)
 /* The clock may run ahead of the sweeper, which does not mind. */
 #define go_until(fixture, condition)                                                               \
     do {                                                                                           \
-        int64_t deadline_ = clock_mono(&clock_real) + 20 * NS_PER_SEC;                             \
+        int64_t deadline_ = clock_mono(&clock_real) + TEST_DEADLINE;                               \
         while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
-            go_round(fixture);                                                                     \
+            go_round();                                                                            \
         assert_true(condition);                                                                    \
     } while (0)
 
 /* A process to be taken for a slurmstepd. */
-static struct stepd begin_child(struct fixture *fixture)
+static struct stepd begin_child(void)
 {
     struct stepd stepd = { .job = "123", .step = "0+1", .node = "c1" };
     struct proc_stat stat;
@@ -560,64 +548,59 @@ static struct stepd begin_child(struct fixture *fixture)
 
 static const char path_of_child[] = "/prefix/metrics/job/123/instance/c1/step@base64/MCsx";
 
-static void the_group_of_a_slurmstepd_goes_when_that_has_ended(void **state)
+TEST(the_group_of_a_slurmstepd_goes_when_that_has_ended)
 {
-    struct fixture *fixture = *state;
-    struct stepd stepd = begin_child(fixture);
+    struct stepd stepd = begin_child();
 
-    start(fixture);
+    start();
     sweeper_watch(fixture->sweeper, &stepd);
     sweeper_watch(fixture->sweeper, &stepd);
     go_until(fixture, count_requests(&fixture->server, "GET", NULL) == 1);
     assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 0);
-    end_child(fixture);
+    end_child();
     go_until(fixture, count_requests(&fixture->server, "DELETE", path_of_child) == 1);
     for (int i = 0; i < 10; i++)
-        go_round(fixture);
+        go_round();
     assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 1);
-    assert_int_equal(stats_of(fixture).swept, 1);
-    assert_int_equal(stats_of(fixture).failures, 0);
+    assert_int_equal(stats_of().swept, 1);
+    assert_int_equal(stats_of().failures, 0);
 }
 
-static void another_process_of_its_number_is_not_the_slurmstepd(void **state)
+TEST(another_process_of_its_number_is_not_the_slurmstepd)
 {
-    struct fixture *fixture = *state;
-    struct stepd stepd = begin_child(fixture);
+    struct stepd stepd = begin_child();
 
-    start(fixture);
+    start();
     stepd.start_ticks++;
     sweeper_watch(fixture->sweeper, &stepd);
     go_until(fixture, count_requests(&fixture->server, "DELETE", path_of_child) == 1);
 }
 
-static void what_is_refused_is_tried_again_until_it_is_taken(void **state)
+TEST(what_is_refused_is_tried_again_until_it_is_taken)
 {
-    struct fixture *fixture = *state;
-    struct stepd stepd = begin_child(fixture);
+    struct stepd stepd = begin_child();
 
     answer_with(&fixture->server, 503, "");
-    start(fixture);
+    start();
     sweeper_watch(fixture->sweeper, &stepd);
-    end_child(fixture);
-    go_until(fixture, stats_of(fixture).failures >= 3);
+    end_child();
+    go_until(fixture, stats_of().failures >= 3);
     answer_with(&fixture->server, 0, LIST(""));
-    go_until(fixture, stats_of(fixture).swept == 1);
-    assert_contains(log_of(fixture), "cannot be deleted");
-    assert_contains(log_of(fixture), "status 503");
-    assert_contains(log_of(fixture), "is deleted again");
+    go_until(fixture, stats_of().swept == 1);
+    assert_contains(log_of(), "cannot be deleted");
+    assert_contains(log_of(), "status 503");
+    assert_contains(log_of(), "is deleted again");
 }
 
-static void what_was_left_before_is_found_in_the_list_once(void **state)
+TEST(what_was_left_before_is_found_in_the_list_once)
 {
-    struct fixture *fixture = *state;
-
     answer_with(&fixture->server, 0,
                 LIST(STEP_OF("1", "host", "0") "," STEP_OF("2", "other", "0") "," STEP_OF(
                     "nightly", "host", "0") "," STEP_OF("3", "host", "extern")));
-    start(fixture);
-    go_until(fixture, stats_of(fixture).swept == 2);
+    start();
+    go_until(fixture, stats_of().swept == 2);
     for (int i = 0; i < 10; i++)
-        go_round(fixture);
+        go_round();
     assert_int_equal(count_requests(&fixture->server, "GET", NULL), 1);
     assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 2);
     assert_int_equal(
@@ -628,70 +611,38 @@ static void what_was_left_before_is_found_in_the_list_once(void **state)
                      1);
 }
 
-static void another_name_of_the_host_is_looked_for_in_the_list(void **state)
+TEST(another_name_of_the_host_is_looked_for_in_the_list)
 {
-    struct fixture *fixture = *state;
-    struct stepd stepd = begin_child(fixture);
+    struct stepd stepd = begin_child();
 
     answer_with(&fixture->server, 0, LIST(STEP_OF("9", "c1", "batch")));
-    start(fixture);
+    start();
     go_until(fixture, count_requests(&fixture->server, "GET", NULL) == 1);
-    assert_int_equal(stats_of(fixture).swept, 0);
+    assert_int_equal(stats_of().swept, 0);
     sweeper_watch(fixture->sweeper, &stepd);
-    go_until(fixture, stats_of(fixture).swept == 1);
+    go_until(fixture, stats_of().swept == 1);
     assert_int_equal(
         count_requests(&fixture->server, "DELETE", "/prefix/metrics/job/9/instance/c1/step/batch"),
         1);
 }
 
-static void a_list_that_cannot_be_read_deletes_nothing_and_is_tried_again(void **state)
+TEST(a_list_that_cannot_be_read_deletes_nothing_and_is_tried_again)
 {
-    struct fixture *fixture = *state;
-
     answer_with(&fixture->server, 0,
                 "{\"status\":\"success\",\"data\":[" STEP_OF("1", "host", "0"));
-    start(fixture);
-    go_until(fixture, stats_of(fixture).failures >= 2);
+    start();
+    go_until(fixture, stats_of().failures >= 2);
     assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 0);
     answer_with(&fixture->server, 0, LIST(STEP_OF("1", "host", "0")));
-    go_until(fixture, stats_of(fixture).swept == 1);
+    go_until(fixture, stats_of().swept == 1);
 }
 
-static void a_url_that_cannot_be_used_is_refused(void **state)
+TEST(a_url_that_cannot_be_used_is_refused)
 {
-    struct fixture *fixture = *state;
-
     fixture->config.url = "ftp://gateway";
     assert_int_equal(sweeper_start(&fixture->config, &fixture->sweeper, &fixture->err), -EINVAL);
     fixture->config.url = "http://gateway";
     fixture->config.password_file = "/nonexistent";
     assert_int_equal(sweeper_start(&fixture->config, &fixture->sweeper, &fixture->err), -EINVAL);
     assert_contains(fixture->err.text, "no user in the URL");
-}
-
-#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_groups_of_steps_are_found_in_a_list_in_any_pieces),
-        cmocka_unit_test(an_empty_list_has_no_groups),
-        cmocka_unit_test(groups_of_others_are_not_seen),
-        cmocka_unit_test(a_long_label_is_no_node),
-        cmocka_unit_test(the_original_plugin_tells_no_steps_apart),
-        cmocka_unit_test(no_more_are_kept_than_are_wanted),
-        cmocka_unit_test(what_is_no_list_is_an_error),
-        WITH_SERVER(a_list_is_asked_for_below_the_prefix_with_the_password),
-        WITH_SERVER(an_answer_that_is_no_list_is_told),
-        WITH_SERVER(a_group_is_deleted_by_its_path),
-        WITH_SERVER(the_group_of_a_slurmstepd_goes_when_that_has_ended),
-        WITH_SERVER(another_process_of_its_number_is_not_the_slurmstepd),
-        WITH_SERVER(what_is_refused_is_tried_again_until_it_is_taken),
-        WITH_SERVER(what_was_left_before_is_found_in_the_list_once),
-        WITH_SERVER(another_name_of_the_host_is_looked_for_in_the_list),
-        WITH_SERVER(a_list_that_cannot_be_read_deletes_nothing_and_is_tried_again),
-        WITH_SERVER(a_url_that_cannot_be_used_is_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

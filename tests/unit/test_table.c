@@ -34,11 +34,10 @@ static struct str write_cells(struct arena *arena, enum table_format format, siz
     write_cells(arena, format, width, has_sums, (const struct str[]){ __VA_ARGS__ },               \
                 sizeof((const struct str[]){ __VA_ARGS__ }) / sizeof(struct str))
 
-static void a_table_has_its_columns_below_each_other(void **state)
+TEST(a_table_has_its_columns_below_each_other)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("7"), STR("train"), STR("RUNNING"),
                      STR("123456"), STR(""), STR("FAILED")),
                " JOBID  NAME   STATE\n"
@@ -47,11 +46,10 @@ static void a_table_has_its_columns_below_each_other(void **state)
     arena_clear(&arena);
 }
 
-static void the_sums_stand_below_a_line(void **state)
+TEST(the_sums_stand_below_a_line)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_TEXT, 0, true, STR("7"), STR("a"), STR("b"), STR("7"),
                      STR("TOTAL"), STR("")),
                "JOBID  NAME   STATE\n"
@@ -62,13 +60,12 @@ static void the_sums_stand_below_a_line(void **state)
     arena_clear(&arena);
 }
 
-static void a_table_fits_the_terminal_and_elsewhere_little_is_cut(void **state)
+TEST(a_table_fits_the_terminal_and_elsewhere_little_is_cut)
 {
     struct arena arena = { 0 };
     const struct str cells[] = { STR("1234567890"), STR("a name that is much too long"),
                                  STR("COMPLETED") };
 
-    (void)state;
     assert_str(write_cells(&arena, TABLE_TEXT, 30, false, cells, 3),
                "     JOBID  NAME      STATE\n"
                "1234567890  a name …  COMPLET…\n");
@@ -81,14 +78,13 @@ static void a_table_fits_the_terminal_and_elsewhere_little_is_cut(void **state)
     arena_clear(&arena);
 }
 
-static void one_long_text_does_not_make_all_lines_long(void **state)
+TEST(one_long_text_does_not_make_all_lines_long)
 {
     struct arena arena = { 0 };
     char name[1001], line[400];
     const struct str cells[] = { STR("1"), { name, 1000 }, STR("COMPLETED"),
                                  STR("2"), STR("b"),       STR("FAILED") };
 
-    (void)state;
     memset(name, 'x', sizeof(name) - 1);
     name[1000] = '\0';
     snprintf(line, sizeof(line),
@@ -101,11 +97,10 @@ static void one_long_text_does_not_make_all_lines_long(void **state)
     arena_clear(&arena);
 }
 
-static void columns_are_those_of_the_environment_where_there_is_no_terminal(void **state)
+TEST(columns_are_those_of_the_environment_where_there_is_no_terminal)
 {
     FILE *file = tmpfile();
 
-    (void)state;
     unsetenv("COLUMNS");
     assert_int_equal(table_terminal_width(file), 0);
     setenv("COLUMNS", "72", 1);
@@ -116,7 +111,7 @@ static void columns_are_those_of_the_environment_where_there_is_no_terminal(void
     fclose(file);
 }
 
-static void what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut(void **state)
+TEST(what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut)
 {
     static const struct table_column some[] = {
         { .title = "JOBID", .is_number = true },
@@ -144,7 +139,6 @@ static void what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut(void **s
               "    1  a nam…  COMP…\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct table_settings settings = { TABLE_TEXT, some, COUNT(some), cases[i].width, NULL };
         struct err err = { 0 };
@@ -163,11 +157,10 @@ static void what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut(void **s
     }
 }
 
-static void no_text_breaks_the_table(void **state)
+TEST(no_text_breaks_the_table)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("1"), STR("a\nb\tc\033[31md\x7f"),
                      STR("x\xff\xc3y"), STR("2"), STR("\u202eevil\u200b\xc2\x85"), STR("z")),
                "JOBID  NAME          STATE\n"
@@ -177,11 +170,10 @@ static void no_text_breaks_the_table(void **state)
     arena_clear(&arena);
 }
 
-static void wide_and_narrow_characters_are_measured(void **state)
+TEST(wide_and_narrow_characters_are_measured)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_TEXT, 0, false, STR("1"), STR("日本"), STR("x"), STR("2"),
                      STR("e\u0301té"), STR("y")),
                "JOBID  NAME  STATE\n"
@@ -190,11 +182,10 @@ static void wide_and_narrow_characters_are_measured(void **state)
     arena_clear(&arena);
 }
 
-static void csv_is_that_of_rfc_4180(void **state)
+TEST(csv_is_that_of_rfc_4180)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_CSV, 10, false, STR("-1"), STR("plain, with \"quotes\""),
                      STR("two\nlines"), STR("2"), STR(""), STR("\001\xff")),
                "JOBID,NAME,STATE\r\n"
@@ -204,11 +195,10 @@ static void csv_is_that_of_rfc_4180(void **state)
     arena_clear(&arena);
 }
 
-static void a_spreadsheet_takes_no_text_for_a_formula(void **state)
+TEST(a_spreadsheet_takes_no_text_for_a_formula)
 {
     struct arena arena = { 0 };
 
-    (void)state;
     assert_str(WRITE(&arena, TABLE_CSV, 0, false, STR("1"), STR("=cmd|' /C calc'!A0"), STR("+1"),
                      STR("2"), STR("-1+1"), STR("@SUM(1,2)"), STR("3"), STR("\t=1"), STR("a=b")),
                "JOBID,NAME,STATE\r\n"
@@ -218,7 +208,7 @@ static void a_spreadsheet_takes_no_text_for_a_formula(void **state)
     arena_clear(&arena);
 }
 
-static void many_rows_are_written_as_they_come(void **state)
+TEST(many_rows_are_written_as_they_come)
 {
     struct arena arena = { 0 };
     enum { ROWS = 2500 };
@@ -226,7 +216,6 @@ static void many_rows_are_written_as_they_come(void **state)
     struct str text;
     size_t lines = 0;
 
-    (void)state;
     for (size_t i = 0; i < ROWS; i++) {
         cells[i * 3] = STR("1");
         cells[i * 3 + 1] = i < 2000 ? STR("x") : STR("longer than those that were measured");
@@ -240,13 +229,12 @@ static void many_rows_are_written_as_they_come(void **state)
     arena_clear(&arena);
 }
 
-static void a_full_disk_is_told(void **state)
+TEST(a_full_disk_is_told)
 {
     struct table_settings settings = { TABLE_CSV, columns, COUNT(columns), 0, NULL };
     struct err err = { 0 };
     struct table *table;
 
-    (void)state;
     settings.to = fopen("/dev/full", "we");
     assert_non_null(settings.to);
     table = table_new(&settings);
@@ -255,24 +243,4 @@ static void a_full_disk_is_told(void **state)
     assert_int_equal(table_end(table, false, &err), -ENOSPC);
     assert_contains(err.text, "cannot write");
     fclose(settings.to);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_has_its_columns_below_each_other),
-        cmocka_unit_test(the_sums_stand_below_a_line),
-        cmocka_unit_test(a_table_fits_the_terminal_and_elsewhere_little_is_cut),
-        cmocka_unit_test(one_long_text_does_not_make_all_lines_long),
-        cmocka_unit_test(columns_are_those_of_the_environment_where_there_is_no_terminal),
-        cmocka_unit_test(what_can_be_spared_is_left_out_and_what_is_whole_is_not_cut),
-        cmocka_unit_test(no_text_breaks_the_table),
-        cmocka_unit_test(wide_and_narrow_characters_are_measured),
-        cmocka_unit_test(csv_is_that_of_rfc_4180),
-        cmocka_unit_test(a_spreadsheet_takes_no_text_for_a_formula),
-        cmocka_unit_test(many_rows_are_written_as_they_come),
-        cmocka_unit_test(a_full_disk_is_told),
-    };
-
-    return RUN_TESTS(tests);
 }

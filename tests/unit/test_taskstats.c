@@ -126,7 +126,7 @@ static void assert_example(const struct exit_record *record)
     assert_int_equal(record->io.write_bytes, 6 << 10);
 }
 
-static void records_of_all_versions_are_read(void **state)
+TEST(records_of_all_versions_are_read)
 {
     static const struct {
         unsigned short version;
@@ -138,7 +138,6 @@ static void records_of_all_versions_are_read(void **state)
         { 14, 432, 700 }, { 16, SIZE_16, 700 }, { 99, 1000, 700 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct kernel_taskstats stats = example(versions[i].version);
         struct message message = begin_message();
@@ -158,7 +157,7 @@ static void records_of_all_versions_are_read(void **state)
 }
 
 /* 6.14 and 6.15 have the longest and shortest delay after each total. */
-static void the_version_with_fields_in_between_is_read(void **state)
+TEST(the_version_with_fields_in_between_is_read)
 {
     struct kernel_taskstats stats = example(15);
     struct message message = begin_message();
@@ -167,7 +166,6 @@ static void the_version_with_fields_in_between_is_read(void **state)
     uint32_t process = 700;
     struct records records;
 
-    (void)state;
     memcpy(bytes, from, 80);
     memcpy(bytes + 80 + 48, from + 80, 312 - 80);
     memcpy(bytes + 368 + 96, &process, sizeof(process));
@@ -179,13 +177,12 @@ static void the_version_with_fields_in_between_is_read(void **state)
     assert_int_equal(records.last.process, 700);
 }
 
-static void the_record_of_a_whole_process_does_not_count_again(void **state)
+TEST(the_record_of_a_whole_process_does_not_count_again)
 {
     struct kernel_taskstats stats = example(11);
     struct message message = begin_message();
     struct records records;
 
-    (void)state;
     put_aggregate(&message, TASKSTATS_TYPE_AGGR_PID, 701, &stats, 368);
     put_aggregate(&message, TASKSTATS_TYPE_AGGR_TGID, 700, &stats, 368);
     end_message(&message);
@@ -195,13 +192,12 @@ static void the_record_of_a_whole_process_does_not_count_again(void **state)
     assert_int_equal(records.last.process, 700); /* which the structure does not tell */
 }
 
-static void a_message_that_is_cut_off_or_of_others_is_passed_over(void **state)
+TEST(a_message_that_is_cut_off_or_of_others_is_passed_over)
 {
     struct kernel_taskstats stats = example(13);
     struct message message = begin_message();
     struct records records = { 0 };
 
-    (void)state;
     put_aggregate(&message, TASKSTATS_TYPE_AGGR_PID, 701, &stats, SIZE_13);
     end_message(&message);
     for (size_t n = 0; n < message.n; n++) {
@@ -228,10 +224,8 @@ static struct taskstats *open_or_skip(void)
     struct taskstats *taskstats;
     struct err err;
 
-    if (taskstats_open(&taskstats, &err) < 0) {
-        print_message("# %s\n", err.text);
-        skip();
-    }
+    if (taskstats_open(&taskstats, &err) < 0)
+        skip_because("%s", err.text);
     return taskstats;
 }
 
@@ -283,12 +277,11 @@ static void add(void *ctx, const struct exit_record *record)
     sum->io.write_chars += record->io.write_chars;
 }
 
-static void what_threads_wrote_before_they_ended_is_told(void **state)
+TEST(what_threads_wrote_before_they_ended_is_told)
 {
     struct taskstats *taskstats = open_or_skip();
     struct sum sum = { .process = start_writer() };
 
-    (void)state;
     waitpid(sum.process, NULL, 0);
     taskstats_read(taskstats, add, &sum);
     assert_int_equal(sum.threads, 3);
@@ -321,12 +314,11 @@ static void set_room(const struct taskstats *taskstats, int bytes)
     assert_int_equal(code, 0);
 }
 
-static void records_that_found_no_room_are_noticed_and_more_are_read(void **state)
+TEST(records_that_found_no_room_are_noticed_and_more_are_read)
 {
     struct taskstats *taskstats = open_or_skip();
     size_t n = 0;
 
-    (void)state;
     set_room(taskstats, 32768); /* a record takes about 1,300 bytes, and the room is twice that */
     end_many(200);
     taskstats_read(taskstats, count, &n);
@@ -366,11 +358,10 @@ static int try_in_another_network(void)
     return strstr(err.text, "network namespace") ? 0 : 2;
 }
 
-static void who_may_not_listen_is_told_why(void **state)
+TEST(who_may_not_listen_is_told_why)
 {
     static int (*const tries[])(void) = { try_as_nobody, try_in_another_network };
 
-    (void)state;
     taskstats_close(open_or_skip());
     for (size_t i = 0; i < COUNT(tries); i++) {
         pid_t pid = fork();
@@ -382,19 +373,4 @@ static void who_may_not_listen_is_told_why(void **state)
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_of_all_versions_are_read),
-        cmocka_unit_test(the_version_with_fields_in_between_is_read),
-        cmocka_unit_test(the_record_of_a_whole_process_does_not_count_again),
-        cmocka_unit_test(a_message_that_is_cut_off_or_of_others_is_passed_over),
-        cmocka_unit_test(what_threads_wrote_before_they_ended_is_told),
-        cmocka_unit_test(records_that_found_no_room_are_noticed_and_more_are_read),
-        cmocka_unit_test(who_may_not_listen_is_told_why),
-    };
-
-    return RUN_TESTS(tests);
 }

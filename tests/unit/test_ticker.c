@@ -25,7 +25,7 @@ static double value_of(const struct tick_sample *sample, size_t n, const char *n
     return 0;
 }
 
-static void an_agents_samples_are_kept_under_their_words(void **state)
+TEST(an_agents_samples_are_kept_under_their_words)
 {
     static const char text[] = "# HELP sonde_job_cpu_seconds_total CPU time.\n"
                                "sonde_job_cpu_seconds_total{job_id=\"4711\",node=\"c1\"} 12.5\n"
@@ -36,7 +36,6 @@ static void an_agents_samples_are_kept_under_their_words(void **state)
     struct tick_sample *sample;
     size_t n, left_out;
 
-    (void)state;
     ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 2);
     assert_true(value_of(sample, n, "job/beluga/4711/c1/cpu_seconds") == 12.5);
@@ -44,7 +43,7 @@ static void an_agents_samples_are_kept_under_their_words(void **state)
     arena_clear(&arena);
 }
 
-static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **state)
+TEST(what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it)
 {
     static const char text[] =
         "sonde_gpu_utilization_ratio{node=\"g1\",gpu=\"0\",gpu_instance=\"\"} 0.75\n"
@@ -57,7 +56,6 @@ static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **sta
     struct tick_sample *sample;
     size_t n, left_out;
 
-    (void)state;
     ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 3);
     assert_true(value_of(sample, n, "job/beluga/7/g1/gpu/1/utilization") == 0.25);
@@ -67,7 +65,7 @@ static void what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it(void **sta
 }
 
 /* Slashes make names: nobody's text may have one. */
-static void a_label_is_never_more_than_one_part_of_a_name(void **state)
+TEST(a_label_is_never_more_than_one_part_of_a_name)
 {
     static const char text[] =
         "sonde_job_cpu_seconds_total{job_id=\"1/2\",node=\"c1\"} 1\n"
@@ -79,21 +77,19 @@ static void a_label_is_never_more_than_one_part_of_a_name(void **state)
     struct tick_sample *sample;
     size_t n, left_out;
 
-    (void)state;
     ticker_take_agent(str_of(text), STR("beluga"), &arena, &sample, &n, &left_out);
     assert_int_equal(n, 0);
     arena_clear(&arena);
 }
 
 /* The ceiling holds for what nobody has counted yet, too. */
-static void samples_past_the_ceiling_are_left_out_and_counted(void **state)
+TEST(samples_past_the_ceiling_are_left_out_and_counted)
 {
     struct arena arena = { 0 };
     struct tick_sample *sample;
     size_t n, left_out;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 64 << 20);
     for (int i = 0; i < TICKS_SAMPLES_MAX + 7; i++)
         buf_printf(&text, "sonde_job_memory_bytes{job_id=\"%d\",node=\"c1\"} 1\n", i);
@@ -134,12 +130,11 @@ static struct board *two_clusters(const char *node, const char *other)
     return board;
 }
 
-static void the_jobs_of_the_agent_are_of_the_only_cluster(void **state)
+TEST(the_jobs_of_the_agent_are_of_the_only_cluster)
 {
     struct board *board = board_new(1, now);
     struct str cluster;
 
-    (void)state;
     assert_false(ticker_cluster(board, str_of(of_c1), &cluster));
     board->cluster[0].name = STR("beluga");
     assert_true(ticker_cluster(board, str_of(of_c1), &cluster));
@@ -149,7 +144,7 @@ static void the_jobs_of_the_agent_are_of_the_only_cluster(void **state)
     board_unref(board);
 }
 
-static void of_several_clusters_the_agent_is_of_the_one_that_has_its_node(void **state)
+TEST(of_several_clusters_the_agent_is_of_the_one_that_has_its_node)
 {
     static const struct {
         const char *node, *other, *cluster; /* NULL: nobody has said; empty: it cannot be told */
@@ -158,7 +153,6 @@ static void of_several_clusters_the_agent_is_of_the_one_that_has_its_node(void *
         { "c2", "c3", NULL },     { "c1", "c1", "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct board *board = two_clusters(cases[i].node, cases[i].other);
         struct str cluster = STR("");
@@ -183,15 +177,17 @@ struct fixture {
     atomic_bool is_away;
 };
 
+static struct fixture f;
+
 static struct board *take_board(void *ctx, int64_t deadline_ns, struct err *err)
 {
     const struct sim sim = { .nodes = 8, .jobs = 20, .seed = 1, .users = 5 };
-    struct fixture *f = ctx;
     struct board *board;
 
+    (void)ctx;
     (void)deadline_ns;
-    f->taken++;
-    if (f->is_away) {
+    f.taken++;
+    if (f.is_away) {
         err_set(err, ETIMEDOUT, "Slurm hangs");
         return NULL;
     }
@@ -213,75 +209,71 @@ static void put_more(void *ctx, int64_t time, struct arena *arena, struct tick_s
     *ret_n = 1;
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    static struct fixture f;
-
     f = (struct fixture){ .directory = "/tmp/sonde-ticker-XXXXXX", .interval_ns = 15 * NS_PER_SEC };
     assert_non_null(mkdtemp(f.directory));
     snprintf(f.path, sizeof(f.path), "%s/series.db", f.directory);
     manual_clock_init(&f.clock, now * NS_PER_SEC, 50 * NS_PER_SEC);
     f.null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     f.log = log_new(f.null_fd, LOG_INFO, &f.clock.clock);
-    *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
     static const char *const files[] = { "series.db", "series.db-wal", "series.db-shm",
                                          "agent.sock" };
-    struct fixture *f = *state;
 
-    ticker_stop(f->ticker);
+    ticker_stop(f.ticker);
     for (size_t i = 0; i < COUNT(files); i++) {
         char path[100];
 
-        snprintf(path, sizeof(path), "%s/%s", f->directory, files[i]);
+        snprintf(path, sizeof(path), "%s/%s", f.directory, files[i]);
         unlink(path);
     }
-    rmdir(f->directory);
-    log_free(f->log);
-    close(f->null_fd);
-    manual_clock_destroy(&f->clock);
-    return 0;
+    rmdir(f.directory);
+    log_free(f.log);
+    close(f.null_fd);
+    manual_clock_destroy(&f.clock);
 }
 
-static int start(struct fixture *f, bool is_simulated, const char *agent_url, struct err *err)
+FIXTURE(set_up, tear_down)
+
+static int start(bool is_simulated, const char *agent_url, struct err *err)
 {
     const struct ticker_config config = {
-        .series = { .path = f->path, .is_simulated = is_simulated, .retention_seconds = 86400 },
-        .boards = { .take = take_board, .ctx = f },
+        .series = { .path = f.path, .is_simulated = is_simulated, .retention_seconds = 86400 },
+        .boards = { .take = take_board, .ctx = &f },
         .agent_url = agent_url,
         .more = put_more,
-        .interval_ns = f->interval_ns,
-        .clock = &f->clock.clock,
-        .log = f->log,
+        .interval_ns = f.interval_ns,
+        .clock = &f.clock.clock,
+        .log = f.log,
     };
 
-    return ticker_start(&config, &f->ticker, err);
+    return ticker_start(&config, &f.ticker, err);
 }
 
-static bool has_ticked(struct fixture *f, uint64_t times, struct ticker_stats *ret)
+static bool has_ticked(uint64_t times, struct ticker_stats *ret)
 {
-    ticker_stats(f->ticker, ret);
+    ticker_stats(f.ticker, ret);
     return ret->ticks + ret->failures == times;
 }
 
 /* Once it has ticked so often in all, well or not. */
-static struct ticker_stats stats_after(struct fixture *f, uint64_t times)
+static struct ticker_stats stats_after(uint64_t times)
 {
     struct ticker_stats stats;
 
     if (times > 1) {
-        assert_true(manual_clock_await_waiters(&f->clock, 1));
-        manual_clock_advance(&f->clock, f->interval_ns);
+        assert_true(manual_clock_await_waiters(&f.clock, 1));
+        manual_clock_advance(&f.clock, f.interval_ns);
     }
-    wait_until_true(has_ticked(f, times, &stats));
+    wait_until_true(has_ticked(times, &stats));
     return stats;
 }
 
-static size_t count_samples(struct fixture *f, const char *prefix)
+static size_t count_samples(const char *prefix)
 {
     struct arena arena = { 0 };
     struct ticks_reader *reader;
@@ -289,7 +281,7 @@ static size_t count_samples(struct fixture *f, const char *prefix)
     size_t n_lines, n = 0;
     struct err err;
 
-    if (ticks_reader_open(f->path, &reader, &err) < 0 ||
+    if (ticks_reader_open(f.path, &reader, &err) < 0 ||
         ticks_read(reader, str_of(prefix), 0, INT64_MAX, 10000, &arena, &line, &n_lines, &err) < 0)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < n_lines; i++)
@@ -299,85 +291,81 @@ static size_t count_samples(struct fixture *f, const char *prefix)
     return n;
 }
 
-static void each_tick_writes_what_clusters_do_and_what_else_there_is(void **state)
+TEST(each_tick_writes_what_clusters_do_and_what_else_there_is)
 {
-    struct fixture *f = *state;
     struct ticker_stats stats;
     struct err err;
 
-    assert_int_equal(start(f, true, NULL, &err), 0);
-    stats = stats_after(f, 1);
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats = stats_after(1);
     assert_int_equal(stats.ticks, 1);
     assert_true(stats.is_up);
-    stats = stats_after(f, 2);
+    stats = stats_after(2);
     assert_int_equal(stats.ticks, 2);
-    assert_int_equal(f->taken, 2);
-    assert_int_equal(count_samples(f, "job/simulated/1/c1/cpu_seconds"), 2);
-    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 2);
+    assert_int_equal(f.taken, 2);
+    assert_int_equal(count_samples("job/simulated/1/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples("cluster/simulated/cpus/allocated"), 2);
 }
 
-static void a_cluster_that_does_not_answer_leaves_a_gap(void **state)
+TEST(a_cluster_that_does_not_answer_leaves_a_gap)
 {
-    struct fixture *f = *state;
     struct ticker_stats stats;
     struct err err;
 
-    f->is_away = true;
-    assert_int_equal(start(f, true, NULL, &err), 0);
-    stats_after(f, 1);
-    f->is_away = false;
-    stats = stats_after(f, 2);
+    f.is_away = true;
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats_after(1);
+    f.is_away = false;
+    stats = stats_after(2);
     assert_int_equal(stats.ticks, 2);
-    assert_int_equal(count_samples(f, "job/simulated/1/"), 2);
-    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), 1);
+    assert_int_equal(count_samples("job/simulated/1/"), 2);
+    assert_int_equal(count_samples("cluster/simulated/cpus/allocated"), 1);
 }
 
-static void an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest(void **state)
+TEST(an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest)
 {
-    struct fixture *f = *state;
     struct ticker_stats stats;
     char url[100];
     struct err err;
 
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
-    assert_int_equal(start(f, true, url, &err), 0);
-    stats = stats_after(f, 1);
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
+    assert_int_equal(start(true, url, &err), 0);
+    stats = stats_after(1);
     assert_false(stats.is_agent_up);
     assert_true(stats.is_up);
     assert_int_equal(stats.ticks, 1);
 }
 
-static int listen_at(const struct fixture *f)
+static int listen_at(void)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/agent.sock", f->directory);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/agent.sock", f.directory);
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(fd, 64), 0);
     return fd;
 }
 
 /* Connections are made, and nobody takes them. */
-static void an_agent_that_hangs_does_not_hold_up_the_rest(void **state)
+TEST(an_agent_that_hangs_does_not_hold_up_the_rest)
 {
     const uint64_t ticks = 12;
     int64_t began_ns = clock_mono(&clock_real);
-    struct fixture *f = *state;
     struct ticker_stats stats;
-    int fd = listen_at(f);
+    int fd = listen_at();
     char url[100];
     struct err err;
 
-    f->interval_ns = NS_PER_SEC;
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
-    assert_int_equal(start(f, true, url, &err), 0);
+    f.interval_ns = NS_PER_SEC;
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
+    assert_int_equal(start(true, url, &err), 0);
     for (uint64_t i = 1; i <= ticks; i++)
-        stats = stats_after(f, i);
+        stats = stats_after(i);
     assert_int_equal(stats.ticks, ticks);
     assert_false(stats.is_agent_up);
     assert_int_equal(stats.agent_failures, ticks);
-    assert_int_equal(count_samples(f, "cluster/simulated/cpus/allocated"), ticks);
+    assert_int_equal(count_samples("cluster/simulated/cpus/allocated"), ticks);
     assert_true(clock_mono(&clock_real) - began_ns < 40 * NS_PER_SEC); /* 5 s each are more */
     close(fd);
 }
@@ -406,9 +394,9 @@ static void *answer(void *arg)
 }
 
 /* As the version before has written it. */
-static void make_file_without_clusters(const struct fixture *f)
+static void make_file_without_clusters(void)
 {
-    const struct ticks_config config = { .path = f->path, .is_simulated = true };
+    const struct ticks_config config = { .path = f.path, .is_simulated = true };
     const struct tick_sample sample = { STR("job/7/c1/cpu_seconds"), 1 };
     struct ticks_writer *writer;
     struct err err;
@@ -417,106 +405,78 @@ static void make_file_without_clusters(const struct fixture *f)
     assert_int_equal(ticks_open(&config, &writer, &err), 0);
     assert_int_equal(ticks_put(writer, now - 60, &sample, 1, &err), 0);
     ticks_close(writer);
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open(f.path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
 
-static void what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away(void **state)
+TEST(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away)
 {
-    struct fixture *f = *state;
-    struct standin agent = { .fd = listen_at(f), .requests = 3 };
+    struct standin agent = { .fd = listen_at(), .requests = 3 };
     struct ticker_stats stats;
     pthread_t thread;
     char url[100];
     struct err err;
 
-    make_file_without_clusters(f);
+    make_file_without_clusters();
     assert_int_equal(pthread_create(&thread, NULL, answer, &agent), 0);
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f->directory);
-    f->is_away = true;
-    assert_int_equal(start(f, true, url, &err), 0);
-    stats = stats_after(f, 1);
+    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
+    f.is_away = true;
+    assert_int_equal(start(true, url, &err), 0);
+    stats = stats_after(1);
     assert_true(stats.is_agent_up);
-    assert_int_equal(count_samples(f, "job/simulated/7/"), 0); /* nobody knows yet whose it is */
-    assert_int_equal(count_samples(f, "job/7/"), 1);
-    f->is_away = false;
-    stats_after(f, 2);
-    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 2);
-    assert_int_equal(count_samples(f, "job/7/"), 0);
-    f->is_away = true;
-    stats_after(f, 3);
-    assert_int_equal(count_samples(f, "job/simulated/7/c1/cpu_seconds"), 3);
+    assert_int_equal(count_samples("job/simulated/7/"), 0); /* nobody knows yet whose it is */
+    assert_int_equal(count_samples("job/7/"), 1);
+    f.is_away = false;
+    stats_after(2);
+    assert_int_equal(count_samples("job/simulated/7/c1/cpu_seconds"), 2);
+    assert_int_equal(count_samples("job/7/"), 0);
+    f.is_away = true;
+    stats_after(3);
+    assert_int_equal(count_samples("job/simulated/7/c1/cpu_seconds"), 3);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close(agent.fd);
 }
 
-static void what_is_simulated_is_never_written_beside_what_is_real(void **state)
+TEST(what_is_simulated_is_never_written_beside_what_is_real)
 {
-    struct fixture *f = *state;
     struct err err;
 
-    assert_int_equal(start(f, false, NULL, &err), 0);
-    stats_after(f, 1);
-    f->ticker = ticker_stop(f->ticker);
-    assert_int_equal(start(f, true, NULL, &err), -EINVAL);
+    assert_int_equal(start(false, NULL, &err), 0);
+    stats_after(1);
+    f.ticker = ticker_stop(f.ticker);
+    assert_int_equal(start(true, NULL, &err), -EINVAL);
     assert_true(err.text[0]);
-    assert_int_equal(count_samples(f, "job/simulated/1/"), 1);
+    assert_int_equal(count_samples("job/simulated/1/"), 1);
 }
 
-static void a_clock_that_was_set_back_stops_nothing(void **state)
+TEST(a_clock_that_was_set_back_stops_nothing)
 {
-    struct fixture *f = *state;
     struct ticker_stats stats;
     struct err err;
 
-    assert_int_equal(start(f, true, NULL, &err), 0);
-    stats_after(f, 1);
-    manual_clock_set_wall(&f->clock, (now - 3600) * NS_PER_SEC);
-    stats = stats_after(f, 2);
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats_after(1);
+    manual_clock_set_wall(&f.clock, (now - 3600) * NS_PER_SEC);
+    stats = stats_after(2);
     assert_int_equal(stats.ticks, 2);
     assert_int_equal(stats.failures, 0);
     assert_true(stats.series.last_time < now);
-    assert_int_equal(count_samples(f, "job/simulated/1/"), 2);
+    assert_int_equal(count_samples("job/simulated/1/"), 2);
 }
 
-static void a_file_that_cannot_be_made_is_tried_again_at_the_next_tick(void **state)
+TEST(a_file_that_cannot_be_made_is_tried_again_at_the_next_tick)
 {
-    struct fixture *f = *state;
     struct ticker_stats stats;
     struct err err;
 
-    assert_int_equal(mkdir(f->path, 0700), 0); /* in the way */
-    assert_int_equal(start(f, true, NULL, &err), 0);
-    stats = stats_after(f, 1);
+    assert_int_equal(mkdir(f.path, 0700), 0); /* in the way */
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats = stats_after(1);
     assert_false(stats.is_up);
     assert_int_equal(stats.failures, 1);
-    assert_int_equal(rmdir(f->path), 0);
-    stats = stats_after(f, 2);
+    assert_int_equal(rmdir(f.path), 0);
+    stats = stats_after(2);
     assert_true(stats.is_up);
     assert_int_equal(stats.ticks, 1);
-}
-
-#define WITH_TICKER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_agents_samples_are_kept_under_their_words),
-        cmocka_unit_test(what_is_told_of_a_gpu_is_kept_for_every_job_that_holds_it),
-        cmocka_unit_test(a_label_is_never_more_than_one_part_of_a_name),
-        cmocka_unit_test(samples_past_the_ceiling_are_left_out_and_counted),
-        cmocka_unit_test(the_jobs_of_the_agent_are_of_the_only_cluster),
-        cmocka_unit_test(of_several_clusters_the_agent_is_of_the_one_that_has_its_node),
-        WITH_TICKER(each_tick_writes_what_clusters_do_and_what_else_there_is),
-        WITH_TICKER(a_cluster_that_does_not_answer_leaves_a_gap),
-        WITH_TICKER(an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest),
-        WITH_TICKER(an_agent_that_hangs_does_not_hold_up_the_rest),
-        WITH_TICKER(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away),
-        WITH_TICKER(what_is_simulated_is_never_written_beside_what_is_real),
-        WITH_TICKER(a_clock_that_was_set_back_stops_nothing),
-        WITH_TICKER(a_file_that_cannot_be_made_is_tried_again_at_the_next_tick),
-    };
-
-    return RUN_TESTS(tests);
 }

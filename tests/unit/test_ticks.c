@@ -155,14 +155,13 @@ static void assert_ticks(struct fixture *f, int64_t first, int64_t last, size_t 
     }
 }
 
-static void what_was_put_is_read_in_the_order_of_names(void **state)
+TEST(what_was_put_is_read_in_the_order_of_names)
 {
     const struct tick_sample sample[] = { { STR("job/12/b/cpu"), 3 },
                                           { STR("job/1/n/cpu"), 1 },
                                           { STR("job/12/a/cpu"), 2 } };
     struct fixture f;
 
-    (void)state;
     begin(&f);
     OK(&f, ticks_put(f.writer, BEGIN, sample, 3, &f.err));
     put(&f, BEGIN + 15, "job/12/a/cpu", 2.5);
@@ -178,11 +177,10 @@ static void what_was_put_is_read_in_the_order_of_names(void **state)
     end(&f);
 }
 
-static void the_end_of_the_time_is_excluded_and_empty_series_are_left_out(void **state)
+TEST(the_end_of_the_time_is_excluded_and_empty_series_are_left_out)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "a", 1);
     put(&f, BEGIN + 15, "b", 2);
@@ -196,11 +194,10 @@ static void the_end_of_the_time_is_excluded_and_empty_series_are_left_out(void *
     end(&f);
 }
 
-static void more_series_than_wanted_are_refused(void **state)
+TEST(more_series_than_wanted_are_refused)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 3, 5);
     assert_int_equal(
@@ -259,19 +256,17 @@ static void set_back_by_an_hour(bool is_sealed_between)
     end(&f);
 }
 
-static void after_the_clock_was_set_back_an_hour_what_is_written_last_holds(void **state)
+TEST(after_the_clock_was_set_back_an_hour_what_is_written_last_holds)
 {
-    (void)state;
     set_back_by_an_hour(false);
     set_back_by_an_hour(true);
 }
 
-static void a_clock_that_is_set_back_and_forth_hides_no_more_than_it_went_through(void **state)
+TEST(a_clock_that_is_set_back_and_forth_hides_no_more_than_it_went_through)
 {
     const int64_t set = BEGIN + WINDOW - 10 * STEP;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_value(&f, BEGIN, set, 1);
     put_value(&f, set - HOUR, set - HOUR + 4 * STEP, 2); /* by mistake, for a minute */
@@ -282,11 +277,10 @@ static void a_clock_that_is_set_back_and_forth_hides_no_more_than_it_went_throug
     end(&f);
 }
 
-static void a_clock_that_stands_still_or_trembles_keeps_one_sample_of_a_moment(void **state)
+TEST(a_clock_that_stands_still_or_trembles_keeps_one_sample_of_a_moment)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "a", 1);
     put(&f, BEGIN, "a", 2);
@@ -302,13 +296,12 @@ static void a_clock_that_stands_still_or_trembles_keeps_one_sample_of_a_moment(v
 }
 
 /* What was written then stays until its time has come and gone; nothing else waits for that. */
-static void a_clock_that_was_a_year_ahead_stops_nothing(void **state)
+TEST(a_clock_that_was_a_year_ahead_stops_nothing)
 {
     const int64_t year = 365 * 24 * HOUR, now = BEGIN + 4 * WINDOW;
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.config.retention_seconds = 6 * WINDOW;
     open_again(&f);
@@ -329,11 +322,10 @@ static void a_clock_that_was_a_year_ahead_stops_nothing(void **state)
     end(&f);
 }
 
-static void names_of_a_time_to_come_outlive_what_is_older(void **state)
+TEST(names_of_a_time_to_come_outlive_what_is_older)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.config.retention_seconds = 2 * WINDOW;
     open_again(&f);
@@ -347,12 +339,11 @@ static void names_of_a_time_to_come_outlive_what_is_older(void **state)
     end(&f);
 }
 
-static void a_clock_that_jumps_ahead_for_an_hour_costs_nothing_of_the_past(void **state)
+TEST(a_clock_that_jumps_ahead_for_an_hour_costs_nothing_of_the_past)
 {
     const int64_t year = 365 * 24 * HOUR, now = BEGIN + 2 * WINDOW;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_value(&f, BEGIN, now, 1);
     put_value(&f, BEGIN + year, BEGIN + year + HOUR, 9);
@@ -361,12 +352,11 @@ static void a_clock_that_jumps_ahead_for_an_hour_costs_nothing_of_the_past(void 
     end(&f);
 }
 
-static void a_machine_that_was_off_for_long_forgets_what_is_old(void **state)
+TEST(a_machine_that_was_off_for_long_forgets_what_is_old)
 {
     const int64_t later = BEGIN + 30 * 24 * HOUR;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_value(&f, BEGIN, BEGIN + WINDOW, 1);
     open_again(&f);
@@ -375,11 +365,10 @@ static void a_machine_that_was_off_for_long_forgets_what_is_old(void **state)
     end(&f);
 }
 
-static void ticks_that_are_hours_apart_are_forgotten_like_others(void **state)
+TEST(ticks_that_are_hours_apart_are_forgotten_like_others)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     for (int64_t time = BEGIN; time < BEGIN + 10 * 24 * HOUR; time += 3 * HOUR) {
         put(&f, time, "a", 1);
@@ -389,7 +378,7 @@ static void ticks_that_are_hours_apart_are_forgotten_like_others(void **state)
     end(&f);
 }
 
-static void unknown_values_are_absent_and_bad_names_are_counted(void **state)
+TEST(unknown_values_are_absent_and_bad_names_are_counted)
 {
     char longest[TICKS_NAME_MAX + 2];
     const struct tick_sample sample[] = {
@@ -405,7 +394,6 @@ static void unknown_values_are_absent_and_bad_names_are_counted(void **state)
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     memset(longest, 'x', sizeof(longest));
     begin(&f);
     OK(&f, ticks_put(f.writer, BEGIN, sample, COUNT(sample), &f.err));
@@ -423,7 +411,7 @@ static void unknown_values_are_absent_and_bad_names_are_counted(void **state)
     end(&f);
 }
 
-static void names_of_any_bytes_stay_apart(void **state)
+TEST(names_of_any_bytes_stay_apart)
 {
     const struct tick_sample sample[] = {
         { STR("a\0b"), 1 },
@@ -434,7 +422,6 @@ static void names_of_any_bytes_stay_apart(void **state)
     };
     struct fixture f;
 
-    (void)state;
     begin(&f);
     OK(&f, ticks_put(f.writer, BEGIN, sample, COUNT(sample), &f.err));
     OK(&f, ticks_put(f.writer, BEGIN + 1, sample, COUNT(sample), &f.err));
@@ -447,11 +434,10 @@ static void names_of_any_bytes_stay_apart(void **state)
     end(&f);
 }
 
-static void a_window_is_sealed_when_it_is_over_and_reads_the_same(void **state)
+TEST(a_window_is_sealed_when_it_is_over_and_reads_the_same)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 1000, 3);
     tidy(&f, BEGIN + WINDOW - 1);
@@ -471,12 +457,11 @@ static void a_window_is_sealed_when_it_is_over_and_reads_the_same(void **state)
     end(&f);
 }
 
-static void a_call_seals_no_more_than_a_window(void **state)
+TEST(a_call_seals_no_more_than_a_window)
 {
     bool is_more;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 1000, 1);
     OK(&f, ticks_tidy(f.writer, BEGIN + 10 * WINDOW, &is_more, &f.err));
@@ -488,11 +473,10 @@ static void a_call_seals_no_more_than_a_window(void **state)
     end(&f);
 }
 
-static void a_series_with_gaps_keeps_them(void **state)
+TEST(a_series_with_gaps_keeps_them)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     for (int64_t tick = 0; tick < 200; tick++)
         put(&f, BEGIN + tick * STEP, tick % 7 && tick > 20 && tick < 150 ? "a" : "b", (double)tick);
@@ -509,11 +493,10 @@ static void a_series_with_gaps_keeps_them(void **state)
 }
 
 /* The child is ended at some point of sealing, as if the power had failed. */
-static void a_writer_that_dies_while_sealing_loses_nothing(void **state)
+TEST(a_writer_that_dies_while_sealing_loses_nothing)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 600, 10);
     f.reader = ticks_reader_close(f.reader);
@@ -546,14 +529,13 @@ static void a_writer_that_dies_while_sealing_loses_nothing(void **state)
     end(&f);
 }
 
-static void another_process_reads_while_it_is_written(void **state)
+TEST(another_process_reads_while_it_is_written)
 {
     struct fixture f;
     int status, ready[2];
     pid_t child;
     char byte;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 100, 5);
     f.reader = ticks_reader_close(f.reader);
@@ -588,12 +570,11 @@ static void another_process_reads_while_it_is_written(void **state)
     end(&f);
 }
 
-static void what_is_old_goes_with_its_names(void **state)
+TEST(what_is_old_goes_with_its_names)
 {
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.config.retention_seconds = 10 * HOUR;
     open_again(&f);
@@ -630,12 +611,11 @@ static void what_is_old_goes_with_its_names(void **state)
     end(&f);
 }
 
-static void what_is_too_much_goes_oldest_first(void **state)
+TEST(what_is_too_much_goes_oldest_first)
 {
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.config.max_bytes = 150000;
     open_again(&f);
@@ -654,12 +634,11 @@ static void what_is_too_much_goes_oldest_first(void **state)
     end(&f);
 }
 
-static void even_a_head_that_is_too_much_goes(void **state)
+TEST(even_a_head_that_is_too_much_goes)
 {
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.config.max_bytes = 60000;
     open_again(&f);
@@ -671,11 +650,10 @@ static void even_a_head_that_is_too_much_goes(void **state)
     end(&f);
 }
 
-static void what_is_simulated_is_not_mixed_with_what_is_real(void **state)
+TEST(what_is_simulated_is_not_mixed_with_what_is_real)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     f.writer = ticks_close(f.writer);
     f.config.is_simulated = true;
@@ -684,23 +662,21 @@ static void what_is_simulated_is_not_mixed_with_what_is_real(void **state)
     end(&f);
 }
 
-static void the_file_is_readable_by_its_group_only(void **state)
+TEST(the_file_is_readable_by_its_group_only)
 {
     struct stat file;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     assert_int_equal(stat(f.path, &file), 0);
     assert_int_equal(file.st_mode & 0777, 0640);
     end(&f);
 }
 
-static void jobs_of_a_file_without_clusters_are_given_one(void **state)
+TEST(jobs_of_a_file_without_clusters_are_given_one)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "job/7/c1/cpu", 1);
     tidy(&f, BEGIN + WINDOW);
@@ -724,14 +700,13 @@ static void jobs_of_a_file_without_clusters_are_given_one(void **state)
     end(&f);
 }
 
-static void a_file_that_is_none_of_ours_is_left_alone(void **state)
+TEST(a_file_that_is_none_of_ours_is_left_alone)
 {
     struct ticks_writer *writer;
     struct ticks_reader *reader;
     struct fixture f;
     int fd;
 
-    (void)state;
     begin(&f);
     f.writer = ticks_close(f.writer);
     f.reader = ticks_reader_close(f.reader);
@@ -751,7 +726,7 @@ static void a_file_that_is_none_of_ours_is_left_alone(void **state)
     end(&f);
 }
 
-static void damaged_samples_are_told(void **state)
+TEST(damaged_samples_are_told)
 {
     static const char *const damages[] = {
         "UPDATE head SET samples = x'05ffff'",
@@ -761,7 +736,6 @@ static void damaged_samples_are_told(void **state)
     };
     struct fixture f;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(damages); i++) {
         begin(&f);
         put_ticks(&f, 0, 600, 2);
@@ -775,12 +749,11 @@ static void damaged_samples_are_told(void **state)
     }
 }
 
-static void damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten(void **state)
+TEST(damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten)
 {
     struct ticks_stats stats;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put_ticks(&f, 0, 10, 2);
     execute(&f, "UPDATE head SET samples = x'05ffff' WHERE time % 2 = 0");
@@ -826,11 +799,10 @@ static void spoil(const struct fixture *f, off_t from)
 }
 
 /* Wherever the damage begins, whoever writes comes to an end with a sentence, or goes on. */
-static void a_file_with_damaged_pages_is_told(void **state)
+TEST(a_file_with_damaged_pages_is_told)
 {
     size_t told = 0;
 
-    (void)state;
     for (off_t page = 1; page < 24; page += 3) {
         struct fixture f;
         bool is_more = true;
@@ -857,12 +829,11 @@ static void a_file_with_damaged_pages_is_told(void **state)
 }
 
 /* Jobs come and go: 5,000 a day with 20 series each would be 10 MB a day. */
-static void names_of_what_has_ended_do_not_stay_in_memory(void **state)
+TEST(names_of_what_has_ended_do_not_stay_in_memory)
 {
     struct fixture f;
     char name[40];
 
-    (void)state;
     begin(&f);
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "job/beluga/%d/c1/cpu_seconds", i);
@@ -884,13 +855,12 @@ static void limit_files_to(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost(void **state)
+TEST(a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost)
 {
     int64_t tick = 0, kept;
     struct fixture f;
     int r;
 
-    (void)state;
     begin(&f);
     signal(SIGXFSZ, SIG_IGN);
     limit_files_to(200000);
@@ -910,11 +880,10 @@ static void a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost(voi
     end(&f);
 }
 
-static void a_reader_past_its_deadline_says_so(void **state)
+TEST(a_reader_past_its_deadline_says_so)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "a", 1);
     ticks_reader_deadline(f.reader, 1);
@@ -926,13 +895,12 @@ static void a_reader_past_its_deadline_says_so(void **state)
     end(&f);
 }
 
-static void a_file_that_was_replaced_is_noticed(void **state)
+TEST(a_file_that_was_replaced_is_noticed)
 {
     const struct tick_sample sample = { STR("a"), 1 };
     struct fixture f;
     char away[80];
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "a", 1);
     snprintf(away, sizeof(away), "%s.old", f.path);
@@ -946,14 +914,13 @@ static void a_file_that_was_replaced_is_noticed(void **state)
     end(&f);
 }
 
-static void a_second_writer_does_no_harm(void **state)
+TEST(a_second_writer_does_no_harm)
 {
     const struct tick_sample sample = { STR("other"), 1 };
     struct ticks_writer *other;
     bool is_more = true;
     struct fixture f;
 
-    (void)state;
     begin(&f);
     put(&f, BEGIN, "a", 1);
     OK(&f, ticks_open(&f.config, &other, &f.err));
@@ -994,12 +961,11 @@ static size_t seal(const double *value, size_t n)
     return bytes;
 }
 
-static void values_of_all_kinds_are_sealed_exactly_and_small(void **state)
+TEST(values_of_all_kinds_are_sealed_exactly_and_small)
 {
     double value[480];
     uint64_t counter = 0;
 
-    (void)state;
     for (size_t i = 0; i < 480; i++)
         value[i] = 48;
     assert_true(seal(value, 480) <= 30);
@@ -1025,46 +991,4 @@ static void values_of_all_kinds_are_sealed_exactly_and_small(void **state)
     seal(value + 7, 1);
     seal((double[]){ -9007199254740991.0, 9007199254740991.0, 0 }, 3);
     seal((double[]){ 9007199254740991.0, 0.1 }, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_put_is_read_in_the_order_of_names),
-        cmocka_unit_test(the_end_of_the_time_is_excluded_and_empty_series_are_left_out),
-        cmocka_unit_test(more_series_than_wanted_are_refused),
-        cmocka_unit_test(after_the_clock_was_set_back_an_hour_what_is_written_last_holds),
-        cmocka_unit_test(a_clock_that_is_set_back_and_forth_hides_no_more_than_it_went_through),
-        cmocka_unit_test(a_clock_that_stands_still_or_trembles_keeps_one_sample_of_a_moment),
-        cmocka_unit_test(a_clock_that_was_a_year_ahead_stops_nothing),
-        cmocka_unit_test(names_of_a_time_to_come_outlive_what_is_older),
-        cmocka_unit_test(a_clock_that_jumps_ahead_for_an_hour_costs_nothing_of_the_past),
-        cmocka_unit_test(a_machine_that_was_off_for_long_forgets_what_is_old),
-        cmocka_unit_test(ticks_that_are_hours_apart_are_forgotten_like_others),
-        cmocka_unit_test(unknown_values_are_absent_and_bad_names_are_counted),
-        cmocka_unit_test(names_of_any_bytes_stay_apart),
-        cmocka_unit_test(a_window_is_sealed_when_it_is_over_and_reads_the_same),
-        cmocka_unit_test(a_call_seals_no_more_than_a_window),
-        cmocka_unit_test(a_series_with_gaps_keeps_them),
-        cmocka_unit_test(a_writer_that_dies_while_sealing_loses_nothing),
-        cmocka_unit_test(another_process_reads_while_it_is_written),
-        cmocka_unit_test(what_is_old_goes_with_its_names),
-        cmocka_unit_test(what_is_too_much_goes_oldest_first),
-        cmocka_unit_test(even_a_head_that_is_too_much_goes),
-        cmocka_unit_test(what_is_simulated_is_not_mixed_with_what_is_real),
-        cmocka_unit_test(the_file_is_readable_by_its_group_only),
-        cmocka_unit_test(jobs_of_a_file_without_clusters_are_given_one),
-        cmocka_unit_test(a_file_that_is_none_of_ours_is_left_alone),
-        cmocka_unit_test(damaged_samples_are_told),
-        cmocka_unit_test(damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten),
-        cmocka_unit_test(a_file_with_damaged_pages_is_told),
-        cmocka_unit_test(names_of_what_has_ended_do_not_stay_in_memory),
-        cmocka_unit_test(a_full_disk_is_told_and_when_there_is_room_again_nothing_is_lost),
-        cmocka_unit_test(a_reader_past_its_deadline_says_so),
-        cmocka_unit_test(a_file_that_was_replaced_is_noticed),
-        cmocka_unit_test(a_second_writer_does_no_harm),
-        cmocka_unit_test(values_of_all_kinds_are_sealed_exactly_and_small),
-    };
-
-    return RUN_TESTS(tests);
 }

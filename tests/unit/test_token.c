@@ -21,7 +21,9 @@ struct fixture {
     char warning[300];
 };
 
-static void put(struct fixture *fixture, struct str text)
+static struct fixture *fixture;
+
+static void put(struct str text)
 {
     int fd = open(fixture->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
@@ -29,39 +31,33 @@ static void put(struct fixture *fixture, struct str text)
     close(fd);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-
+    fixture = heap_alloc(sizeof(*fixture));
     snprintf(fixture->path, sizeof(fixture->path), "/tmp/sonde-token-XXXXXX");
     close(mkstemp(fixture->path));
     fixture->token = token_new(str_of(fixture->path));
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     unlink(fixture->path);
     token_free(fixture->token);
     free(fixture);
-    return 0;
 }
 
-static void assert_read(struct fixture *fixture)
+FIXTURE(setup, teardown)
+
+static void assert_read(void)
 {
     if (token_refresh(fixture->token, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static void a_token_says_whose_it_is_and_when_it_ends(void **state)
+TEST(a_token_says_whose_it_is_and_when_it_ends)
 {
-    struct fixture *fixture = *state;
-
-    put(fixture, STR(ROOT_TOKEN));
-    assert_read(fixture);
+    put(STR(ROOT_TOKEN));
+    assert_read();
     assert_string_equal(fixture->token->text, ROOT_TOKEN);
     assert_string_equal(fixture->token->user, "root");
     assert_int_equal(fixture->token->expires, 1794832008);
@@ -70,16 +66,14 @@ static void a_token_says_whose_it_is_and_when_it_ends(void **state)
     assert_true(token_has_expired(fixture->token, 1794832008));
 }
 
-static void what_scontrol_prints_can_be_put_into_the_file(void **state)
+TEST(what_scontrol_prints_can_be_put_into_the_file)
 {
-    struct fixture *fixture = *state;
-
-    put(fixture, STR(" \tSLURM_JWT=" ROOT_TOKEN "\r\n\n"));
-    assert_read(fixture);
+    put(STR(" \tSLURM_JWT=" ROOT_TOKEN "\r\n\n"));
+    assert_read();
     assert_string_equal(fixture->token->text, ROOT_TOKEN);
 }
 
-static void what_is_no_token_is_refused_and_not_shown(void **state)
+TEST(what_is_no_token_is_refused_and_not_shown)
 {
     static const struct str texts[] = {
         STR_INIT(""),
@@ -93,10 +87,9 @@ static void what_is_no_token_is_refused_and_not_shown(void **state)
                  "cret"),
         STR_INIT("secret\x7f"),
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(texts); i++) {
-        put(fixture, texts[i]);
+        put(texts[i]);
         assert_int_equal(token_refresh(fixture->token, &fixture->err), -EINVAL);
         assert_contains(fixture->err.text, "holds no token");
         assert_null(strstr(fixture->err.text, "secret"));
@@ -104,16 +97,15 @@ static void what_is_no_token_is_refused_and_not_shown(void **state)
     }
 }
 
-static void a_file_that_is_too_large_or_none_is_refused(void **state)
+TEST(a_file_that_is_too_large_or_none_is_refused)
 {
-    struct fixture *fixture = *state;
     char *large = heap_array(TOKEN_MAX + 1, 1);
 
     memset(large, 'x', TOKEN_MAX + 1);
-    put(fixture, (struct str){ large, TOKEN_MAX + 1 });
+    put((struct str){ large, TOKEN_MAX + 1 });
     assert_int_equal(token_refresh(fixture->token, &fixture->err), -EFBIG);
-    put(fixture, (struct str){ large, TOKEN_MAX });
-    assert_read(fixture);
+    put((struct str){ large, TOKEN_MAX });
+    assert_read();
     free(large);
 
     fixture->token = token_free(fixture->token);
@@ -127,82 +119,74 @@ static void a_file_that_is_too_large_or_none_is_refused(void **state)
                         "cannot open the token file /nowhere/token: No such file or directory");
 }
 
-static void nobody_waits_for_a_pipe(void **state)
+TEST(nobody_waits_for_a_pipe)
 {
-    struct fixture *fixture = *state;
-
     unlink(fixture->path);
     assert_int_equal(mkfifo(fixture->path, 0600), 0);
     assert_int_equal(token_refresh(fixture->token, &fixture->err), -EINVAL);
 }
 
-static void another_token_in_the_file_is_seen(void **state)
+TEST(another_token_in_the_file_is_seen)
 {
-    struct fixture *fixture = *state;
     char fresh[80];
 
-    put(fixture, STR(ROOT_TOKEN));
-    assert_read(fixture);
-    put(fixture, STR(ALICE_TOKEN));
-    assert_read(fixture);
+    put(STR(ROOT_TOKEN));
+    assert_read();
+    put(STR(ALICE_TOKEN));
+    assert_read();
     assert_string_equal(fixture->token->user, "alice");
 
     /* As most programs replace a file. */
     snprintf(fresh, sizeof(fresh), "%s.new", fixture->path);
     assert_int_equal(rename(fixture->path, fresh), 0);
-    put(fixture, STR(ROOT_TOKEN));
-    assert_read(fixture);
+    put(STR(ROOT_TOKEN));
+    assert_read();
     assert_int_equal(rename(fresh, fixture->path), 0);
-    assert_read(fixture);
+    assert_read();
     assert_string_equal(fixture->token->user, "alice");
 }
 
-static void another_token_of_the_same_look_is_found_when_it_is_looked_for(void **state)
+TEST(another_token_of_the_same_look_is_found_when_it_is_looked_for)
 {
-    struct fixture *fixture = *state;
-
-    put(fixture, STR(ROOT_TOKEN));
-    assert_read(fixture);
+    put(STR(ROOT_TOKEN));
+    assert_read();
     assert_false(token_reread(fixture->token));
-    put(fixture, STR(ALICE_TOKEN));
+    put(STR(ALICE_TOKEN));
     assert_int_equal(stat(fixture->path, &fixture->token->seen), 0);
-    assert_read(fixture);
+    assert_read();
     assert_string_equal(fixture->token->user, "root");
     assert_true(token_reread(fixture->token));
     assert_string_equal(fixture->token->user, "alice");
 }
 
-static void a_file_that_goes_leaves_the_token_in_use(void **state)
+TEST(a_file_that_goes_leaves_the_token_in_use)
 {
-    struct fixture *fixture = *state;
-
-    put(fixture, STR(ROOT_TOKEN));
-    assert_read(fixture);
+    put(STR(ROOT_TOKEN));
+    assert_read();
     unlink(fixture->path);
-    assert_read(fixture);
+    assert_read();
     assert_false(token_reread(fixture->token));
     assert_string_equal(fixture->token->text, ROOT_TOKEN);
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));
     assert_contains(fixture->warning, "cannot open the token file /tmp/sonde-token-");
     assert_contains(fixture->warning, "; the token that was read before is still in use");
 
-    put(fixture, STR("half\n written"));
-    assert_read(fixture);
+    put(STR("half\n written"));
+    assert_read();
     assert_string_equal(fixture->token->text, ROOT_TOKEN);
-    put(fixture, STR(ALICE_TOKEN));
-    assert_read(fixture);
+    put(STR(ALICE_TOKEN));
+    assert_read();
     assert_string_equal(fixture->token->user, "alice");
     token_warn(fixture->token, 1794796010, fixture->warning, sizeof(fixture->warning));
     assert_string_equal(fixture->warning, "");
 }
 
-static void its_end_is_warned_of_in_the_last_tenth_of_its_life(void **state)
+TEST(its_end_is_warned_of_in_the_last_tenth_of_its_life)
 {
-    struct fixture *fixture = *state;
     char expected[300];
 
-    put(fixture, STR(ALICE_TOKEN));
-    assert_read(fixture);
+    put(STR(ALICE_TOKEN));
+    assert_read();
     token_warn(fixture->token, 1794796098, fixture->warning, sizeof(fixture->warning));
     assert_string_equal(fixture->warning, "");
     token_warn(fixture->token, 1794796099, fixture->warning, sizeof(fixture->warning));
@@ -213,36 +197,32 @@ static void its_end_is_warned_of_in_the_last_tenth_of_its_life(void **state)
     assert_string_equal(fixture->warning, expected);
 }
 
-static void the_end_of_one_that_lives_long_is_warned_of_a_day_before(void **state)
+TEST(the_end_of_one_that_lives_long_is_warned_of_a_day_before)
 {
-    struct fixture *fixture = *state;
-
     /* {"exp":1794796008,"iat":1763260008} */
-    put(fixture, STR(HEADER ".eyJleHAiOjE3OTQ3OTYwMDgsImlhdCI6MTc2MzI2MDAwOH0.c2ln"));
-    assert_read(fixture);
+    put(STR(HEADER ".eyJleHAiOjE3OTQ3OTYwMDgsImlhdCI6MTc2MzI2MDAwOH0.c2ln"));
+    assert_read();
     token_warn(fixture->token, 1794796008 - 86401, fixture->warning, sizeof(fixture->warning));
     assert_string_equal(fixture->warning, "");
     token_warn(fixture->token, 1794796008 - 86400, fixture->warning, sizeof(fixture->warning));
     assert_contains(fixture->warning, "username=NAME");
 }
 
-static void a_file_that_others_can_read_is_warned_of(void **state)
+TEST(a_file_that_others_can_read_is_warned_of)
 {
-    struct fixture *fixture = *state;
-
-    put(fixture, STR(ROOT_TOKEN));
+    put(STR(ROOT_TOKEN));
     assert_int_equal(chmod(fixture->path, 0644), 0);
-    assert_read(fixture);
+    assert_read();
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));
     assert_contains(fixture->warning, "anybody on this machine can read or change /tmp/sonde-");
     assert_int_equal(chmod(fixture->path, 0640), 0);
-    assert_read(fixture);
+    assert_read();
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));
     assert_string_equal(fixture->warning, "");
 }
 
 /* Payloads that say nothing of use; the token itself is slurmctld's to judge. */
-static void claims_that_cannot_be_read_are_not_said(void **state)
+TEST(claims_that_cannot_be_read_are_not_said)
 {
     static const char *const tokens[] = {
         "opaque",
@@ -259,10 +239,9 @@ static void claims_that_cannot_be_read_are_not_said(void **state)
         HEADER ".eyJleHAiOjE3OTQ4MzIwMDgsInN1biI6InJvb3Qi.c2ln",           /* cut off */
         HEADER ".eyJzdW4iOiJyb290XHJcblg6IHkifQ.c2ln",                     /* "root\r\nX: y" */
     };
-    struct fixture *fixture = *state;
 
     for (size_t i = 0; i < COUNT(tokens); i++) {
-        put(fixture, str_of(tokens[i]));
+        put(str_of(tokens[i]));
         assert_true(token_reread(fixture->token));
         assert_string_equal(fixture->token->text, tokens[i]);
         if (fixture->token->expires || fixture->token->user[0])
@@ -271,40 +250,15 @@ static void claims_that_cannot_be_read_are_not_said(void **state)
     }
 }
 
-static void slurms_own_name_of_the_user_counts_for_more(void **state)
+TEST(slurms_own_name_of_the_user_counts_for_more)
 {
-    struct fixture *fixture = *state;
-
     /* {"sun":"alice","username":"bob"} */
-    put(fixture, STR(HEADER ".eyJzdW4iOiJhbGljZSIsInVzZXJuYW1lIjoiYm9iIn0.c2ln"));
-    assert_read(fixture);
+    put(STR(HEADER ".eyJzdW4iOiJhbGljZSIsInVzZXJuYW1lIjoiYm9iIn0.c2ln"));
+    assert_read();
     assert_string_equal(fixture->token->user, "alice");
     /* {"username":"bob","exp":1794832008.5} */
-    put(fixture, STR(HEADER ".eyJ1c2VybmFtZSI6ImJvYiIsImV4cCI6MTc5NDgzMjAwOC41fQ.c2ln"));
-    assert_read(fixture);
+    put(STR(HEADER ".eyJ1c2VybmFtZSI6ImJvYiIsImV4cCI6MTc5NDgzMjAwOC41fQ.c2ln"));
+    assert_read();
     assert_string_equal(fixture->token->user, "bob");
     assert_int_equal(fixture->token->expires, 1794832008);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_token_says_whose_it_is_and_when_it_ends),
-        TEST(what_scontrol_prints_can_be_put_into_the_file),
-        TEST(what_is_no_token_is_refused_and_not_shown),
-        TEST(a_file_that_is_too_large_or_none_is_refused),
-        TEST(nobody_waits_for_a_pipe),
-        TEST(another_token_in_the_file_is_seen),
-        TEST(another_token_of_the_same_look_is_found_when_it_is_looked_for),
-        TEST(a_file_that_goes_leaves_the_token_in_use),
-        TEST(its_end_is_warned_of_in_the_last_tenth_of_its_life),
-        TEST(the_end_of_one_that_lives_long_is_warned_of_a_day_before),
-        TEST(a_file_that_others_can_read_is_warned_of),
-        TEST(claims_that_cannot_be_read_are_not_said),
-        TEST(slurms_own_name_of_the_user_counts_for_more),
-    };
-
-    return RUN_TESTS(tests);
 }

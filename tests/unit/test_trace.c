@@ -33,22 +33,20 @@ static void start(const struct trace_config *config)
     trace = trace_new(&with_clock);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     manual_clock_init(&manual, 1700000000 * NS_PER_SEC, 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     shown = section_unref(shown);
     jobs = section_unref(jobs);
     trace = trace_free(trace);
     manual_clock_destroy(&manual);
-    return 0;
 }
+
+FIXTURE(set_up, tear_down)
 
 /* A queue of these jobs; user may be NULL. */
 struct queued {
@@ -146,11 +144,10 @@ static void go_on(double seconds)
     manual_clock_advance(&manual, (int64_t)(seconds * NS_PER_SEC));
 }
 
-static void an_owners_post_is_shown_beside_what_slurm_allocated(void **state)
+TEST(an_owners_post_is_shown_beside_what_slurm_allocated)
 {
     const struct traced_job *job;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     assert_int_equal(post(uid(ANNA), "{\"job_id\": 7, \"pid\": 35642, \"cpus\": 150.5, "
@@ -175,7 +172,7 @@ static void an_owners_post_is_shown_beside_what_slurm_allocated(void **state)
     assert_int_equal(shown->wall_ns, 1700000000 * NS_PER_SEC);
 }
 
-static void posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up(void **state)
+TEST(posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up)
 {
     static const char *const bodies[] = {
         "{\"job_id\":7,\"pid\":50,\"cpus\":1,\"hostname\":\"b\"}",
@@ -187,7 +184,6 @@ static void posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up(void **
     };
     const struct traced_job *job;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (size_t i = 0; i < COUNT(bodies); i++)
@@ -221,11 +217,10 @@ static void assert_hosts(uint32_t id, const char *const *names, uint32_t n)
         assert_str(section_text(shown, shown->traces.host[job->first_host + i].name), names[i]);
 }
 
-static void a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first(void **state)
+TEST(a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first)
 {
     static const char *const early[] = { "a", "b", "c" }, *const nodes[] = { "a", "n2.x", "n3" };
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (int i = 0; i < 26; i++) {
@@ -247,12 +242,11 @@ static void a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first(void **s
     assert_true(cpus_of(8) == 26);
 }
 
-static void hosts_that_are_shown_do_not_make_way_for_new_names(void **state)
+TEST(hosts_that_are_shown_do_not_make_way_for_new_names)
 {
     static const char *const first[] = { "x" };
     char host[20];
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (int i = 0; i < 20; i++) {
@@ -264,9 +258,8 @@ static void hosts_that_are_shown_do_not_make_way_for_new_names(void **state)
     }
 }
 
-static void a_process_that_posts_again_is_not_added_to_itself(void **state)
+TEST(a_process_that_posts_again_is_not_added_to_itself)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post(uid(ANNA), "{\"job_id\":7,\"pid\":5,\"cpus\":100,\"mem\":5}");
@@ -275,11 +268,10 @@ static void a_process_that_posts_again_is_not_added_to_itself(void **state)
     assert_true(isnan(find(7)->memory_bytes));
 }
 
-static void what_is_not_told_is_unknown_and_what_is_unknown_is_ignored(void **state)
+TEST(what_is_not_told_is_unknown_and_what_is_unknown_is_ignored)
 {
     const struct traced_job *job;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     assert_int_equal(post(uid(ANNA), "{\"io_wait\":{\"job_id\":[8,{\"cpus\":\"x\"}]},\"mem\":null,"
@@ -293,7 +285,7 @@ static void what_is_not_told_is_unknown_and_what_is_unknown_is_ignored(void **st
     assert_int_equal(job->n_hosts, 0);
 }
 
-static void a_wrong_member_is_refused_by_its_name(void **state)
+TEST(a_wrong_member_is_refused_by_its_name)
 {
     static const struct {
         const char *body, *sentence;
@@ -337,7 +329,6 @@ static void a_wrong_member_is_refused_by_its_name(void **state)
     };
     struct trace_stats stats;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -352,11 +343,10 @@ static void a_wrong_member_is_refused_by_its_name(void **state)
     assert_int_equal(stats.senders, 0);
 }
 
-static void a_long_host_name_is_cut_between_characters(void **state)
+TEST(a_long_host_name_is_cut_between_characters)
 {
     char body[1000], host[601] = "";
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (size_t i = 0; i < 300; i++)
@@ -367,11 +357,10 @@ static void a_long_host_name_is_cut_between_characters(void **state)
     assert_int_equal(section_text(shown, shown->traces.host[0].name).n, 254);
 }
 
-static void a_post_that_is_too_long_is_refused_unread(void **state)
+TEST(a_post_that_is_too_long_is_refused_unread)
 {
     char *body = heap_alloc(TRACE_BODY_MAX + 2);
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     memset(body, ' ', TRACE_BODY_MAX + 1);
@@ -382,12 +371,11 @@ static void a_post_that_is_too_long_is_refused_unread(void **state)
     free(body);
 }
 
-static void a_post_is_kept_until_its_job_is_in_the_queue(void **state)
+TEST(a_post_is_kept_until_its_job_is_in_the_queue)
 {
     static const struct queued queue[] = { { 70, ANNA, "anna", 1, 1, JOB_PENDING } };
     struct trace_stats stats;
 
-    (void)state;
     start(&usual);
     assert_int_equal(post_pid(uid(ANNA), 70, 1), 1);
     assert_null(find(70));
@@ -403,9 +391,8 @@ static void a_post_is_kept_until_its_job_is_in_the_queue(void **state)
     assert_null(find(70));
 }
 
-static void a_stranger_cannot_post_for_a_job_not_even_before_it_is_known(void **state)
+TEST(a_stranger_cannot_post_for_a_job_not_even_before_it_is_known)
 {
-    (void)state;
     start(&usual);
     assert_int_equal(post_pid(uid(BERT), 7, 1), 1);
     set_usual_queue();
@@ -416,9 +403,8 @@ static void a_stranger_cannot_post_for_a_job_not_even_before_it_is_known(void **
     assert_true(find(7)->cpu_percent == 1);
 }
 
-static void a_stranger_cannot_use_up_the_senders_of_a_job(void **state)
+TEST(a_stranger_cannot_use_up_the_senders_of_a_job)
 {
-    (void)state;
     start(&usual);
     for (unsigned pid = 1; pid <= usual.max_senders_per_job; pid++)
         assert_int_equal(post_pid(uid(BERT), 7, pid), 1);
@@ -428,9 +414,8 @@ static void a_stranger_cannot_use_up_the_senders_of_a_job(void **state)
     assert_true(cpus_of(7) == 1);
 }
 
-static void root_and_whoever_need_not_prove_it_may_post_for_every_job(void **state)
+TEST(root_and_whoever_need_not_prove_it_may_post_for_every_job)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     assert_int_equal(post_pid(uid(ANNA), 7, 1), 0);
@@ -441,11 +426,10 @@ static void root_and_whoever_need_not_prove_it_may_post_for_every_job(void **sta
     assert_str(section_text(shown, shown->traces.job[0].user), "anna");
 }
 
-static void a_proved_name_must_be_the_owners(void **state)
+TEST(a_proved_name_must_be_the_owners)
 {
     char long_name[2000];
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     memset(long_name, 'a', sizeof(long_name));
@@ -458,11 +442,10 @@ static void a_proved_name_must_be_the_owners(void **state)
     assert_true(cpus_of(7) == 1);
 }
 
-static void nobodys_name_is_not_the_name_of_a_job_whose_owner_is_unknown(void **state)
+TEST(nobodys_name_is_not_the_name_of_a_job_whose_owner_is_unknown)
 {
     static const struct queued queue[] = { { 7, MODEL_UNKNOWN_U32, "", 4, 1, JOB_RUNNING } };
 
-    (void)state;
     start(&usual);
     set_queue(queue, COUNT(queue));
     assert_int_equal(post_pid(name(""), 7, 1), 1);
@@ -479,7 +462,7 @@ static bool find_user(void *ctx, uid_t number, char to[USERS_NAME_MAX])
     return true;
 }
 
-static void where_slurm_tells_no_numbers_the_owner_is_known_by_name(void **state)
+TEST(where_slurm_tells_no_numbers_the_owner_is_known_by_name)
 {
     static const struct queued queue[] = {
         { 7, MODEL_UNKNOWN_U32, "anna", 4, 1, JOB_RUNNING },
@@ -489,14 +472,13 @@ static void where_slurm_tells_no_numbers_the_owner_is_known_by_name(void **state
     struct users *users = users_new(&lookup, &clock_real);
     struct trace_config config = usual;
 
-    (void)state;
     config.users = users;
     start(&config);
     set_queue(queue, COUNT(queue));
     /* the directory has not answered yet, and nobody waits for it */
     assert_int_equal(post_pid(uid(ANNA), 7, 1), 1);
     post_pid(uid(BERT), 7, 1);
-    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     assert_true(cpus_of(7) == 1);
     assert_int_equal(post_pid(uid(ANNA), 7, 1), 0);
     assert_int_equal(post_pid(uid(BERT), 7, 1), -EACCES);
@@ -506,9 +488,8 @@ static void where_slurm_tells_no_numbers_the_owner_is_known_by_name(void **state
     users_free(users);
 }
 
-static void a_post_lives_for_the_rate(void **state)
+TEST(a_post_lives_for_the_rate)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post_pid(uid(ANNA), 7, 1);
@@ -518,9 +499,8 @@ static void a_post_lives_for_the_rate(void **state)
     assert_null(find(7));
 }
 
-static void or_for_two_and_a_half_periods_if_that_is_longer(void **state)
+TEST(or_for_two_and_a_half_periods_if_that_is_longer)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post(uid(ANNA), "{\"job_id\":7,\"period\":30}");
@@ -533,9 +513,8 @@ static void or_for_two_and_a_half_periods_if_that_is_longer(void **state)
     assert_null(find(7));
 }
 
-static void a_period_that_is_not_told_is_measured_also_when_it_is_longer_than_the_rate(void **state)
+TEST(a_period_that_is_not_told_is_measured_also_when_it_is_longer_than_the_rate)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post_pid(uid(ANNA), 7, 1);
@@ -554,9 +533,8 @@ static void a_period_that_is_not_told_is_measured_also_when_it_is_longer_than_th
     assert_null(find(7));
 }
 
-static void a_period_of_0_ends_what_was_measured(void **state)
+TEST(a_period_of_0_ends_what_was_measured)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post_pid(uid(ANNA), 7, 1);
@@ -570,9 +548,8 @@ static void a_period_of_0_ends_what_was_measured(void **state)
     assert_null(find(7));
 }
 
-static void no_period_is_longer_than_an_hour(void **state)
+TEST(no_period_is_longer_than_an_hour)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post(uid(ANNA), "{\"job_id\":7,\"period\":1e18}");
@@ -582,11 +559,10 @@ static void no_period_is_longer_than_an_hour(void **state)
     assert_null(find(7));
 }
 
-static void the_longest_rate_is_not_too_long(void **state)
+TEST(the_longest_rate_is_not_too_long)
 {
     struct trace_config config = usual;
 
-    (void)state;
     config.life_ns = INT64_MAX;
     start(&config);
     set_usual_queue();
@@ -596,11 +572,10 @@ static void the_longest_rate_is_not_too_long(void **state)
     assert_non_null(find(7));
 }
 
-static void a_users_senders_have_a_limit_and_root_has_none(void **state)
+TEST(a_users_senders_have_a_limit_and_root_has_none)
 {
     struct trace_config config = usual;
 
-    (void)state;
     config.max_senders_per_user = 3;
     start(&config);
     set_usual_queue();
@@ -615,12 +590,11 @@ static void a_users_senders_have_a_limit_and_root_has_none(void **state)
     assert_int_equal(post_pid(uid(ANNA), 7, 4), 0);
 }
 
-static void when_all_is_full_the_stale_make_room_first(void **state)
+TEST(when_all_is_full_the_stale_make_room_first)
 {
     struct trace_config config = usual;
     struct trace_stats stats;
 
-    (void)state;
     config.max_senders = 4;
     start(&config);
     set_usual_queue();
@@ -635,12 +609,11 @@ static void when_all_is_full_the_stale_make_room_first(void **state)
     assert_true(cpus_of(7) == 3);
 }
 
-static void then_the_heaviest_users_longest_silent_sender(void **state)
+TEST(then_the_heaviest_users_longest_silent_sender)
 {
     struct trace_config config = usual;
     struct trace_stats stats;
 
-    (void)state;
     config.max_senders = 6;
     start(&config);
     set_usual_queue();
@@ -671,12 +644,11 @@ static void then_the_heaviest_users_longest_silent_sender(void **state)
     assert_int_equal(stats.refused[TRACE_TOO_MANY], 3);
 }
 
-static void lower_limits_hold_at_once(void **state)
+TEST(lower_limits_hold_at_once)
 {
     struct trace_config config = usual;
     struct trace_stats stats;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (unsigned pid = 1; pid <= 100; pid++)
@@ -703,12 +675,11 @@ static int post_many(uint32_t number, uint32_t job, unsigned most)
     return (int)taken;
 }
 
-static void a_user_posts_at_his_rate_and_all_at_theirs(void **state)
+TEST(a_user_posts_at_his_rate_and_all_at_theirs)
 {
     struct trace_config config = usual;
     struct trace_stats stats;
 
-    (void)state;
     config.max_posts_per_second_per_user = 2;
     config.max_posts_per_second = 3;
     start(&config);
@@ -730,13 +701,12 @@ static void a_user_posts_at_his_rate_and_all_at_theirs(void **state)
     assert_int_equal(stats.refused[TRACE_TOO_OFTEN], 7);
 }
 
-static void a_post_that_was_admitted_counts_once(void **state)
+TEST(a_post_that_was_admitted_counts_once)
 {
     struct trace_config config = usual;
     struct trace_identity who = uid(0);
     struct trace_stats stats;
 
-    (void)state;
     config.max_posts_per_second = 1;
     start(&config);
     set_usual_queue();
@@ -759,7 +729,7 @@ static void a_post_that_was_admitted_counts_once(void **state)
     assert_int_equal(stats.refused[TRACE_TOO_OFTEN], 3);
 }
 
-static void an_id_that_many_waiting_tasks_share_counts_once(void **state)
+TEST(an_id_that_many_waiting_tasks_share_counts_once)
 {
     static const struct queued queue[] = {
         { 7, ANNA, "anna", 2, 10, JOB_PENDING },
@@ -767,7 +737,6 @@ static void an_id_that_many_waiting_tasks_share_counts_once(void **state)
         { 7, ANNA, "anna", 2, 10, JOB_PENDING },
     };
 
-    (void)state;
     start(&usual);
     set_queue(queue, COUNT(queue));
     assert_int_equal(post_pid(uid(ANNA), 7, 1), 0);
@@ -775,9 +744,8 @@ static void an_id_that_many_waiting_tasks_share_counts_once(void **state)
     assert_int_equal(shown->traces.n, 1);
 }
 
-static void jobs_come_in_the_order_of_their_ids(void **state)
+TEST(jobs_come_in_the_order_of_their_ids)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post_pid(uid(BERT), 9, 1);
@@ -789,9 +757,8 @@ static void jobs_come_in_the_order_of_their_ids(void **state)
         assert_int_equal(shown->traces.job[i].id, 7 + i);
 }
 
-static void nothing_is_held_of_a_queue_once_nothing_is_traced(void **state)
+TEST(nothing_is_held_of_a_queue_once_nothing_is_traced)
 {
-    (void)state;
     start(&usual);
     set_usual_queue();
     post_pid(uid(ANNA), 7, 1);
@@ -803,13 +770,12 @@ static void nothing_is_held_of_a_queue_once_nothing_is_traced(void **state)
 }
 
 /* Thousands of senders that come and go: what was kept before is still found. */
-static void many_senders_are_all_found_again(void **state)
+TEST(many_senders_are_all_found_again)
 {
     enum { MANY = 3000 };
     struct trace_config config = usual;
     struct trace_stats stats;
 
-    (void)state;
     config.max_senders = config.max_senders_per_user = config.max_senders_per_job = MANY;
     start(&config);
     set_usual_queue();
@@ -847,13 +813,12 @@ static void *post_from_a_thread(void *arg)
     return NULL;
 }
 
-static void threads_may_post_and_look_at_once(void **state)
+TEST(threads_may_post_and_look_at_once)
 {
     uint32_t numbers[THREADS] = { ANNA, BERT, 0, CARL };
     pthread_t threads[THREADS];
     struct trace_stats stats;
 
-    (void)state;
     start(&usual);
     set_usual_queue();
     for (size_t i = 0; i < THREADS; i++)
@@ -867,47 +832,4 @@ static void threads_may_post_and_look_at_once(void **state)
     assert_int_equal(stats.senders, (THREADS - 1) * 100);
     assert_true(cpus_of(7) == 100);
     assert_true(cpus_of(9) == 200);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_owners_post_is_shown_beside_what_slurm_allocated),
-        TEST(posts_of_a_jobs_hosts_steps_tasks_and_processes_are_added_up),
-        TEST(a_job_shows_no_more_hosts_than_it_has_nodes_and_these_first),
-        TEST(hosts_that_are_shown_do_not_make_way_for_new_names),
-        TEST(a_process_that_posts_again_is_not_added_to_itself),
-        TEST(what_is_not_told_is_unknown_and_what_is_unknown_is_ignored),
-        TEST(a_wrong_member_is_refused_by_its_name),
-        TEST(a_long_host_name_is_cut_between_characters),
-        TEST(a_post_that_is_too_long_is_refused_unread),
-        TEST(a_post_is_kept_until_its_job_is_in_the_queue),
-        TEST(a_stranger_cannot_post_for_a_job_not_even_before_it_is_known),
-        TEST(a_stranger_cannot_use_up_the_senders_of_a_job),
-        TEST(root_and_whoever_need_not_prove_it_may_post_for_every_job),
-        TEST(a_proved_name_must_be_the_owners),
-        TEST(nobodys_name_is_not_the_name_of_a_job_whose_owner_is_unknown),
-        TEST(where_slurm_tells_no_numbers_the_owner_is_known_by_name),
-        TEST(a_post_lives_for_the_rate),
-        TEST(or_for_two_and_a_half_periods_if_that_is_longer),
-        TEST(a_period_that_is_not_told_is_measured_also_when_it_is_longer_than_the_rate),
-        TEST(a_period_of_0_ends_what_was_measured),
-        TEST(no_period_is_longer_than_an_hour),
-        TEST(the_longest_rate_is_not_too_long),
-        TEST(a_users_senders_have_a_limit_and_root_has_none),
-        TEST(when_all_is_full_the_stale_make_room_first),
-        TEST(then_the_heaviest_users_longest_silent_sender),
-        TEST(lower_limits_hold_at_once),
-        TEST(a_user_posts_at_his_rate_and_all_at_theirs),
-        TEST(a_post_that_was_admitted_counts_once),
-        TEST(an_id_that_many_waiting_tasks_share_counts_once),
-        TEST(jobs_come_in_the_order_of_their_ids),
-        TEST(nothing_is_held_of_a_queue_once_nothing_is_traced),
-        TEST(many_senders_are_all_found_again),
-        TEST(threads_may_post_and_look_at_once),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -34,11 +34,13 @@ struct fixture {
     struct err err;
 };
 
-static int setup(void **state)
+static struct fixture *fixture;
+
+static void setup(void)
 {
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
     struct ticks_config config = { .retention_seconds = 86400 };
 
+    fixture = heap_alloc(sizeof(*fixture));
     snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-trends-XXXXXX");
     assert_non_null(mkdtemp(fixture->directory));
     snprintf(fixture->path, sizeof(fixture->path), "%s/series.db", fixture->directory);
@@ -46,14 +48,11 @@ static int setup(void **state)
     assert_int_equal(ticks_open(&config, &fixture->writer, &fixture->err), 0);
     pthread_mutex_init(&fixture->lock, NULL);
     pthread_cond_init(&fixture->changed, NULL);
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
     static const char *const ends[] = { "", "-wal", "-shm" };
-    struct fixture *fixture = *state;
     char path[80];
 
     pthread_mutex_lock(&fixture->lock);
@@ -72,8 +71,9 @@ static int teardown(void **state)
     pthread_mutex_destroy(&fixture->lock);
     pthread_cond_destroy(&fixture->changed);
     free(fixture);
-    return 0;
 }
+
+FIXTURE(setup, teardown)
 
 /* Of a cluster with 64 CPUs; all else is unknown. */
 static struct cluster_sums sums_of(double allocated)
@@ -84,8 +84,8 @@ static struct cluster_sums sums_of(double allocated)
                                   .memory_bytes = unknown };
 }
 
-static void put_tick(struct fixture *fixture, int64_t time, const struct cluster_sums *sums,
-                     struct str cluster, const struct section *nodes)
+static void put_tick(int64_t time, const struct cluster_sums *sums, struct str cluster,
+                     const struct section *nodes)
 {
     struct tick_sample *sample;
     size_t n;
@@ -94,8 +94,7 @@ static void put_tick(struct fixture *fixture, int64_t time, const struct cluster
     assert_int_equal(ticks_put(fixture->writer, time, sample, n, &fixture->err), 0);
 }
 
-static int ask_config(struct fixture *fixture, const struct trends_config *config,
-                      const struct trend_question *question)
+static int ask_config(const struct trends_config *config, const struct trend_question *question)
 {
     struct trends *trends;
     int code;
@@ -114,19 +113,19 @@ static struct trend_question question_of(enum trend trend, int64_t from, int64_t
         .from = from,
         .to = to,
         .most_points = 100,
-        .deadline_ns = clock_mono(&clock_real) + 20 * NS_PER_SEC,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
     };
 }
 
-static void ask(struct fixture *fixture, enum trend trend, int64_t from, int64_t to)
+static void ask(enum trend trend, int64_t from, int64_t to)
 {
     const struct trend_question question = question_of(trend, from, to);
 
-    if (ask_config(fixture, &(struct trends_config){ .series_path = fixture->path }, &question) < 0)
+    if (ask_config(&(struct trends_config){ .series_path = fixture->path }, &question) < 0)
         fail_msg("%s", fixture->err.text);
 }
 
-static const struct plot_line *find_line(const struct fixture *fixture, const char *name)
+static const struct plot_line *find_line(const char *name)
 {
     for (size_t i = 0; i < fixture->plot.n_lines; i++)
         if (str_eq(fixture->plot.line[i].name, str_of(name)))
@@ -135,10 +134,10 @@ static const struct plot_line *find_line(const struct fixture *fixture, const ch
 }
 
 /* The value of a line at a time. */
-static double at(const struct fixture *fixture, const char *name, int64_t time)
+static double at(const char *name, int64_t time)
 {
     const struct facts_plot *plot = &fixture->plot;
-    const struct plot_line *line = find_line(fixture, name);
+    const struct plot_line *line = find_line(name);
     int64_t point = (time - plot->begin) / plot->step_seconds;
 
     if (!line)
@@ -148,124 +147,115 @@ static double at(const struct fixture *fixture, const char *name, int64_t time)
     return line->value[point];
 }
 
-static void what_is_written_at_a_tick_is_read_back(void **state)
+TEST(what_is_written_at_a_tick_is_read_back)
 {
-    struct fixture *fixture = *state;
-
     for (int i = 0; i < 10; i++) {
         struct cluster_sums sums = sums_of(i);
 
-        put_tick(fixture, BEGIN + i * MINUTE, &sums, STR("one"), NULL);
+        put_tick(BEGIN + i * MINUTE, &sums, STR("one"), NULL);
     }
-    ask(fixture, TREND_CPUS, BEGIN, BEGIN + 9 * MINUTE);
+    ask(TREND_CPUS, BEGIN, BEGIN + 9 * MINUTE);
     assert_int_equal(fixture->plot.n_lines, 3);
     assert_int_equal(fixture->plot.n_members, 3);
-    assert_true(at(fixture, "allocated", BEGIN) == 0);
-    assert_true(at(fixture, "allocated", BEGIN + 9 * MINUTE) == 9);
-    assert_true(at(fixture, "idle", BEGIN + 9 * MINUTE) == 55);
-    assert_true(at(fixture, "unusable", BEGIN + 9 * MINUTE) == 0);
+    assert_true(at("allocated", BEGIN) == 0);
+    assert_true(at("allocated", BEGIN + 9 * MINUTE) == 9);
+    assert_true(at("idle", BEGIN + 9 * MINUTE) == 55);
+    assert_true(at("unusable", BEGIN + 9 * MINUTE) == 0);
 }
 
-static void what_is_unknown_is_not_written(void **state)
+TEST(what_is_unknown_is_not_written)
 {
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(1);
 
-    put_tick(fixture, BEGIN, &sums, STR("one"), NULL);
-    ask(fixture, TREND_MEMORY, BEGIN - MINUTE, BEGIN + MINUTE);
+    put_tick(BEGIN, &sums, STR("one"), NULL);
+    ask(TREND_MEMORY, BEGIN - MINUTE, BEGIN + MINUTE);
     assert_int_equal(fixture->plot.n_points, 0);
-    ask(fixture, TREND_GPUS, BEGIN - MINUTE, BEGIN + MINUTE);
+    ask(TREND_GPUS, BEGIN - MINUTE, BEGIN + MINUTE);
     assert_int_equal(fixture->plot.n_points, 0);
 }
 
-static void a_sample_holds_for_five_minutes_and_then_there_is_a_gap(void **state)
+TEST(a_sample_holds_for_five_minutes_and_then_there_is_a_gap)
 {
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(7);
 
-    put_tick(fixture, BEGIN, &sums, STR("one"), NULL);
-    put_tick(fixture, BEGIN + 20 * MINUTE, &sums, STR("one"), NULL);
-    ask(fixture, TREND_CPUS, BEGIN - MINUTE, BEGIN + 21 * MINUTE);
-    assert_true(isnan(at(fixture, "allocated", BEGIN - MINUTE)));
-    assert_true(at(fixture, "allocated", BEGIN + 4 * MINUTE) == 7);
-    assert_true(isnan(at(fixture, "allocated", BEGIN + 5 * MINUTE)));
-    assert_true(at(fixture, "allocated", BEGIN + 20 * MINUTE) == 7);
+    put_tick(BEGIN, &sums, STR("one"), NULL);
+    put_tick(BEGIN + 20 * MINUTE, &sums, STR("one"), NULL);
+    ask(TREND_CPUS, BEGIN - MINUTE, BEGIN + 21 * MINUTE);
+    assert_true(isnan(at("allocated", BEGIN - MINUTE)));
+    assert_true(at("allocated", BEGIN + 4 * MINUTE) == 7);
+    assert_true(isnan(at("allocated", BEGIN + 5 * MINUTE)));
+    assert_true(at("allocated", BEGIN + 20 * MINUTE) == 7);
 }
 
-static void a_sample_from_before_the_beginning_holds_there(void **state)
+TEST(a_sample_from_before_the_beginning_holds_there)
 {
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(7);
 
-    put_tick(fixture, BEGIN - 2 * MINUTE, &sums, STR("one"), NULL);
-    ask(fixture, TREND_CPUS, BEGIN, BEGIN + HOUR);
-    assert_true(at(fixture, "allocated", BEGIN) == 7);
+    put_tick(BEGIN - 2 * MINUTE, &sums, STR("one"), NULL);
+    ask(TREND_CPUS, BEGIN, BEGIN + HOUR);
+    assert_true(at("allocated", BEGIN) == 7);
 }
 
-static void after_a_clock_was_set_back_a_chart_ends_now_and_shows_what_is_new(void **state)
+TEST(after_a_clock_was_set_back_a_chart_ends_now_and_shows_what_is_new)
 {
     struct cluster_sums before = sums_of(9), after = sums_of(2);
-    struct fixture *fixture = *state;
 
     for (int i = 0; i <= 10; i++)
-        put_tick(fixture, BEGIN + i * MINUTE, &before, STR("one"), NULL);
+        put_tick(BEGIN + i * MINUTE, &before, STR("one"), NULL);
     for (int i = 2; i <= 4; i++)
-        put_tick(fixture, BEGIN + i * MINUTE, &after, STR("one"), NULL);
-    ask(fixture, TREND_CPUS, BEGIN, BEGIN + 4 * MINUTE);
-    assert_true(at(fixture, "allocated", BEGIN + MINUTE) == 9);
-    assert_true(at(fixture, "allocated", BEGIN + 2 * MINUTE) == 2);
-    assert_true(at(fixture, "allocated", BEGIN + 4 * MINUTE) == 2);
+        put_tick(BEGIN + i * MINUTE, &after, STR("one"), NULL);
+    ask(TREND_CPUS, BEGIN, BEGIN + 4 * MINUTE);
+    assert_true(at("allocated", BEGIN + MINUTE) == 9);
+    assert_true(at("allocated", BEGIN + 2 * MINUTE) == 2);
+    assert_true(at("allocated", BEGIN + 4 * MINUTE) == 2);
     assert_int_equal(fixture->plot.begin +
                          (int64_t)(fixture->plot.n_points - 1) * fixture->plot.step_seconds,
                      BEGIN + 4 * MINUTE);
 }
 
-static void a_state_in_which_nothing_is_left_is_none_beside_the_others(void **state)
+TEST(a_state_in_which_nothing_is_left_is_none_beside_the_others)
 {
     struct sums_state states[] = { { STR("idle"), 5, 0 }, { STR("down"), 2, 0 } };
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(0);
 
     sums.state = states;
     sums.n_states = 2;
-    put_tick(fixture, BEGIN, &sums, STR("one"), NULL);
+    put_tick(BEGIN, &sums, STR("one"), NULL);
     states[0].nodes = 7;
     sums.n_states = 1;
-    put_tick(fixture, BEGIN + MINUTE, &sums, STR("one"), NULL);
-    ask(fixture, TREND_NODES, BEGIN, BEGIN + 10 * MINUTE);
-    assert_true(at(fixture, "down", BEGIN) == 2);
-    assert_true(at(fixture, "down", BEGIN + MINUTE) == 0);
-    assert_true(at(fixture, "idle", BEGIN + MINUTE) == 7);
-    assert_true(isnan(at(fixture, "down", BEGIN + 10 * MINUTE)));
+    put_tick(BEGIN + MINUTE, &sums, STR("one"), NULL);
+    ask(TREND_NODES, BEGIN, BEGIN + 10 * MINUTE);
+    assert_true(at("down", BEGIN) == 2);
+    assert_true(at("down", BEGIN + MINUTE) == 0);
+    assert_true(at("idle", BEGIN + MINUTE) == 7);
+    assert_true(isnan(at("down", BEGIN + 10 * MINUTE)));
 }
 
-static void of_many_states_the_rarest_are_added_up(void **state)
+TEST(of_many_states_the_rarest_are_added_up)
 {
     static const char *const words[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", "J" };
     struct sums_by_word rows[COUNT(words)];
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(0);
 
     for (size_t i = 0; i < COUNT(words); i++)
         rows[i] = (struct sums_by_word){ str_of(words[i]), { .jobs = (double)(i + 1) } };
     sums.job_state = rows;
     sums.n_job_states = COUNT(words);
-    put_tick(fixture, BEGIN, &sums, STR("one"), NULL);
-    ask(fixture, TREND_JOBS, BEGIN, BEGIN + MINUTE);
+    put_tick(BEGIN, &sums, STR("one"), NULL);
+    ask(TREND_JOBS, BEGIN, BEGIN + MINUTE);
     assert_int_equal(fixture->plot.n_lines, 7);
-    assert_true(at(fixture, "J", BEGIN) == 10);
-    assert_true(at(fixture, "E", BEGIN) == 5);
-    assert_null(find_line(fixture, "D"));
-    assert_true(at(fixture, "others", BEGIN) == 4 + 3 + 2 + 1);
+    assert_true(at("J", BEGIN) == 10);
+    assert_true(at("E", BEGIN) == 5);
+    assert_null(find_line("D"));
+    assert_true(at("others", BEGIN) == 4 + 3 + 2 + 1);
 }
 
-static void a_cluster_whose_name_begins_alike_is_another(void **state)
+TEST(a_cluster_whose_name_begins_alike_is_another)
 {
-    struct fixture *fixture = *state;
     struct cluster_sums sums = sums_of(7);
 
-    put_tick(fixture, BEGIN, &sums, STR("one-more"), NULL);
-    ask(fixture, TREND_CPUS, BEGIN - MINUTE, BEGIN + MINUTE);
+    put_tick(BEGIN, &sums, STR("one-more"), NULL);
+    ask(TREND_CPUS, BEGIN - MINUTE, BEGIN + MINUTE);
     assert_int_equal(fixture->plot.n_points, 0);
 }
 
@@ -286,65 +276,61 @@ static struct section *make_nodes(size_t n)
     return section;
 }
 
-static void nodes_are_written_if_there_are_few(void **state)
+TEST(nodes_are_written_if_there_are_few)
 {
-    struct fixture *fixture = *state;
     struct trend_question question = question_of(TREND_NODE_CPUS, BEGIN - MINUTE, BEGIN + HOUR);
     const struct trends_config config = { .series_path = fixture->path };
     struct section *few = make_nodes(2), *many = make_nodes(TRENDS_NODES_MAX + 1);
     struct cluster_sums sums = sums_of(7);
 
     question.node = STR("n1");
-    put_tick(fixture, BEGIN, &sums, STR("other"), few);
-    put_tick(fixture, BEGIN + MINUTE, &sums, STR("one"), many);
-    assert_int_equal(ask_config(fixture, &config, &question), 0);
+    put_tick(BEGIN, &sums, STR("other"), few);
+    put_tick(BEGIN + MINUTE, &sums, STR("one"), many);
+    assert_int_equal(ask_config(&config, &question), 0);
     assert_int_equal(fixture->plot.n_points, 0);
     question.cluster = STR("other");
-    assert_int_equal(ask_config(fixture, &config, &question), 0);
-    assert_true(at(fixture, "allocated", BEGIN) == 8);
-    assert_true(at(fixture, "load", BEGIN) == 3);
+    assert_int_equal(ask_config(&config, &question), 0);
+    assert_true(at("allocated", BEGIN) == 8);
+    assert_true(at("load", BEGIN) == 3);
     section_unref(few);
     section_unref(many);
 }
 
-static void no_more_points_are_given_than_were_asked_for(void **state)
+TEST(no_more_points_are_given_than_were_asked_for)
 {
-    struct fixture *fixture = *state;
     struct trend_question question = question_of(TREND_CPUS, 0, 0);
     const struct trends_config config = { .series_path = fixture->path };
     struct cluster_sums sums = sums_of(7);
     const int64_t spans[] = { 15, 59, HOUR, 7 * HOUR, 31 * 24 * HOUR, 4000 * 24 * HOUR };
 
     for (int i = 24 * HOUR; i >= 0; i -= 5 * MINUTE)
-        put_tick(fixture, BEGIN - i, &sums, STR("one"), NULL);
+        put_tick(BEGIN - i, &sums, STR("one"), NULL);
     for (size_t i = 0; i < COUNT(spans); i++) {
         question.from = BEGIN - spans[i];
         question.to = BEGIN;
-        assert_int_equal(ask_config(fixture, &config, &question), 0);
+        assert_int_equal(ask_config(&config, &question), 0);
         assert_in_range(fixture->plot.n_points, i < 4 ? 1 : 0, 100);
     }
 }
 
-static void a_time_that_is_none_is_refused(void **state)
+TEST(a_time_that_is_none_is_refused)
 {
-    struct fixture *fixture = *state;
     const struct trends_config config = { .series_path = fixture->path };
     const struct trend_question back = question_of(TREND_CPUS, BEGIN, BEGIN - 1),
                                 far = question_of(TREND_CPUS, BEGIN, INT64_MAX),
                                 early = question_of(TREND_CPUS, INT64_MIN, BEGIN);
 
-    assert_int_equal(ask_config(fixture, &config, &back), -EINVAL);
-    assert_int_equal(ask_config(fixture, &config, &far), -EINVAL);
-    assert_int_equal(ask_config(fixture, &config, &early), -EINVAL);
+    assert_int_equal(ask_config(&config, &back), -EINVAL);
+    assert_int_equal(ask_config(&config, &far), -EINVAL);
+    assert_int_equal(ask_config(&config, &early), -EINVAL);
 }
 
-static void series_that_are_not_there_are_an_error_with_a_sentence(void **state)
+TEST(series_that_are_not_there_are_an_error_with_a_sentence)
 {
-    struct fixture *fixture = *state;
     const struct trends_config config = { .series_path = "/nonexistent/series.db" };
     const struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
 
-    assert_true(ask_config(fixture, &config, &question) < 0);
+    assert_true(ask_config(&config, &question) < 0);
     assert_contains(fixture->err.text, "/nonexistent/series.db");
 }
 
@@ -361,10 +347,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **state)
 {
-    struct fixture *fixture = ctx;
     struct MHD_Response *response;
     enum MHD_Result result;
 
+    (void)ctx;
     (void)path, (void)method, (void)version, (void)upload, (void)upload_size;
     if (!*state) {
         *state = fixture;
@@ -393,7 +379,7 @@ static struct str matcher_of(void *ctx, struct str cluster)
     return STR("cluster=\"one\"");
 }
 
-static struct trends_config serve(struct fixture *fixture, const char *answer)
+static struct trends_config serve(const char *answer)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -417,94 +403,57 @@ static struct trends_config serve(struct fixture *fixture, const char *answer)
 #define MATRIX(result)                                                                             \
     "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" result "]}}"
 
-static void a_prometheus_is_asked_for_the_exporters_own_names(void **state)
+TEST(a_prometheus_is_asked_for_the_exporters_own_names)
 {
-    struct fixture *fixture = *state;
     const struct trends_config config =
-        serve(fixture, MATRIX("{\"metric\":{\"use\":\"allocated\"},\"values\":[[1700000100,\"3\"],"
-                              "[1700000160,\"4.5\"]]},"
-                              "{\"metric\":{\"use\":\"idle\"},\"values\":[[1700000160,\"NaN\"]]}"));
+        serve(MATRIX("{\"metric\":{\"use\":\"allocated\"},\"values\":[[1700000100,\"3\"],"
+                     "[1700000160,\"4.5\"]]},"
+                     "{\"metric\":{\"use\":\"idle\"},\"values\":[[1700000160,\"NaN\"]]}"));
     const struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
 
-    assert_int_equal(ask_config(fixture, &config, &question), 0);
+    assert_int_equal(ask_config(&config, &question), 0);
     assert_string_equal(fixture->query,
                         "sum by(use)(max by(state,use)(slurm_state_cpus{cluster=\"one\"}))");
     assert_string_equal(fixture->begin, "1700000100");
     assert_string_equal(fixture->end, "1700003700");
     assert_string_equal(fixture->step, "60");
     assert_int_equal(fixture->plot.n_lines, 1);
-    assert_true(at(fixture, "allocated", BEGIN) == 3);
-    assert_true(at(fixture, "allocated", BEGIN + MINUTE) == 4.5);
-    assert_true(isnan(at(fixture, "allocated", BEGIN + 2 * MINUTE)));
+    assert_true(at("allocated", BEGIN) == 3);
+    assert_true(at("allocated", BEGIN + MINUTE) == 4.5);
+    assert_true(isnan(at("allocated", BEGIN + 2 * MINUTE)));
 }
 
-static void a_nodes_name_is_no_promql(void **state)
+TEST(a_nodes_name_is_no_promql)
 {
-    struct fixture *fixture = *state;
-    const struct trends_config config = serve(fixture, MATRIX(""));
+    const struct trends_config config = serve(MATRIX(""));
     struct trend_question question = question_of(TREND_NODE_CPUS, BEGIN, BEGIN + HOUR);
 
     question.node = STR("n1\"} or vector(1) #\\");
-    assert_int_equal(ask_config(fixture, &config, &question), 0);
+    assert_int_equal(ask_config(&config, &question), 0);
     assert_contains(fixture->query,
                     "slurm_node_cpu_load{node=\"n1\\\"} or vector(1) #\\\\\",cluster=\"one\"}");
     assert_int_equal(fixture->plot.n_points, 0);
 }
 
-static void a_prometheus_that_hangs_is_waited_for_until_the_deadline(void **state)
+TEST(a_prometheus_that_hangs_is_waited_for_until_the_deadline)
 {
-    struct fixture *fixture = *state;
-    const struct trends_config config = serve(fixture, MATRIX(""));
+    const struct trends_config config = serve(MATRIX(""));
     struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
     int64_t begin = clock_mono(&clock_real);
 
     fixture->is_hanging = true;
     question.deadline_ns = begin + 300 * NS_PER_MS;
-    assert_int_equal(ask_config(fixture, &config, &question), -ETIMEDOUT);
+    assert_int_equal(ask_config(&config, &question), -ETIMEDOUT);
     assert_true(clock_mono(&clock_real) - begin < 5 * NS_PER_SEC);
-    assert_int_equal(ask_config(fixture, &config, &question), -ETIMEDOUT);
+    assert_int_equal(ask_config(&config, &question), -ETIMEDOUT);
 }
 
-static void what_a_prometheus_complains_of_is_told(void **state)
+TEST(what_a_prometheus_complains_of_is_told)
 {
-    struct fixture *fixture = *state;
     const struct trends_config config =
-        serve(fixture, "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many\"}");
+        serve("{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many\"}");
     const struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
 
-    assert_true(ask_config(fixture, &config, &question) < 0);
+    assert_true(ask_config(&config, &question) < 0);
     assert_contains(fixture->err.text, "too many");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_written_at_a_tick_is_read_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_unknown_is_not_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_sample_holds_for_five_minutes_and_then_there_is_a_gap,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(a_sample_from_before_the_beginning_holds_there, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            after_a_clock_was_set_back_a_chart_ends_now_and_shows_what_is_new, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_state_in_which_nothing_is_left_is_none_beside_the_others,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(of_many_states_the_rarest_are_added_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_cluster_whose_name_begins_alike_is_another, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(nodes_are_written_if_there_are_few, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_more_points_are_given_than_were_asked_for, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_time_that_is_none_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(series_that_are_not_there_are_an_error_with_a_sentence,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(a_prometheus_is_asked_for_the_exporters_own_names, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_nodes_name_is_no_promql, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_prometheus_that_hangs_is_waited_for_until_the_deadline,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(what_a_prometheus_complains_of_is_told, setup, teardown),
-    };
-
-    return RUN_TESTS(tests);
 }

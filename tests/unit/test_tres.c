@@ -6,7 +6,7 @@
 #define MIB     (UINT64_C(1) << 20)
 #define UNKNOWN TRES_UNKNOWN
 
-static void a_tres_string_is_read_in_any_order_and_by_name_or_id(void **state)
+TEST(a_tres_string_is_read_in_any_order_and_by_name_or_id)
 {
     static const struct {
         const char *text;
@@ -34,7 +34,6 @@ static void a_tres_string_is_read_in_any_order_and_by_name_or_id(void **state)
         { "N/A", { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN } },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct tres tres;
 
@@ -48,7 +47,7 @@ static void a_tres_string_is_read_in_any_order_and_by_name_or_id(void **state)
     }
 }
 
-static void a_bad_member_is_told_and_the_others_are_kept(void **state)
+TEST(a_bad_member_is_told_and_the_others_are_kept)
 {
     static const char *const texts[] = {
         "cpu=4,mem=xM,gres/gpu=1",     "cpu=4,,gres/gpu=1",
@@ -58,7 +57,6 @@ static void a_bad_member_is_told_and_the_others_are_kept(void **state)
         "cpu=4,gres/gpu=1,gpu:a100:2", "cpu=4,gres/gpu=1,node=99999999999999999999",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct tres tres;
 
@@ -102,9 +100,8 @@ static void assert_gres(const char *text, const struct expected *expected, size_
     assert_gres(text, (const struct expected[]){ __VA_ARGS__ },                                    \
                 sizeof((const struct expected[]){ __VA_ARGS__ }) / sizeof(struct expected), false)
 
-static void a_gres_string_gives_its_entries(void **state)
+TEST(a_gres_string_gives_its_entries)
 {
-    (void)state;
     GRES("gpu:8", { "gpu", "", 8, "" });
     GRES("gpu:0", { "gpu", "", 0, "" });
     GRES("gpu:a100:4", { "gpu", "a100", 4, "" });
@@ -135,9 +132,8 @@ static void a_gres_string_gives_its_entries(void **state)
     GRES("gpu(IDX:0-1,3)", { "gpu", "", 3, "0-1,3" });
 }
 
-static void the_gres_of_a_tres_string_are_given_and_nothing_else(void **state)
+TEST(the_gres_of_a_tres_string_are_given_and_nothing_else)
 {
-    (void)state;
     GRES("cpu=16,mem=32000M,node=2,billing=55,gres/gpu=8,gres/gpu:a100=6,gres/gpu:v100=2,"
          "license/matlab=10",
          { "gpu", "", 8, "" }, { "gpu", "a100", 6, "" }, { "gpu", "v100", 2, "" });
@@ -150,17 +146,16 @@ static void the_gres_of_a_tres_string_are_given_and_nothing_else(void **state)
     GRES("gres/gpu", { "gpu", "", 1, "" });
 }
 
-static void where_there_is_no_gres_there_is_no_entry(void **state)
+TEST(where_there_is_no_gres_there_is_no_entry)
 {
     static const char *const texts[] = { "",   "(null)",       "N/A",       "none",
                                          ",,", "cpu=4,mem=1G", "1=4,1001=2" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++)
         assert_gres(texts[i], NULL, 0, false);
 }
 
-static void an_entry_that_cannot_be_read_is_skipped_and_told(void **state)
+TEST(an_entry_that_cannot_be_read_is_skipped_and_told)
 {
     static const char *const texts[] = {
         ":4",
@@ -179,7 +174,6 @@ static void an_entry_that_cannot_be_read_is_skipped_and_told(void **state)
         "gres/gpu=18446744073709551614",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         char list[100];
         struct expected last = { "mps", "", 5, "" };
@@ -190,18 +184,4 @@ static void an_entry_that_cannot_be_read_is_skipped_and_told(void **state)
     assert_gres("gpu:2(IDX:0-1", NULL, 0, true);
     assert_gres("gpu:2(", NULL, 0, true);
     assert_gres("gpu(", NULL, 0, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tres_string_is_read_in_any_order_and_by_name_or_id),
-        cmocka_unit_test(a_bad_member_is_told_and_the_others_are_kept),
-        cmocka_unit_test(a_gres_string_gives_its_entries),
-        cmocka_unit_test(the_gres_of_a_tres_string_are_given_and_nothing_else),
-        cmocka_unit_test(where_there_is_no_gres_there_is_no_entry),
-        cmocka_unit_test(an_entry_that_cannot_be_read_is_skipped_and_told),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -9,7 +9,7 @@
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)
 
-static void memory_is_read_exactly_and_says_per_what(void **state)
+TEST(memory_is_read_exactly_and_says_per_what)
 {
     static const struct {
         const char *text;
@@ -35,7 +35,6 @@ static void memory_is_read_exactly_and_says_per_what(void **state)
         { "18446744073709551615", 1, UINT64_MAX, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t bytes = 1;
         char per = '?';
@@ -48,7 +47,7 @@ static void memory_is_read_exactly_and_says_per_what(void **state)
     }
 }
 
-static void what_is_no_memory_is_refused_and_nothing_written(void **state)
+TEST(what_is_no_memory_is_refused_and_nothing_written)
 {
     static const char *const texts[] = {
         "",
@@ -79,7 +78,6 @@ static void what_is_no_memory_is_refused_and_nothing_written(void **state)
         "18014398509481984K",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t bytes = 77;
         char per = 'x';
@@ -93,12 +91,11 @@ static void what_is_no_memory_is_refused_and_nothing_written(void **state)
     assert_false(units_memory(STR("18446744073709551615"), 2, &(uint64_t){ 0 }, NULL));
 }
 
-static void the_locale_does_not_matter(void **state)
+TEST(the_locale_does_not_matter)
 {
     uint64_t bytes;
     double seconds;
 
-    (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8"); /* "1,5" where it exists; nothing to see where it does not */
     assert_true(units_memory(STR("1.50K"), 1, &bytes, NULL));
     assert_int_equal(bytes, 1536);
@@ -107,7 +104,7 @@ static void the_locale_does_not_matter(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static void a_time_limit_is_in_seconds(void **state)
+TEST(a_time_limit_is_in_seconds)
 {
     static const struct {
         const char *text;
@@ -131,7 +128,6 @@ static void a_time_limit_is_in_seconds(void **state)
         { "INFINITE", UNITS_UNLIMITED },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t seconds;
 
@@ -141,7 +137,7 @@ static void a_time_limit_is_in_seconds(void **state)
     }
 }
 
-static void what_is_no_time_limit_is_refused(void **state)
+TEST(what_is_no_time_limit_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -167,7 +163,6 @@ static void what_is_no_time_limit_is_refused(void **state)
         "UNLIMITED ",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t seconds = 77;
 
@@ -178,11 +173,10 @@ static void what_is_no_time_limit_is_refused(void **state)
     assert_false(units_time_limit((struct str){ NULL, 0 }, &(uint64_t){ 0 }));
 }
 
-static void elapsed_time_counts_seconds_and_may_have_a_fraction(void **state)
+TEST(elapsed_time_counts_seconds_and_may_have_a_fraction)
 {
     double seconds = 0;
 
-    (void)state;
     assert_true(units_elapsed(STR("45"), &seconds) && seconds == 45);
     assert_true(units_elapsed(STR("01:02.345"), &seconds) && seconds == 62.345);
     assert_true(units_elapsed(STR("1-02:03:04"), &seconds) && seconds == 93784);
@@ -200,7 +194,7 @@ static void elapsed_time_counts_seconds_and_may_have_a_fraction(void **state)
     assert_true(seconds == 77);
 }
 
-static void a_timestamp_is_utc_seconds_or_iso(void **state)
+TEST(a_timestamp_is_utc_seconds_or_iso)
 {
     static const struct {
         const char *text;
@@ -217,7 +211,6 @@ static void a_timestamp_is_utc_seconds_or_iso(void **state)
         { "9999-12-31T23:59:59", INT64_C(253402300799) },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         int64_t seconds;
 
@@ -227,7 +220,7 @@ static void a_timestamp_is_utc_seconds_or_iso(void **state)
     }
 }
 
-static void what_is_no_timestamp_is_refused(void **state)
+TEST(what_is_no_timestamp_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -251,7 +244,6 @@ static void what_is_no_timestamp_is_refused(void **state)
         "9223372036854775808",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         int64_t seconds = 77;
 
@@ -261,12 +253,11 @@ static void what_is_no_timestamp_is_refused(void **state)
     }
 }
 
-static void each_day_of_four_centuries_follows_the_one_before(void **state)
+TEST(each_day_of_four_centuries_follows_the_one_before)
 {
     static const int days_in_month[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     int64_t expected = 0;
 
-    (void)state;
     for (int year = 1970; year < 2400; year++) {
         bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 
@@ -285,11 +276,10 @@ static void each_day_of_four_centuries_follows_the_one_before(void **state)
     }
 }
 
-static void a_count_may_be_shortened_by_powers_of_1024(void **state)
+TEST(a_count_may_be_shortened_by_powers_of_1024)
 {
     uint64_t count = 77;
 
-    (void)state;
     assert_false(units_count(STR(""), &count));
     assert_false(units_count(STR("64+"), &count));
     assert_false(units_count(STR("N/A"), &count));
@@ -306,7 +296,7 @@ static void a_count_may_be_shortened_by_powers_of_1024(void **state)
     assert_int_equal(count, 12 * MIB);
 }
 
-static void aiot_has_four_numbers(void **state)
+TEST(aiot_has_four_numbers)
 {
     static const char *const bad[] = {
         "",       "1",       "1/2/3",    "1/2/3/4/5", "1/2/3/",
@@ -314,7 +304,6 @@ static void aiot_has_four_numbers(void **state)
     };
     uint64_t counts[4] = { 7, 7, 7, 7 };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_false(units_aiot(str_of(bad[i]), counts));
         assert_int_equal(counts[0], 7);
@@ -326,7 +315,7 @@ static void aiot_has_four_numbers(void **state)
     assert_int_equal(counts[3], 32);
 }
 
-static void array_tasks_are_counted(void **state)
+TEST(array_tasks_are_counted)
 {
     static const struct {
         const char *text;
@@ -345,7 +334,6 @@ static void array_tasks_are_counted(void **state)
         { "0-18446744073709551614", UINT64_MAX },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint64_t count;
 
@@ -355,7 +343,7 @@ static void array_tasks_are_counted(void **state)
     }
 }
 
-static void a_task_list_that_is_cut_short_has_no_count(void **state)
+TEST(a_task_list_that_is_cut_short_has_no_count)
 {
     static const char *const texts[] = {
         "",
@@ -383,7 +371,6 @@ static void a_task_list_that_is_cut_short_has_no_count(void **state)
         "1-5:2:3",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         uint64_t count = 77;
 
@@ -394,37 +381,14 @@ static void a_task_list_that_is_cut_short_has_no_count(void **state)
     assert_false(units_array_tasks((struct str){ NULL, 0 }, &(uint64_t){ 0 }));
 }
 
-static void slurms_words_for_nothing_are_known(void **state)
+TEST(slurms_words_for_nothing_are_known)
 {
     static const char *const absent[] = { "",     "N/A",     "n/a",     "(null)",  "none",   "None",
                                           "NONE", "Unknown", "UNKNOWN", "NOT_SET", "INVALID" };
     static const char *const present[] = { "0", "null", "(none)", "nobody", " ", "N/A " };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(absent); i++)
         assert_true(units_absent(str_of(absent[i])));
     for (size_t i = 0; i < COUNT(present); i++)
         assert_false(units_absent(str_of(present[i])));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_read_exactly_and_says_per_what),
-        cmocka_unit_test(what_is_no_memory_is_refused_and_nothing_written),
-        cmocka_unit_test(the_locale_does_not_matter),
-        cmocka_unit_test(a_time_limit_is_in_seconds),
-        cmocka_unit_test(what_is_no_time_limit_is_refused),
-        cmocka_unit_test(elapsed_time_counts_seconds_and_may_have_a_fraction),
-        cmocka_unit_test(a_timestamp_is_utc_seconds_or_iso),
-        cmocka_unit_test(what_is_no_timestamp_is_refused),
-        cmocka_unit_test(each_day_of_four_centuries_follows_the_one_before),
-        cmocka_unit_test(a_count_may_be_shortened_by_powers_of_1024),
-        cmocka_unit_test(aiot_has_four_numbers),
-        cmocka_unit_test(array_tasks_are_counted),
-        cmocka_unit_test(a_task_list_that_is_cut_short_has_no_count),
-        cmocka_unit_test(slurms_words_for_nothing_are_known),
-    };
-
-    return RUN_TESTS(tests);
 }

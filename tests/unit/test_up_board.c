@@ -56,12 +56,14 @@ struct fixture {
     int null_fd;
 };
 
+static struct fixture *f;
+
 static void ignore_change(void *ctx)
 {
     (void)ctx;
 }
 
-static struct engine *make_engine(struct fixture *f, int64_t poll_limit_ns)
+static struct engine *make_engine(int64_t poll_limit_ns)
 {
     struct engine *engine = heap_alloc(sizeof(*engine));
     struct engine_cluster *cluster = &engine->clusters[0];
@@ -89,10 +91,9 @@ static struct engine *make_engine(struct fixture *f, int64_t poll_limit_ns)
     return engine;
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    struct fixture *f = heap_alloc(sizeof(*f));
-
+    f = heap_alloc(sizeof(*f));
     f->source.source.class = &made_class;
     f->source.source.clock = &clock_real;
     f->source.source.simulated = true;
@@ -100,30 +101,27 @@ static int set_up(void **state)
     f->log = log_new(f->null_fd, LOG_INFO, &clock_real);
     f->boards = up_board_new(&clock_real, NULL);
     f->from = up_board_source(f->boards);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     up_board_use(f->boards, NULL);
     engine_free(f->engine);
     up_board_free(f->boards);
     log_free(f->log);
     close(f->null_fd);
     free(f);
-    return 0;
 }
 
-static void use(struct fixture *f, int64_t poll_limit_ns)
+FIXTURE(set_up, tear_down)
+
+static void use(int64_t poll_limit_ns)
 {
-    f->engine = make_engine(f, poll_limit_ns);
+    f->engine = make_engine(poll_limit_ns);
     up_board_use(f->boards, f->engine);
 }
 
-static struct board *take(struct fixture *f, int64_t patience_ns)
+static struct board *take(int64_t patience_ns)
 {
     struct err err = { 0 };
     struct board *board = f->from.take(f->from.ctx, clock_mono(&clock_real) + patience_ns, &err);
@@ -133,13 +131,12 @@ static struct board *take(struct fixture *f, int64_t patience_ns)
     return board;
 }
 
-static void the_first_who_looks_waits_for_the_first_answer(void **state)
+TEST(the_first_who_looks_waits_for_the_first_answer)
 {
-    struct fixture *f = *state;
     struct board *board;
 
-    use(f, 60 * NS_PER_SEC);
-    board = take(f, 20 * NS_PER_SEC);
+    use(60 * NS_PER_SEC);
+    board = take(20 * NS_PER_SEC);
     assert_int_equal(board->n_clusters, 1);
     assert_str(board->cluster[0].name, "simulated");
     assert_true(board->cluster[0].is_simulated);
@@ -149,62 +146,58 @@ static void the_first_who_looks_waits_for_the_first_answer(void **state)
     board_unref(board);
 }
 
-static void while_nothing_is_newer_the_same_board_is_given(void **state)
+TEST(while_nothing_is_newer_the_same_board_is_given)
 {
-    struct fixture *f = *state;
     struct board *first, *second;
 
-    use(f, 60 * NS_PER_SEC);
-    first = take(f, 20 * NS_PER_SEC);
-    second = take(f, 20 * NS_PER_SEC);
+    use(60 * NS_PER_SEC);
+    first = take(20 * NS_PER_SEC);
+    second = take(20 * NS_PER_SEC);
     assert_ptr_equal(first, second);
     assert_int_equal(f->source.reads, 3); /* one for each kind */
     board_unref(first);
     board_unref(second);
 }
 
-static void what_is_older_than_the_poll_limit_is_asked_again(void **state)
+TEST(what_is_older_than_the_poll_limit_is_asked_again)
 {
-    struct fixture *f = *state;
     struct board *first, *second;
 
-    use(f, 1);
-    first = take(f, 20 * NS_PER_SEC);
-    second = take(f, 20 * NS_PER_SEC);
+    use(1);
+    first = take(20 * NS_PER_SEC);
+    second = take(20 * NS_PER_SEC);
     assert_ptr_not_equal(first, second);
     assert_true(f->source.reads >= 6);
     board_unref(first);
     board_unref(second);
 }
 
-static void who_looks_while_slurm_hangs_is_shown_the_last_that_was_told(void **state)
+TEST(who_looks_while_slurm_hangs_is_shown_the_last_that_was_told)
 {
-    struct fixture *f = *state;
     int64_t began_ns;
     struct board *board;
 
-    use(f, 1);
-    board_unref(take(f, 20 * NS_PER_SEC));
+    use(1);
+    board_unref(take(20 * NS_PER_SEC));
     f->source.is_hanging = true;
     began_ns = clock_mono(&clock_real);
-    board = take(f, 60 * NS_PER_SEC);
+    board = take(60 * NS_PER_SEC);
     assert_true(clock_mono(&clock_real) - began_ns < 30 * NS_PER_SEC);
     assert_non_null(board->cluster[0].section[KIND_JOBS]);
     board_unref(board);
     f->source.is_hanging = false;
 }
 
-static void who_wants_news_waits_for_them(void **state)
+TEST(who_wants_news_waits_for_them)
 {
-    struct fixture *f = *state;
     struct board_source patient = up_board_patient(f->boards);
     struct board *first, *second;
     struct err err;
 
-    use(f, 1);
-    first = take(f, 20 * NS_PER_SEC);
+    use(1);
+    first = take(20 * NS_PER_SEC);
     f->source.is_slow = true;
-    second = patient.take(patient.ctx, clock_mono(&clock_real) + 60 * NS_PER_SEC, &err);
+    second = patient.take(patient.ctx, clock_mono(&clock_real) + TEST_DEADLINE, &err);
     assert_non_null(second);
     assert_true(second->cluster[0].section[KIND_JOBS]->mono_ns >
                 first->cluster[0].section[KIND_JOBS]->mono_ns);
@@ -212,14 +205,13 @@ static void who_wants_news_waits_for_them(void **state)
     board_unref(second);
 }
 
-static void that_slurm_fails_is_told_with_its_reason(void **state)
+TEST(that_slurm_fails_is_told_with_its_reason)
 {
-    struct fixture *f = *state;
     struct board *board;
 
     f->source.is_failing = true;
-    use(f, 60 * NS_PER_SEC);
-    board = take(f, 20 * NS_PER_SEC);
+    use(60 * NS_PER_SEC);
+    board = take(20 * NS_PER_SEC);
     assert_null(board->cluster[0].section[KIND_JOBS]);
     assert_string_equal(board->cluster[0].trouble.p, "Slurm does not answer");
     assert_contains(board->cluster[0].trouble_in_full.p, "squeue says no");
@@ -227,15 +219,14 @@ static void that_slurm_fails_is_told_with_its_reason(void **state)
     board_unref(board);
 }
 
-static void that_slurm_has_stopped_answering_is_told_beside_what_it_told(void **state)
+TEST(that_slurm_has_stopped_answering_is_told_beside_what_it_told)
 {
-    struct fixture *f = *state;
     struct board *board;
 
-    use(f, 1);
-    board_unref(take(f, 20 * NS_PER_SEC));
+    use(1);
+    board_unref(take(20 * NS_PER_SEC));
     f->source.is_failing = true;
-    board = take(f, 20 * NS_PER_SEC);
+    board = take(20 * NS_PER_SEC);
     assert_non_null(board->cluster[0].section[KIND_JOBS]);
     assert_contains(board->cluster[0].trouble.p, "Slurm has not answered since 20");
     board_unref(board);
@@ -243,21 +234,20 @@ static void that_slurm_has_stopped_answering_is_told_beside_what_it_told(void **
 
 static void *look(void *ctx)
 {
-    struct fixture *f = ctx;
     struct err err;
 
-    return f->from.take(f->from.ctx, clock_mono(&clock_real) + 60 * NS_PER_SEC, &err);
+    (void)ctx;
+    return f->from.take(f->from.ctx, clock_mono(&clock_real) + TEST_DEADLINE, &err);
 }
 
-static void another_engine_takes_the_place_while_somebody_waits_for_the_first(void **state)
+TEST(another_engine_takes_the_place_while_somebody_waits_for_the_first)
 {
-    struct fixture *f = *state;
     struct engine *old;
     pthread_t thread;
     void *board;
 
     f->source.is_hanging = true;
-    use(f, 60 * NS_PER_SEC);
+    use(60 * NS_PER_SEC);
     old = f->engine;
     assert_int_equal(pthread_create(&thread, NULL, look, f), 0);
     wait_until_true(f->source.reads > 0);
@@ -267,34 +257,14 @@ static void another_engine_takes_the_place_while_somebody_waits_for_the_first(vo
     f->source.is_hanging = false;
     f->engine = engine_free(old);
     f->source.source.cancelled = false;
-    use(f, 60 * NS_PER_SEC);
-    board_unref(take(f, 20 * NS_PER_SEC));
+    use(60 * NS_PER_SEC);
+    board_unref(take(20 * NS_PER_SEC));
 }
 
-static void who_asks_at_the_end_is_told_so(void **state)
+TEST(who_asks_at_the_end_is_told_so)
 {
-    struct fixture *f = *state;
     struct err err;
 
     assert_null(f->from.take(f->from.ctx, clock_mono(&clock_real) + NS_PER_SEC, &err));
     assert_contains(err.text, "about to end");
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_who_looks_waits_for_the_first_answer),
-        TEST(while_nothing_is_newer_the_same_board_is_given),
-        TEST(what_is_older_than_the_poll_limit_is_asked_again),
-        TEST(who_looks_while_slurm_hangs_is_shown_the_last_that_was_told),
-        TEST(who_wants_news_waits_for_them),
-        TEST(that_slurm_fails_is_told_with_its_reason),
-        TEST(that_slurm_has_stopped_answering_is_told_beside_what_it_told),
-        TEST(another_engine_takes_the_place_while_somebody_waits_for_the_first),
-        TEST(who_asks_at_the_end_is_told_so),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -20,25 +20,25 @@ struct fixture {
     struct err err;
 };
 
-static int set_up(void **state)
+static struct fixture *f;
+
+static void set_up(void)
 {
-    *state = heap_alloc(sizeof(struct fixture));
+    f = heap_alloc(sizeof(struct fixture));
     setenv("XDG_STATE_HOME", "/somewhere/state", 1);
     setenv("TMPDIR", "/tmp", 1);
     unsetenv("SONDE_STORE");
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    struct fixture *f = *state;
-
     arena_clear(&f->arena);
     free(f);
-    return 0;
 }
 
-static int parse(struct fixture *f, struct up_settings *to, const char *a, const char *b)
+FIXTURE(set_up, tear_down)
+
+static int parse(struct up_settings *to, const char *a, const char *b)
 {
     char *argv[] = { (char *)"up", (char *)a, (char *)b, NULL };
     int argc = 1 + !!a + !!(a && b);
@@ -46,16 +46,16 @@ static int parse(struct fixture *f, struct up_settings *to, const char *a, const
     return settings_parse(&shape, argc, argv, &f->arena, &to->exporter, &f->err);
 }
 
-static const struct up_settings *parsed(struct fixture *f, const char *a, const char *b)
+static const struct up_settings *parsed(const char *a, const char *b)
 {
-    if (parse(f, &f->settings, a, b) != 0)
+    if (parse(&f->settings, a, b) != 0)
         fail_msg("%s", f->err.text);
     return &f->settings;
 }
 
-static void nothing_has_to_be_said(void **state)
+TEST(nothing_has_to_be_said)
 {
-    const struct up_settings *settings = parsed(*state, NULL, NULL);
+    const struct up_settings *settings = parsed(NULL, NULL);
 
     assert_str(settings->exporter.serve.listen.items[0], "127.0.0.1:8080");
     assert_true(settings_want_store(&settings->exporter));
@@ -65,34 +65,34 @@ static void nothing_has_to_be_said(void **state)
     assert_false(settings->is_demo);
 }
 
-static void what_is_kept_is_kept_in_the_state_directory(void **state)
+TEST(what_is_kept_is_kept_in_the_state_directory)
 {
-    const struct up_settings *settings = parsed(*state, "--state.directory=/srv/x", NULL);
+    const struct up_settings *settings = parsed("--state.directory=/srv/x", NULL);
 
     assert_str(settings->exporter.store.url, "sqlite:/srv/x/sonde.db");
     assert_str(settings->series.path, "/srv/x/series.db");
     assert_false(settings->has_own_directory);
 }
 
-static void a_plain_user_has_a_state_directory_of_their_own(void **state)
+TEST(a_plain_user_has_a_state_directory_of_their_own)
 {
-    const struct up_settings *settings = parsed(*state, NULL, NULL);
+    const struct up_settings *settings = parsed(NULL, NULL);
 
     assert_str(settings->state_dir, geteuid() == 0 ? "/var/lib/sonde" : "/somewhere/state/sonde");
     assert_true(settings->has_own_directory);
 }
 
-static void store_and_series_can_be_left_out(void **state)
+TEST(store_and_series_can_be_left_out)
 {
-    const struct up_settings *settings = parsed(*state, "--store=", "--series.path=");
+    const struct up_settings *settings = parsed("--store=", "--series.path=");
 
     assert_false(settings_want_store(&settings->exporter));
     assert_int_equal(settings->series.path.n, 0);
 }
 
-static void a_demo_is_simulated_small_and_in_a_directory_of_its_own(void **state)
+TEST(a_demo_is_simulated_small_and_in_a_directory_of_its_own)
 {
-    const struct up_settings *settings = parsed(*state, "--demo", NULL);
+    const struct up_settings *settings = parsed("--demo", NULL);
 
     assert_true(settings->is_demo);
     assert_true(settings->has_own_directory);
@@ -102,34 +102,30 @@ static void a_demo_is_simulated_small_and_in_a_directory_of_its_own(void **state
     assert_false(settings->has_agent); /* it would see what is real */
 }
 
-static void any_simulated_cluster_is_a_demo(void **state)
+TEST(any_simulated_cluster_is_a_demo)
 {
-    const struct up_settings *settings = parsed(*state, "--source=sim:nodes=3", NULL);
+    const struct up_settings *settings = parsed("--source=sim:nodes=3", NULL);
 
     assert_true(settings->is_demo);
     assert_str(settings->exporter.clusters[0].source.source, "sim:nodes=3");
     assert_false(settings->has_agent);
 }
 
-static void a_demo_and_a_source_exclude_each_other(void **state)
+TEST(a_demo_and_a_source_exclude_each_other)
 {
-    struct fixture *f = *state;
-
-    assert_int_equal(parse(f, &f->settings, "--demo", "--source=cli"), -EINVAL);
+    assert_int_equal(parse(&f->settings, "--demo", "--source=cli"), -EINVAL);
     assert_contains(f->err.text, "--demo and --source exclude each other");
 }
 
-static void slurmdbd_is_asked_only_where_there_is_sacct(void **state)
+TEST(slurmdbd_is_asked_only_where_there_is_sacct)
 {
-    struct fixture *f = *state;
-
-    assert_false(parsed(f, "--slurm.bin-path=/nonexistent", NULL)->exporter.store.history.is_on);
-    assert_true(parsed(f, "--slurm.bin-path=/nonexistent", "--store.history")
-                    ->exporter.store.history.is_on);
-    assert_true(parsed(f, "--slurm.prefix=ssh login1", NULL)->exporter.store.history.is_on);
+    assert_false(parsed("--slurm.bin-path=/nonexistent", NULL)->exporter.store.history.is_on);
+    assert_true(
+        parsed("--slurm.bin-path=/nonexistent", "--store.history")->exporter.store.history.is_on);
+    assert_true(parsed("--slurm.prefix=ssh login1", NULL)->exporter.store.history.is_on);
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
     static const struct {
         const char *flag, *says;
@@ -139,15 +135,14 @@ static void mistakes_are_told(void **state)
         { "--web.auth=perhaps", "none basic proxy" },
         { "--web.acuth=none", "did you mean --web.auth?" },
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_int_equal(parse(f, &f->settings, cases[i].flag, NULL), -EINVAL);
+        assert_int_equal(parse(&f->settings, cases[i].flag, NULL), -EINVAL);
         assert_contains(f->err.text, cases[i].says);
     }
 }
 
-static void what_cannot_be_changed_under_way_is_named(void **state)
+TEST(what_cannot_be_changed_under_way_is_named)
 {
     static const struct {
         const char *flag, *says;
@@ -159,38 +154,17 @@ static void what_cannot_be_changed_under_way_is_named(void **state)
         { "--state.directory=/other", "has changed: restart sonde" },
     };
     struct up_settings new;
-    struct fixture *f = *state;
 
-    parsed(f, NULL, NULL);
+    parsed(NULL, NULL);
     for (size_t i = 0; i < COUNT(cases); i++) {
         new = (struct up_settings){ 0 };
-        assert_int_equal(parse(f, &new, cases[i].flag, NULL), 0);
+        assert_int_equal(parse(&new, cases[i].flag, NULL), 0);
         assert_int_equal(
             settings_check_reload(&shape, &f->settings.exporter, &new.exporter, &f->err), -EINVAL);
         assert_contains(f->err.text, cases[i].says);
     }
     new = (struct up_settings){ 0 };
-    assert_int_equal(parse(f, &new, "--slurm.poll-limit=30s", NULL), 0);
+    assert_int_equal(parse(&new, "--slurm.poll-limit=30s", NULL), 0);
     assert_int_equal(settings_check_reload(&shape, &f->settings.exporter, &new.exporter, &f->err),
                      0);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_has_to_be_said),
-        TEST(what_is_kept_is_kept_in_the_state_directory),
-        TEST(a_plain_user_has_a_state_directory_of_their_own),
-        TEST(store_and_series_can_be_left_out),
-        TEST(a_demo_is_simulated_small_and_in_a_directory_of_its_own),
-        TEST(any_simulated_cluster_is_a_demo),
-        TEST(a_demo_and_a_source_exclude_each_other),
-        TEST(slurmdbd_is_asked_only_where_there_is_sacct),
-        TEST(mistakes_are_told),
-        TEST(what_cannot_be_changed_under_way_is_named),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -335,11 +335,10 @@ static void check(const char *collector, const struct host *host, const char *fa
     buf_free(&rendered.text);
 }
 
-static void the_families_of_jobs_exporter_have_its_names_labels_and_units(void **state)
+TEST(the_families_of_jobs_exporter_have_its_names_labels_and_units)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("jobs", host, NULL,
           "jobs_spawned_processes{slurm_job=\"7\",instance=\"c1\"} 3\n"
           "jobs_opened_files{slurm_job=\"7\",instance=\"c1\"} 5\n"
@@ -362,11 +361,10 @@ static void the_families_of_jobs_exporter_have_its_names_labels_and_units(void *
     free_host(host);
 }
 
-static void the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others(void **state)
+TEST(the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->core_set[0] = 1 << 1 | 1 << 2;
     host->job[0].cgroup.core_set = host->core_set;
     check("jobs", host, "jobs_cpu_time_core",
@@ -375,22 +373,20 @@ static void the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others(void **st
     free_host(host);
 }
 
-static void without_the_time_by_core_there_is_no_such_family(void **state)
+TEST(without_the_time_by_core_there_is_no_such_family)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->job[0].cgroup.core_ns = NULL;
     check("jobs", host, "jobs_cpu_time_core", "");
     free_host(host);
 }
 
-static void a_percentage_per_core_needs_the_number_of_cores(void **state)
+TEST(a_percentage_per_core_needs_the_number_of_cores)
 {
     static const uint64_t useless[] = { 0, MODEL_UNKNOWN_U64 };
     struct host *host = busy_host();
 
-    (void)state;
     for (size_t i = 0; i < COUNT(useless); i++) {
         host->job[0].allocated_cpus = useless[i];
         check("jobs", host, "jobs_cpu_percent_per_core", "");
@@ -400,11 +396,10 @@ static void a_percentage_per_core_needs_the_number_of_cores(void **state)
     free_host(host);
 }
 
-static void each_number_of_a_cgroup_has_its_family(void **state)
+TEST(each_number_of_a_cgroup_has_its_family)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("cgroup", host, NULL,
           "sonde_job_cpu_seconds_total{job_id=\"7\",node=\"c1\"} 90.123456789\n"
           "sonde_job_cpu_user_seconds_total{job_id=\"7\",node=\"c1\"} 80\n"
@@ -446,11 +441,10 @@ static void each_number_of_a_cgroup_has_its_family(void **state)
     free_host(host);
 }
 
-static void the_owner_is_a_label_of_one_family_beside_what_was_allocated(void **state)
+TEST(the_owner_is_a_label_of_one_family_beside_what_was_allocated)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("allocation", host, NULL,
           "sonde_job_info{job_id=\"7\",node=\"c1\",user=\"alice\",account=\"physics\"} 1\n"
           "sonde_job_first_seen_timestamp_seconds{job_id=\"7\",node=\"c1\"} 1800000000.123\n"
@@ -460,11 +454,10 @@ static void the_owner_is_a_label_of_one_family_beside_what_was_allocated(void **
     free_host(host);
 }
 
-static void what_processes_do_is_told_without_their_names(void **state)
+TEST(what_processes_do_is_told_without_their_names)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("activity", host, NULL,
           "sonde_job_processes{job_id=\"7\",node=\"c1\"} 3\n"
           "sonde_job_threads{job_id=\"7\",node=\"c1\"} 45\n"
@@ -480,11 +473,10 @@ static void what_processes_do_is_told_without_their_names(void **state)
     free_host(host);
 }
 
-static void a_name_without_processes_keeps_its_counter_alone(void **state)
+TEST(a_name_without_processes_keeps_its_counter_alone)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("processes", host, NULL,
           "sonde_job_process_instances{job_id=\"7\",node=\"c1\",process=\"python3\"} 2\n"
           "sonde_job_process_instances{job_id=\"7\",node=\"c1\",process=\"sleep\"} 1\n"
@@ -499,12 +491,11 @@ static void a_name_without_processes_keeps_its_counter_alone(void **state)
     free_host(host);
 }
 
-static void names_that_were_folded_are_counted(void **state)
+TEST(names_that_were_folded_are_counted)
 {
     static const char *const with_names[] = { "jobs", "processes" };
     struct host *host = busy_host();
 
-    (void)state;
     for (size_t i = 0; i < COUNT(with_names); i++) {
         struct rendered rendered = render(with_names[i], &host->usage, METRIC_TEXT);
 
@@ -514,12 +505,11 @@ static void names_that_were_folded_are_counted(void **state)
     free_host(host);
 }
 
-static void a_process_name_with_any_bytes_is_a_label_value_and_no_more(void **state)
+TEST(a_process_name_with_any_bytes_is_a_label_value_and_no_more)
 {
     struct host *host = new_host();
     struct job_use *job = add_job(host, "7", "c1");
 
-    (void)state;
     add_name(host, job, (struct name_use){ "a\"} 1\nb\\)", 1, 2, 3, MODEL_UNKNOWN_U64 });
     add_name(host, job, (struct name_use){ "\xff", 1, 2, 3, MODEL_UNKNOWN_U64 });
     check("processes", host, "sonde_job_process_threads",
@@ -531,9 +521,8 @@ static void a_process_name_with_any_bytes_is_a_label_value_and_no_more(void **st
     free_host(host);
 }
 
-static void only_the_collector_of_processes_has_names_found_out(void **state)
+TEST(only_the_collector_of_processes_has_names_found_out)
 {
-    (void)state;
     for (size_t i = 0; usage_collectors[i]; i++)
         assert_int_equal(!!(usage_collectors[i]->needs & USAGE_NAMES),
                          str_eq(str_of(usage_collectors[i]->name), STR("processes")));
@@ -543,11 +532,10 @@ static void only_the_collector_of_processes_has_names_found_out(void **state)
                      USAGE_CGROUP | USAGE_GPUS);
 }
 
-static void without_names_no_name_is_published(void **state)
+TEST(without_names_no_name_is_published)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->job[0].n_names = host->job[0].n_names_folded = 0;
     for (size_t i = 0; usage_collectors[i]; i++) {
         struct rendered rendered = render(usage_collectors[i]->name, &host->usage, METRIC_TEXT);
@@ -559,11 +547,10 @@ static void without_names_no_name_is_published(void **state)
     free_host(host);
 }
 
-static void each_number_of_a_gpu_has_its_family(void **state)
+TEST(each_number_of_a_gpu_has_its_family)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->gpus[0].throttle_reasons = MODEL_UNKNOWN_U64;
     check("gpu", host, NULL,
           "sonde_gpu_info{node=\"c1\",gpu=\"0\",gpu_instance=\"\",uuid=\"GPU-1\",model=\"NVIDIA "
@@ -591,12 +578,11 @@ static void each_number_of_a_gpu_has_its_family(void **state)
     free_host(host);
 }
 
-static void every_reason_for_throttling_is_told_1_or_0(void **state)
+TEST(every_reason_for_throttling_is_told_1_or_0)
 {
     struct host *host = busy_host();
     struct rendered rendered = render("gpu", &host->usage, METRIC_TEXT);
 
-    (void)state;
     assert_contains(rendered.text.p, "sonde_gpu_throttled{node=\"c1\",gpu=\"0\",gpu_instance=\"\","
                                      "reason=\"sw_power_cap\"} 1\n");
     assert_contains(rendered.text.p, "\",reason=\"hw_slowdown\"} 0\n");
@@ -604,12 +590,11 @@ static void every_reason_for_throttling_is_told_1_or_0(void **state)
     free_host(host);
 }
 
-static void a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none(void **state)
+TEST(a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none)
 {
     struct host *host = new_host();
     struct job_use *job = add_job(host, "7", "c1");
 
-    (void)state;
     add_gpu(host, 0, -1);
     add_gpu(host, 3, -1);
     add_job_gpu(host, job, 1, "3")->processes = 0;
@@ -626,12 +611,11 @@ static void a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none(
     free_host(host);
 }
 
-static void instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter(void **state)
+TEST(instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter)
 {
     struct host *host = new_host();
     struct job_use *job = add_job(host, "7", "c1");
 
-    (void)state;
     add_gpu(host, 1, -1);
     add_gpu(host, 1, 3)->memory_used_bytes = 30;
     add_gpu(host, 1, 4)->memory_used_bytes = 40;
@@ -648,11 +632,10 @@ static void instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter(v
     free_host(host);
 }
 
-static void steps_and_tasks_have_labels_of_their_own(void **state)
+TEST(steps_and_tasks_have_labels_of_their_own)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check("steps", host, NULL,
           "sonde_job_step_cpu_seconds_total{job_id=\"7\",node=\"c1\",step=\"batch\"} 5\n"
           "sonde_job_step_memory_bytes{job_id=\"7\",node=\"c1\",step=\"batch\"} 7\n"
@@ -672,9 +655,8 @@ static void steps_and_tasks_have_labels_of_their_own(void **state)
     free_host(host);
 }
 
-static void steps_and_tasks_are_off_unless_asked_for(void **state)
+TEST(steps_and_tasks_are_off_unless_asked_for)
 {
-    (void)state;
     for (size_t i = 0; usage_collectors[i]; i++) {
         struct str name = str_of(usage_collectors[i]->name);
 
@@ -684,7 +666,7 @@ static void steps_and_tasks_are_off_unless_asked_for(void **state)
 }
 
 /* Whatever the sampler may have left in the numbers of a moment. */
-static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(void **state)
+TEST(of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain)
 {
     static const char *const remaining[] = {
         "jobs_system_time",
@@ -709,7 +691,6 @@ static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(v
     };
     struct host *host = busy_host();
 
-    (void)state;
     host->job[0].has_ended = host->profile.has_ended = true;
     host->usage.n_gpus = 0;
     for (size_t i = 0; usage_collectors[i]; i++) {
@@ -741,13 +722,12 @@ static void of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain(v
     free_host(host);
 }
 
-static void what_is_unknown_is_absent(void **state)
+TEST(what_is_unknown_is_absent)
 {
     struct host *host = new_host();
     struct step_use *step = &host->step;
     struct job_use *job = add_job(host, "7", "c1");
 
-    (void)state;
     *step = (struct step_use){ .id = "0",
                                .processes = MODEL_UNKNOWN_U64,
                                .threads = MODEL_UNKNOWN_U64,
@@ -770,11 +750,10 @@ static void what_is_unknown_is_absent(void **state)
     free_host(host);
 }
 
-static void two_jobs_of_one_id_differ_by_node(void **state)
+TEST(two_jobs_of_one_id_differ_by_node)
 {
     struct host *host = new_host();
 
-    (void)state;
     add_job(host, "7", "c1")->processes = 1;
     add_job(host, "7", "c2")->processes = 2;
     check("activity", host, NULL,
@@ -803,11 +782,10 @@ static void check_profile(const struct host *host, const char *family, const cha
     check("profile", host, family, expected);
 }
 
-static void a_profile_is_told_by_both_names_with_their_labels(void **state)
+TEST(a_profile_is_told_by_both_names_with_their_labels)
 {
     struct host *host = busy_host();
 
-    (void)state;
     check_profile(host, "slurm_profile_task_cpu_seconds_total",
                   "slurm_job=\"7\",step=\"batch\",task=\"3\",instance=\"c1\",user=\"alice\","
                   "account=\"physics\",partition=\"cpu\",cluster=\"big\"");
@@ -819,13 +797,12 @@ static void a_profile_is_told_by_both_names_with_their_labels(void **state)
     free_host(host);
 }
 
-static void sensors_of_a_node_are_told_apart(void **state)
+TEST(sensors_of_a_node_are_told_apart)
 {
     char cpu[] = "CPU", dram[] = "DRAM";
     struct host *host = busy_host();
     struct profile_value *values = host->values[PROFILE_OF_ENERGY];
 
-    (void)state;
     values[0] = values[1] = (struct profile_value){
         .metric = profile_metric_find(STR("slurm_profile_node_power_watts")), .value = 5
     };
@@ -840,7 +817,7 @@ static void sensors_of_a_node_are_told_apart(void **state)
     free_host(host);
 }
 
-static void the_families_of_a_profile_are_the_metrics_that_there_are(void **state)
+TEST(the_families_of_a_profile_are_the_metrics_that_there_are)
 {
     static const char *const types[] = {
         [METRIC_GAUGE] = "gauge", [METRIC_COUNTER] = "counter", [METRIC_UNTYPED] = "untyped"
@@ -848,7 +825,6 @@ static void the_families_of_a_profile_are_the_metrics_that_there_are(void **stat
     const struct usage_collector *collector =
         usage_collectors[usage_collector_find(STR("profile"))];
 
-    (void)state;
     assert_int_equal(collector->n_families, n_profile_metrics);
     for (size_t i = 0; i < n_profile_metrics; i++) {
         assert_string_equal(collector->families[i].name, profile_metrics[i].name);
@@ -857,12 +833,11 @@ static void the_families_of_a_profile_are_the_metrics_that_there_are(void **stat
     }
 }
 
-static void the_families_of_hpes_lustre_exporter_have_its_names_and_labels(void **state)
+TEST(the_families_of_hpes_lustre_exporter_have_its_names_and_labels)
 {
 #define OST "{component=\"ost\",target=\"scratch-OST0001\",jobid=\"4711\"} "
     struct host *host = busy_host();
 
-    (void)state;
     check("lustre", host, NULL,
           "sonde_agent_lustre_up 0\n"
           "sonde_agent_lustre_targets 3\n"
@@ -891,22 +866,20 @@ static void the_families_of_hpes_lustre_exporter_have_its_names_and_labels(void 
 #undef OST
 }
 
-static void how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size(void **state)
+TEST(how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->lustre_ids[0].read.has_sizes = host->lustre_ids[0].write.has_sizes = false;
     check("lustre", host, "lustre_job_read_small_samples_total", "");
     check("lustre", host, "lustre_job_write_small_samples_total", "");
     free_host(host);
 }
 
-static void what_was_never_read_has_no_size(void **state)
+TEST(what_was_never_read_has_no_size)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->lustre_ids[0].read = (struct lustre_io){ .is_there = true };
     check("lustre", host, "lustre_job_read_minimum_size_bytes", "");
     check("lustre", host, "lustre_job_read_maximum_size_bytes", "");
@@ -917,7 +890,7 @@ static void what_was_never_read_has_no_size(void **state)
 }
 
 /* By that source/movers leaves out so many ids that the rest has room. */
-static void no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned(void **state)
+TEST(no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned)
 {
     static const struct str hostile = STR_INIT("a\"b\\c\nd\xff\xc3\xa4");
     const uint64_t most = UINT64_MAX;
@@ -926,7 +899,6 @@ static void no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned(void **sta
     struct rendered rendered;
     size_t n = 0;
 
-    (void)state;
     host->lustre.n = 1;
     id->target = id->id = symbols_put(&host->lustre.symbols, hostile);
     id->read = id->write = (struct lustre_io){ true, true, most, most, most, most, most };
@@ -945,11 +917,10 @@ static void no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned(void **sta
     free_host(host);
 }
 
-static void a_lustre_id_of_any_bytes_is_a_label_value_and_no_more(void **state)
+TEST(a_lustre_id_of_any_bytes_is_a_label_value_and_no_more)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->lustre_ids[0].id = symbols_put(&host->lustre.symbols, STR("a\"} 1\nb\\\xff"));
     check("lustre", host, "lustre_job_read_bytes_total",
           "lustre_job_read_bytes_total{component=\"ost\",target=\"scratch-OST0001\","
@@ -957,22 +928,20 @@ static void a_lustre_id_of_any_bytes_is_a_label_value_and_no_more(void **state)
     free_host(host);
 }
 
-static void ids_that_lustre_tells_beyond_the_ceiling_are_folded(void **state)
+TEST(ids_that_lustre_tells_beyond_the_ceiling_are_folded)
 {
     struct host *host = busy_host();
     struct rendered rendered = render("lustre", &host->usage, METRIC_TEXT);
 
-    (void)state;
     assert_int_equal(rendered.folded, 4);
     buf_free(&rendered.text);
     free_host(host);
 }
 
-static void a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not(void **state)
+TEST(a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not)
 {
     struct host *host = busy_host();
 
-    (void)state;
     host->usage.lustre = NULL;
     check("lustre", host, NULL, "sonde_agent_lustre_up 0\n");
     host->usage.lustre = &host->lustre;
@@ -982,11 +951,10 @@ static void a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not(void
     free_host(host);
 }
 
-static void every_family_occurs_and_can_be_converted_to_the_other_format(void **state)
+TEST(every_family_occurs_and_can_be_converted_to_the_other_format)
 {
     struct host *host = busy_host();
 
-    (void)state;
     for (size_t i = 0; usage_collectors[i]; i++) {
         const struct usage_collector *collector = usage_collectors[i];
         struct rendered text = render(collector->name, &host->usage, METRIC_TEXT);
@@ -1009,11 +977,10 @@ static void every_family_occurs_and_can_be_converted_to_the_other_format(void **
     free_host(host);
 }
 
-static void a_node_without_jobs_gives_nothing(void **state)
+TEST(a_node_without_jobs_gives_nothing)
 {
     struct host *host = new_host();
 
-    (void)state;
     for (size_t i = 0; usage_collectors[i]; i++)
         check(usage_collectors[i]->name, host, NULL, "");
     free_host(host);
@@ -1039,12 +1006,11 @@ static void check_family(struct map *names, const struct family *family)
             fail_msg("%s has the label instance", family->name);
 }
 
-static void our_own_names_follow_the_conventions_and_none_occurs_twice(void **state)
+TEST(our_own_names_follow_the_conventions_and_none_occurs_twice)
 {
     struct arena arena = { 0 };
     struct map names;
 
-    (void)state;
     map_init(&names, &arena);
     for (size_t i = 0; usage_collectors[i]; i++) {
         assert_int_equal(usage_collector_find(str_of(usage_collectors[i]->name)), i);
@@ -1055,46 +1021,4 @@ static void our_own_names_follow_the_conventions_and_none_occurs_twice(void **st
     assert_int_equal(usage_collector_find(STR("nobody")), -1);
     map_free(&names);
     arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_families_of_jobs_exporter_have_its_names_labels_and_units),
-        cmocka_unit_test(the_cores_of_a_cpuset_are_told_idle_ones_too_and_no_others),
-        cmocka_unit_test(without_the_time_by_core_there_is_no_such_family),
-        cmocka_unit_test(a_percentage_per_core_needs_the_number_of_cores),
-        cmocka_unit_test(each_number_of_a_cgroup_has_its_family),
-        cmocka_unit_test(the_owner_is_a_label_of_one_family_beside_what_was_allocated),
-        cmocka_unit_test(what_processes_do_is_told_without_their_names),
-        cmocka_unit_test(a_name_without_processes_keeps_its_counter_alone),
-        cmocka_unit_test(names_that_were_folded_are_counted),
-        cmocka_unit_test(a_process_name_with_any_bytes_is_a_label_value_and_no_more),
-        cmocka_unit_test(only_the_collector_of_processes_has_names_found_out),
-        cmocka_unit_test(without_names_no_name_is_published),
-        cmocka_unit_test(each_number_of_a_gpu_has_its_family),
-        cmocka_unit_test(every_reason_for_throttling_is_told_1_or_0),
-        cmocka_unit_test(a_gpu_that_is_held_and_idle_has_0_processes_and_an_unknown_one_none),
-        cmocka_unit_test(instances_of_a_gpu_are_told_apart_but_are_one_gpu_to_jobs_exporter),
-        cmocka_unit_test(steps_and_tasks_have_labels_of_their_own),
-        cmocka_unit_test(steps_and_tasks_are_off_unless_asked_for),
-        cmocka_unit_test(of_a_job_that_has_ended_counters_peaks_limits_and_its_owner_remain),
-        cmocka_unit_test(what_is_unknown_is_absent),
-        cmocka_unit_test(two_jobs_of_one_id_differ_by_node),
-        cmocka_unit_test(a_profile_is_told_by_both_names_with_their_labels),
-        cmocka_unit_test(sensors_of_a_node_are_told_apart),
-        cmocka_unit_test(the_families_of_a_profile_are_the_metrics_that_there_are),
-        cmocka_unit_test(the_families_of_hpes_lustre_exporter_have_its_names_and_labels),
-        cmocka_unit_test(how_many_reads_were_small_is_absent_where_lustre_does_not_count_by_size),
-        cmocka_unit_test(what_was_never_read_has_no_size),
-        cmocka_unit_test(no_sample_of_a_lustre_id_takes_more_text_than_is_reckoned),
-        cmocka_unit_test(a_lustre_id_of_any_bytes_is_a_label_value_and_no_more),
-        cmocka_unit_test(ids_that_lustre_tells_beyond_the_ceiling_are_folded),
-        cmocka_unit_test(a_look_at_lustre_that_does_not_end_is_told_and_no_server_is_not),
-        cmocka_unit_test(every_family_occurs_and_can_be_converted_to_the_other_format),
-        cmocka_unit_test(a_node_without_jobs_gives_nothing),
-        cmocka_unit_test(our_own_names_follow_the_conventions_and_none_occurs_twice),
-    };
-
-    return RUN_TESTS(tests);
 }

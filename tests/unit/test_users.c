@@ -88,24 +88,23 @@ struct fixture {
     char name[USERS_NAME_MAX];
 };
 
-static int setup(void **state)
-{
-    struct fixture *fixture = heap_alloc(sizeof(*fixture));
-    struct users_lookup lookup = { find_user, find_group, find_own_group, &fixture->directory };
+static struct fixture *fixture;
 
+static void setup(void)
+{
+    struct users_lookup lookup = { find_user, find_group, find_own_group, NULL };
+
+    fixture = heap_alloc(sizeof(*fixture));
+    lookup.ctx = &fixture->directory;
     pthread_mutex_init(&fixture->directory.lock, NULL);
     pthread_cond_init(&fixture->directory.changed, NULL);
     fixture->directory.prefix = "";
     manual_clock_init(&fixture->clock, 0, 5 * hour_ns);
     fixture->users = users_new(&lookup, &fixture->clock.clock);
-    *state = fixture;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-    struct fixture *fixture = *state;
-
     if (fixture->users) /* no lookup must outlive the directory */
         users_settle(fixture->users, INT64_MAX);
     users_free(fixture->users);
@@ -113,95 +112,86 @@ static int teardown(void **state)
     pthread_cond_destroy(&fixture->directory.changed);
     pthread_mutex_destroy(&fixture->directory.lock);
     free(fixture);
-    return 0;
 }
 
-static void settle(struct fixture *fixture)
+FIXTURE(setup, teardown)
+
+static void settle(void)
 {
     assert_true(users_settle(fixture->users, INT64_MAX));
 }
 
-static void assert_user(struct fixture *fixture, uid_t uid, bool is_known, const char *name)
+static void assert_user(uid_t uid, bool is_known, const char *name)
 {
     assert_int_equal(users_user(fixture->users, uid, fixture->name), is_known);
     assert_string_equal(fixture->name, name);
 }
 
-static void a_number_is_digits_first_and_a_name_once_the_directory_answered(void **state)
+TEST(a_number_is_digits_first_and_a_name_once_the_directory_answered)
 {
-    struct fixture *fixture = *state;
-
     set_shut(&fixture->directory, true);
-    assert_user(fixture, 1234, false, "1234");
-    assert_user(fixture, 1234, false, "1234");
+    assert_user(1234, false, "1234");
+    assert_user(1234, false, "1234");
     set_shut(&fixture->directory, false);
-    settle(fixture);
-    assert_user(fixture, 1234, true, "u1234");
-    settle(fixture);
+    settle();
+    assert_user(1234, true, "u1234");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 1);
 }
 
-static void users_and_groups_of_one_number_are_two_things(void **state)
+TEST(users_and_groups_of_one_number_are_two_things)
 {
-    struct fixture *fixture = *state;
-
     users_user(fixture->users, 2000, fixture->name);
     assert_false(users_group(fixture->users, 2000, fixture->name));
-    settle(fixture);
-    assert_user(fixture, 2000, true, "u2000");
+    settle();
+    assert_user(2000, true, "u2000");
     assert_true(users_group(fixture->users, 2000, fixture->name));
     assert_string_equal(fixture->name, "g2000");
 }
 
-static void assert_own_group(struct fixture *fixture, uid_t uid, bool is_known, const char *name)
+static void assert_own_group(uid_t uid, bool is_known, const char *name)
 {
     assert_int_equal(users_own_group(fixture->users, uid, fixture->name), is_known);
     assert_string_equal(fixture->name, name);
 }
 
-static void a_users_own_group_is_nothing_first_and_then_its_name(void **state)
+TEST(a_users_own_group_is_nothing_first_and_then_its_name)
 {
-    struct fixture *fixture = *state;
-
     set_shut(&fixture->directory, true);
-    assert_own_group(fixture, 1234, false, "");
-    assert_user(fixture, 1234, false, "1234");
+    assert_own_group(1234, false, "");
+    assert_user(1234, false, "1234");
     set_shut(&fixture->directory, false);
-    settle(fixture);
-    assert_own_group(fixture, 1234, true, "g1200");
-    assert_user(fixture, 1234, true, "u1234");
+    settle();
+    assert_own_group(1234, true, "g1200");
+    assert_user(1234, true, "u1234");
     assert_false(users_group(fixture->users, 1234, fixture->name));
-    settle(fixture);
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 4);
 }
 
-static void the_own_group_of_an_unknown_user_is_nothing(void **state)
+TEST(the_own_group_of_an_unknown_user_is_nothing)
 {
-    struct fixture *fixture = *state;
-
-    assert_own_group(fixture, 7, false, "");
-    settle(fixture);
-    assert_own_group(fixture, 7, false, "");
+    assert_own_group(7, false, "");
+    settle();
+    assert_own_group(7, false, "");
     manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
-    assert_own_group(fixture, 7, false, "");
-    settle(fixture);
+    assert_own_group(7, false, "");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 2);
 }
 
-static void a_group_without_a_name_is_its_number_for_a_minute(void **state)
+TEST(a_group_without_a_name_is_its_number_for_a_minute)
 {
-    struct fixture *fixture = *state;
-
-    assert_own_group(fixture, 9007, false, "");
-    settle(fixture);
-    assert_own_group(fixture, 9007, true, "7");
-    settle(fixture);
+    assert_own_group(9007, false, "");
+    settle();
+    assert_own_group(9007, true, "7");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 2);
     manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
-    assert_own_group(fixture, 9007, true, "7");
-    settle(fixture);
+    assert_own_group(9007, true, "7");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 4);
-    assert_own_group(fixture, 9007, true, "7");
+    assert_own_group(9007, true, "7");
 }
 
 /* One user whose group is told and can lose or change its name. */
@@ -227,7 +217,7 @@ static bool find_changing_group(void *ctx, uid_t uid, gid_t *ret)
     return true;
 }
 
-static void the_name_of_an_own_group_replaces_its_number_and_never_the_other_way(void **state)
+TEST(the_name_of_an_own_group_replaces_its_number_and_never_the_other_way)
 {
     static const struct {
         struct changing now;
@@ -236,7 +226,6 @@ static void the_name_of_an_own_group_replaces_its_number_and_never_the_other_way
         { { 70, NULL }, "70" },     { { 80, NULL }, "80" },         { { 80, "eighty" }, "eighty" },
         { { 80, NULL }, "eighty" }, { { 90, "ninety" }, "ninety" },
     };
-    struct fixture *fixture = *state;
     struct changing changing = { 0 };
     const struct users_lookup lookup = { find_changing_name, find_changing_name,
                                          find_changing_group, &changing };
@@ -253,84 +242,75 @@ static void the_name_of_an_own_group_replaces_its_number_and_never_the_other_way
     users_free(users);
 }
 
-static void an_unknown_number_is_asked_for_again_after_a_minute(void **state)
+TEST(an_unknown_number_is_asked_for_again_after_a_minute)
 {
-    struct fixture *fixture = *state;
-
-    assert_user(fixture, 7, false, "7");
-    settle(fixture);
+    assert_user(7, false, "7");
+    settle();
     manual_clock_advance(&fixture->clock, 59 * NS_PER_SEC);
-    assert_user(fixture, 7, false, "7");
-    settle(fixture);
+    assert_user(7, false, "7");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 1);
     manual_clock_advance(&fixture->clock, NS_PER_SEC);
-    assert_user(fixture, 7, false, "7");
-    settle(fixture);
+    assert_user(7, false, "7");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 2);
 }
 
-static void a_name_is_asked_for_again_after_an_hour_and_given_meanwhile(void **state)
+TEST(a_name_is_asked_for_again_after_an_hour_and_given_meanwhile)
 {
-    struct fixture *fixture = *state;
-
     users_user(fixture->users, 1000, fixture->name);
-    settle(fixture);
+    settle();
     manual_clock_advance(&fixture->clock, hour_ns - 1);
-    assert_user(fixture, 1000, true, "u1000");
-    settle(fixture);
+    assert_user(1000, true, "u1000");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 1);
 
     manual_clock_advance(&fixture->clock, 1);
     fixture->directory.prefix = "new-";
     set_shut(&fixture->directory, true);
-    assert_user(fixture, 1000, true, "u1000");
+    assert_user(1000, true, "u1000");
     await_inside(&fixture->directory, 1);
-    assert_user(fixture, 1000, true, "u1000");
+    assert_user(1000, true, "u1000");
     set_shut(&fixture->directory, false);
-    settle(fixture);
-    assert_user(fixture, 1000, true, "new-u1000");
+    settle();
+    assert_user(1000, true, "new-u1000");
     assert_int_equal(count_lookups(&fixture->directory), 2);
 }
 
-static void a_known_name_outlives_a_directory_that_is_away(void **state)
+TEST(a_known_name_outlives_a_directory_that_is_away)
 {
-    struct fixture *fixture = *state;
-
     users_user(fixture->users, 1000, fixture->name);
-    settle(fixture);
+    settle();
     fixture->directory.is_away = true;
     manual_clock_advance(&fixture->clock, hour_ns);
-    assert_user(fixture, 1000, true, "u1000");
-    settle(fixture);
-    assert_user(fixture, 1000, true, "u1000");
+    assert_user(1000, true, "u1000");
+    settle();
+    assert_user(1000, true, "u1000");
     assert_int_equal(count_lookups(&fixture->directory), 2);
     manual_clock_advance(&fixture->clock, 60 * NS_PER_SEC);
-    assert_user(fixture, 1000, true, "u1000");
-    settle(fixture);
+    assert_user(1000, true, "u1000");
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 3);
 }
 
-static void nobody_waits_for_a_directory_that_hangs(void **state)
+TEST(nobody_waits_for_a_directory_that_hangs)
 {
-    struct fixture *fixture = *state;
-
     users_user(fixture->users, 1000, fixture->name);
-    settle(fixture);
+    settle();
     set_shut(&fixture->directory, true);
-    assert_user(fixture, 1001, false, "1001");
+    assert_user(1001, false, "1001");
     await_inside(&fixture->directory, 1);
-    assert_user(fixture, 1001, false, "1001");
-    assert_user(fixture, 1002, false, "1002");
-    assert_user(fixture, 1000, true, "u1000");
+    assert_user(1001, false, "1001");
+    assert_user(1002, false, "1002");
+    assert_user(1000, true, "u1000");
     assert_false(users_settle(fixture->users, clock_mono(&fixture->clock.clock)));
     set_shut(&fixture->directory, false);
-    settle(fixture);
-    assert_user(fixture, 1002, true, "u1002");
+    settle();
+    assert_user(1002, true, "u1002");
 }
 
-static void settling_ends_at_the_deadline(void **state)
+TEST(settling_ends_at_the_deadline)
 {
-    struct fixture *fixture = *state;
     struct users_lookup lookup = { find_user, find_group, find_own_group, &fixture->directory };
     struct users *users = users_new(&lookup, &clock_real);
 
@@ -338,14 +318,13 @@ static void settling_ends_at_the_deadline(void **state)
     users_user(users, 1000, fixture->name);
     assert_false(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_MS));
     set_shut(&fixture->directory, false);
-    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     users_free(users);
 }
 
-static void questions_beyond_the_queue_are_asked_again_later(void **state)
+TEST(questions_beyond_the_queue_are_asked_again_later)
 {
     enum { N = 10000, MOST_QUESTIONS = 4096 };
-    struct fixture *fixture = *state;
     unsigned n_known = 0;
 
     set_shut(&fixture->directory, true);
@@ -354,43 +333,42 @@ static void questions_beyond_the_queue_are_asked_again_later(void **state)
     for (uid_t uid = 1001; uid <= 1000 + N; uid++)
         users_user(fixture->users, uid, fixture->name);
     set_shut(&fixture->directory, false);
-    settle(fixture);
+    settle();
     assert_int_equal(count_lookups(&fixture->directory), 1 + MOST_QUESTIONS);
 
     for (int round = 0; round < 3; round++) {
         n_known = 0;
         for (uid_t uid = 1000; uid <= 1000 + N; uid++)
             n_known += users_user(fixture->users, uid, fixture->name);
-        settle(fixture);
+        settle();
     }
     for (uid_t uid = 1000; uid <= 1000 + N; uid++) {
         char expected[USERS_NAME_MAX];
 
         snprintf(expected, sizeof(expected), "u%u", uid);
-        assert_user(fixture, uid, true, expected);
+        assert_user(uid, true, expected);
     }
     assert_true(n_known > MOST_QUESTIONS);
     assert_int_equal(count_lookups(&fixture->directory), 1 + N);
 }
 
-static void the_oldest_names_are_forgotten_past_the_ceiling(void **state)
+TEST(the_oldest_names_are_forgotten_past_the_ceiling)
 {
     enum { MOST_ENTRIES = 65536, MORE = 1000 };
-    struct fixture *fixture = *state;
 
     for (uid_t uid = 1000; uid < 1000 + MOST_ENTRIES + MORE; uid++) {
         users_user(fixture->users, uid, fixture->name);
         if (uid % 2000 == 0)
-            settle(fixture);
+            settle();
     }
-    settle(fixture);
-    assert_user(fixture, 1000 + MORE, true, "u2000");
-    assert_user(fixture, 1000 + MOST_ENTRIES + MORE - 1, true, "u67535");
+    settle();
+    assert_user(1000 + MORE, true, "u2000");
+    assert_user(1000 + MOST_ENTRIES + MORE - 1, true, "u67535");
     assert_int_equal(count_lookups(&fixture->directory), MOST_ENTRIES + MORE);
-    assert_user(fixture, 1000 + MORE - 1, false, "1999");
-    settle(fixture);
-    assert_user(fixture, 1000 + MORE - 1, true, "u1999");
-    assert_user(fixture, 1000 + MORE, false, "2000");
+    assert_user(1000 + MORE - 1, false, "1999");
+    settle();
+    assert_user(1000 + MORE - 1, true, "u1999");
+    assert_user(1000 + MORE, false, "2000");
 }
 
 static bool find_endless(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
@@ -408,17 +386,16 @@ static bool find_empty(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
     return true;
 }
 
-static void names_are_cut_and_empty_ones_are_none(void **state)
+TEST(names_are_cut_and_empty_ones_are_none)
 {
     const struct users_lookup lookup = { find_endless, find_empty, NULL, NULL };
     struct users *users = users_new(&lookup, &clock_real);
     char name[USERS_NAME_MAX];
 
-    (void)state;
     users_user(users, 1, name);
     users_user(users, 0, name);
     users_group(users, 1, name);
-    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     assert_true(users_user(users, 1, name));
     assert_int_equal(strlen(name), USERS_NAME_MAX - 1);
     assert_false(users_user(users, 0, name));
@@ -428,10 +405,8 @@ static void names_are_cut_and_empty_ones_are_none(void **state)
     users_free(users);
 }
 
-static void freeing_does_not_wait_for_a_lookup_that_hangs(void **state)
+TEST(freeing_does_not_wait_for_a_lookup_that_hangs)
 {
-    struct fixture *fixture = *state;
-
     set_shut(&fixture->directory, true);
     users_user(fixture->users, 1000, fixture->name);
     users_user(fixture->users, 1001, fixture->name);
@@ -446,9 +421,9 @@ static void freeing_does_not_wait_for_a_lookup_that_hangs(void **state)
 
 static void *ask_many(void *arg)
 {
-    struct fixture *fixture = arg;
     char name[USERS_NAME_MAX];
 
+    (void)arg;
     for (int round = 0; round < 20; round++)
         for (uid_t id = 1000; id < 1200; id++) {
             users_user(fixture->users, id, name);
@@ -458,9 +433,8 @@ static void *ask_many(void *arg)
     return NULL;
 }
 
-static void any_number_of_threads_may_ask(void **state)
+TEST(any_number_of_threads_may_ask)
 {
-    struct fixture *fixture = *state;
     pthread_t threads[4];
 
     for (size_t i = 0; i < 4; i++)
@@ -469,23 +443,22 @@ static void any_number_of_threads_may_ask(void **state)
         manual_clock_advance(&fixture->clock, hour_ns);
     for (size_t i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    settle(fixture);
-    assert_user(fixture, 1199, true, "u1199");
+    settle();
+    assert_user(1199, true, "u1199");
 }
 
-static void the_system_knows_root(void **state)
+TEST(the_system_knows_root)
 {
     struct users *users = users_new(&users_system, &clock_real);
     char name[USERS_NAME_MAX];
 
-    (void)state;
     users_user(users, 0, name);
     users_group(users, 0, name);
     users_user(users, 4294000000u, name);
     users_group(users, 4294000000u, name);
     users_own_group(users, 0, name);
     users_own_group(users, 4294000000u, name);
-    assert_true(users_settle(users, clock_mono(&clock_real) + 20 * NS_PER_SEC));
+    assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     assert_true(users_user(users, 0, name));
     assert_string_equal(name, "root");
     assert_true(users_group(users, 0, name));
@@ -498,31 +471,4 @@ static void the_system_knows_root(void **state)
     assert_false(users_own_group(users, 4294000000u, name));
     assert_string_equal(name, "");
     users_free(users);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_number_is_digits_first_and_a_name_once_the_directory_answered),
-        TEST(users_and_groups_of_one_number_are_two_things),
-        TEST(a_users_own_group_is_nothing_first_and_then_its_name),
-        TEST(the_own_group_of_an_unknown_user_is_nothing),
-        TEST(a_group_without_a_name_is_its_number_for_a_minute),
-        TEST(the_name_of_an_own_group_replaces_its_number_and_never_the_other_way),
-        TEST(an_unknown_number_is_asked_for_again_after_a_minute),
-        TEST(a_name_is_asked_for_again_after_an_hour_and_given_meanwhile),
-        TEST(a_known_name_outlives_a_directory_that_is_away),
-        TEST(nobody_waits_for_a_directory_that_hangs),
-        TEST(settling_ends_at_the_deadline),
-        TEST(questions_beyond_the_queue_are_asked_again_later),
-        TEST(the_oldest_names_are_forgotten_past_the_ceiling),
-        TEST(names_are_cut_and_empty_ones_are_none),
-        TEST(freeing_does_not_wait_for_a_lookup_that_hangs),
-        TEST(any_number_of_threads_may_ask),
-        TEST(the_system_knows_root),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -9,12 +9,11 @@ static const struct view_account account = { STR_INIT("o'neil"), STR_INIT("10.0.
 
 #define DATABASE STR("slurm_acct_db")
 
-static void statements_quote_every_name(void **state)
+TEST(statements_quote_every_name)
 {
     struct err err = { 0 };
     struct buf to;
 
-    (void)state;
     buf_init(&to, 10000);
     assert_int_equal(view_sql_grant(&to, STR("d`b"), STR("user_job_view"), &account, &err), 0);
     assert_str(buf_str(&to), "GRANT SELECT ON `d``b`.`user_job_view` TO 'o''neil'@'10.0.0.%'");
@@ -42,9 +41,8 @@ static void assert_right(const char *grant, enum view_right_kind kind, const cha
     assert_str(right.place, place);
 }
 
-static void rights_are_told_from_what_show_grants_says(void **state)
+TEST(rights_are_told_from_what_show_grants_says)
 {
-    (void)state;
     assert_right("GRANT USAGE ON *.* TO `sonde`@`localhost` IDENTIFIED BY PASSWORD '*0A'",
                  VIEW_RIGHT_NONE, "", false);
     assert_right("GRANT SELECT ON `slurm_acct_db`.`user_job_view` TO `sonde`@`localhost`",
@@ -55,7 +53,7 @@ static void rights_are_told_from_what_show_grants_says(void **state)
                  VIEW_RIGHT_READ, "`slurm_acct_db2`.`user_job_view`", false);
 }
 
-static void any_other_right_is_more(void **state)
+TEST(any_other_right_is_more)
 {
     static const char *const more[] = {
         "",
@@ -73,7 +71,6 @@ static void any_other_right_is_more(void **state)
         "GRANT SELECT ON `slurm_acct_db`.`user_job_view`",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(more); i++)
         assert_right(more[i], VIEW_RIGHT_OTHER, "", false);
 }
@@ -122,18 +119,17 @@ static void assert_chosen(struct view_survey survey, struct option_list names, c
     buf_free(&told);
 }
 
-static void the_first_cluster_gets_the_old_name(void **state)
+TEST(the_first_cluster_gets_the_old_name)
 {
     struct str narval[] = { STR_INIT("narval") };
     struct view_survey survey = { .clusters = beluga_and_narval, .n_clusters = 2 };
 
-    (void)state;
     assert_chosen(survey, (struct option_list){ 0 },
                   "beluga=user_job_view narval=narval_user_job_view ");
     assert_chosen(survey, (struct option_list){ narval, 1 }, "narval=user_job_view ");
 }
 
-static void the_old_name_stays_with_its_cluster(void **state)
+TEST(the_old_name_stays_with_its_cluster)
 {
     static struct view_found ours[] = { { .name = STR_INIT("user_job_view"),
                                           .definition = STR_INIT(OURS("narval")) } };
@@ -146,7 +142,6 @@ static void the_old_name_stays_with_its_cluster(void **state)
         .clusters = beluga_and_narval, .n_clusters = 2, .views = ours, .n_views = 1
     };
 
-    (void)state;
     assert_chosen(survey, (struct option_list){ 0 },
                   "beluga=beluga_user_job_view narval=user_job_view ");
     assert_chosen(survey, (struct option_list){ beluga, 1 }, "beluga=beluga_user_job_view ");
@@ -170,7 +165,7 @@ static void assert_not_chosen(struct view_survey survey, struct option_list name
     buf_free(&told);
 }
 
-static void a_view_of_somebody_else_is_not_replaced(void **state)
+TEST(a_view_of_somebody_else_is_not_replaced)
 {
     static struct view_found other[] = {
         { .name = STR_INIT("user_job_view"),
@@ -182,14 +177,13 @@ static void a_view_of_somebody_else_is_not_replaced(void **state)
         .clusters = beluga_and_narval, .n_clusters = 2, .views = other, .n_views = 1
     };
 
-    (void)state;
     assert_not_chosen(survey, (struct option_list){ 0 }, -EEXIST, "sonde has not made");
     survey.views = other + 1;
     assert_not_chosen(survey, (struct option_list){ 0 }, -EEXIST, "narval_user_job_view");
     assert_chosen(survey, (struct option_list){ narval, 1 }, "narval=user_job_view ");
 }
 
-static void a_cluster_without_tables_is_left_out_and_never_first(void **state)
+TEST(a_cluster_without_tables_is_left_out_and_never_first)
 {
     struct view_cluster clusters[] = {
         { STR_INIT("new"), false },
@@ -199,7 +193,6 @@ static void a_cluster_without_tables_is_left_out_and_never_first(void **state)
     struct str new[] = { STR_INIT("new") }, none[] = { STR_INIT("nowhere") };
     struct view_survey survey = { .clusters = clusters, .n_clusters = 3 };
 
-    (void)state;
     assert_chosen(survey, (struct option_list){ 0 }, "new=! a\nb=! narval=user_job_view ");
     assert_not_chosen(survey, (struct option_list){ new, 1 }, -ENOENT, "no tables of its jobs");
     assert_not_chosen(survey, (struct option_list){ none, 1 }, -ENOENT, "nowhere");
@@ -207,19 +200,4 @@ static void a_cluster_without_tables_is_left_out_and_never_first(void **state)
     assert_not_chosen(survey, (struct option_list){ 0 }, -ENOENT, "knows no cluster");
     survey.n_clusters = 0;
     assert_not_chosen(survey, (struct option_list){ 0 }, -ENOENT, "knows no cluster");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statements_quote_every_name),
-        cmocka_unit_test(rights_are_told_from_what_show_grants_says),
-        cmocka_unit_test(any_other_right_is_more),
-        cmocka_unit_test(the_first_cluster_gets_the_old_name),
-        cmocka_unit_test(the_old_name_stays_with_its_cluster),
-        cmocka_unit_test(a_view_of_somebody_else_is_not_replaced),
-        cmocka_unit_test(a_cluster_without_tables_is_left_out_and_never_first),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -81,27 +81,26 @@ static void clear_config(void)
                                      .n_coordinators = COUNT(coordinators) };
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
     assert_non_null(mkdtemp(directory));
     snprintf(web_config, sizeof(web_config), "%s/web.yml", directory);
     snprintf(socket_path, sizeof(socket_path), "unix:%s/socket", directory);
     clear_config();
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-    (void)state;
     client_close(&client);
     server = http_stop(server);
     log_file = log_free(log_file);
     unlink(web_config);
     unlink(socket_path + strlen("unix:"));
-    return rmdir(directory);
+    assert_int_equal(rmdir(directory), 0);
 }
+
+FIXTURE(set_up, tear_down)
 
 static void trust(const struct str *proxies, size_t n)
 {
@@ -118,21 +117,19 @@ static void assert_told(const char *headers, unsigned status, const char *part)
         fail_msg("%u: %.*s", reply.status, STR_ARG(reply.body));
 }
 
-static void without_proof_everybody_is_staff(void **state)
+TEST(without_proof_everybody_is_staff)
 {
-    (void)state;
     start(STR("127.0.0.1:0"), NULL);
     assert_told("", 200, " staff=1 accounts=0 peer=127.0.0.1");
     assert_told("X-Remote-User: eve\r\n", 200, " staff=1 accounts=0");
 }
 
-static void a_password_proves_a_name_and_nothing_else_does(void **state)
+TEST(a_password_proves_a_name_and_nothing_else_does)
 {
     static struct crypt_data data;
     char salt[64], text[200];
     int fd;
 
-    (void)state;
     crypt_gensalt_rn("$2b$", 4, "0123456789abcdef", 16, salt, sizeof(salt));
     snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n  bob: %s\n",
              crypt_r("secret", salt, &data), crypt_r("secret", salt, &data));
@@ -149,20 +146,18 @@ static void a_password_proves_a_name_and_nothing_else_does(void **state)
     assert_told("Authorization: Basic Ym9iOnNlY3JldA==\r\n", 200, "bob staff=0 accounts=2");
 }
 
-static void where_no_passwords_are_asked_for_basic_auth_lets_nobody_in(void **state)
+TEST(where_no_passwords_are_asked_for_basic_auth_lets_nobody_in)
 {
-    (void)state;
     config.auth = VIEWER_BASIC;
     start(STR("127.0.0.1:0"), NULL);
     assert_told("", 403, "password");
     assert_told("Authorization: Basic YW5uYTpzZWNyZXQ=\r\n", 403, "password");
 }
 
-static void a_listed_proxy_says_who_looks(void **state)
+TEST(a_listed_proxy_says_who_looks)
 {
     static const struct str proxies[] = { STR_INIT("10.1.2.3"), STR_INIT("127.0.0.0/8") };
 
-    (void)state;
     trust(proxies, COUNT(proxies));
     start(STR("127.0.0.1:0"), NULL);
     assert_told("X-Remote-User: bob\r\n", 200, "bob staff=0 accounts=2 peer=127.0.0.1");
@@ -172,12 +167,11 @@ static void a_listed_proxy_says_who_looks(void **state)
     assert_told("X-Remote-User: a\x01z\r\n", 403, "X-Remote-User");
 }
 
-static void a_header_from_an_address_that_is_not_listed_is_refused(void **state)
+TEST(a_header_from_an_address_that_is_not_listed_is_refused)
 {
     static const struct str proxies[] = { STR_INIT("127.0.0.2"), STR_INIT("127.0.0.128/25"),
                                           STR_INIT("::1"), STR_INIT("unix") };
 
-    (void)state;
     trust(proxies, COUNT(proxies));
     start(STR("127.0.0.1:0"), NULL);
     assert_told("X-Remote-User: root\r\n", 403, "none of its proxies");
@@ -185,34 +179,31 @@ static void a_header_from_an_address_that_is_not_listed_is_refused(void **state)
                 "none of its proxies");
 }
 
-static void two_headers_are_refused_as_one_may_be_the_clients_own(void **state)
+TEST(two_headers_are_refused_as_one_may_be_the_clients_own)
 {
     static const struct str proxies[] = { STR_INIT("127.0.0.1") };
 
-    (void)state;
     trust(proxies, COUNT(proxies));
     start(STR("127.0.0.1:0"), NULL);
     assert_told("X-Remote-User: root\r\nX-REMOTE-USER: bob\r\n", 403, "more than one");
 }
 
-static void a_proxy_may_come_through_a_unix_socket(void **state)
+TEST(a_proxy_may_come_through_a_unix_socket)
 {
     static const struct str proxies[] = { STR_INIT("unix") };
 
-    (void)state;
     trust(proxies, COUNT(proxies));
     start(str_of(socket_path), NULL);
     assert_told("X-Remote-User: eve\r\n", 200, "eve staff=0 accounts=1 peer=unix");
 }
 
-static void a_user_sees_their_own_and_a_coordinator_their_accounts(void **state)
+TEST(a_user_sees_their_own_and_a_coordinator_their_accounts)
 {
     const struct str account = STR_INIT("physics");
     const struct viewer alice = { .user = STR("alice") }, nobody = { 0 },
                         bob = { .user = STR("bob"), .accounts = { &account, 1 } },
                         root = { .user = STR("root"), .is_staff = true };
 
-    (void)state;
     assert_true(viewer_may_see(&alice, STR("alice"), STR("chem")));
     assert_false(viewer_may_see(&alice, STR("bob"), STR("chem")));
     assert_false(viewer_may_see(&alice, STR("Alice"), STR("")));
@@ -230,13 +221,12 @@ static void assert_refused(const char *part)
     assert_contains(err.text, part);
 }
 
-static void a_setting_that_means_nothing_is_refused(void **state)
+TEST(a_setting_that_means_nothing_is_refused)
 {
     static const char *const bad[] = { "10.0.0.0/33", "10.0.0", "::1/129", "host",
                                        "10.0.0.1/",   "unix/8", "",        "10.0.0.1/-1" };
     struct str proxy, coordinator = STR("physics");
 
-    (void)state;
     clear_config();
     assert_int_equal(viewer_config_check(&config, &err), 0);
     trust(NULL, 0);
@@ -254,23 +244,4 @@ static void a_setting_that_means_nothing_is_refused(void **state)
     config.coordinators = &coordinator;
     config.n_coordinators = 1;
     assert_refused("account:user");
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(without_proof_everybody_is_staff),
-        test(a_password_proves_a_name_and_nothing_else_does),
-        test(where_no_passwords_are_asked_for_basic_auth_lets_nobody_in),
-        test(a_listed_proxy_says_who_looks),
-        test(a_header_from_an_address_that_is_not_listed_is_refused),
-        test(two_headers_are_refused_as_one_may_be_the_clients_own),
-        test(a_proxy_may_come_through_a_unix_socket),
-        cmocka_unit_test(a_user_sees_their_own_and_a_coordinator_their_accounts),
-        cmocka_unit_test(a_setting_that_means_nothing_is_refused),
-    };
-
-    return RUN_TESTS(tests);
 }

@@ -36,9 +36,8 @@ static void write_file(const char *name, const char *text)
     fclose(file);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-    (void)state;
     assert_non_null(mkdtemp(directory));
     certificate_make(&authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
     certificate_make(&server, &(struct certificate_wish){ .name = "host", .signer = &authority });
@@ -47,22 +46,21 @@ static int set_up(void **state)
     write_file("key.pem", server.key_pem);
     write_file("ca.pem", authority.cert_pem);
     write_file("other.pem", stranger.key_pem);
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
     static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "other.pem", "web.yml" };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         unlink(file_path(names[i]));
     rmdir(directory);
     certificate_free(&authority);
     certificate_free(&server);
     certificate_free(&stranger);
-    return 0;
 }
+
+PROGRAM_FIXTURE(set_up, tear_down)
 
 static int load(const char *text, struct webconfig **ret, struct err *err)
 {
@@ -107,12 +105,11 @@ static const char *header(const struct webconfig *web, const char *name)
     return NULL;
 }
 
-static void without_a_file_there_is_no_tls_and_no_password(void **state)
+TEST(without_a_file_there_is_no_tls_and_no_password)
 {
     struct webconfig *web;
     struct err err;
 
-    (void)state;
     assert_int_equal(webconfig_load(NULL, &files, &web, &err), 0);
     assert_null(web->tls);
     assert_int_equal(web->n_users, 0);
@@ -121,7 +118,7 @@ static void without_a_file_there_is_no_tls_and_no_password(void **state)
     webconfig_unref(web);
 }
 
-static void an_empty_file_changes_nothing(void **state)
+TEST(an_empty_file_changes_nothing)
 {
     static const char *const empty[] = {
         "",
@@ -131,7 +128,6 @@ static void an_empty_file_changes_nothing(void **state)
         "http_server_config: { headers: null }\nbasic_auth_users: ~\nrate_limit: Null\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(empty); i++) {
         struct webconfig *web = load_good(empty[i]);
 
@@ -142,7 +138,7 @@ static void an_empty_file_changes_nothing(void **state)
     }
 }
 
-static void an_empty_tls_section_is_not_taken_for_plain_http(void **state)
+TEST(an_empty_tls_section_is_not_taken_for_plain_http)
 {
     static const char *const empty[] = {
         "tls_server_config: {}\n",
@@ -152,16 +148,14 @@ static void an_empty_tls_section_is_not_taken_for_plain_http(void **state)
         "tls_server_config:\n  cert_file: ~\n  key_file:\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(empty); i++)
         load_bad(empty[i], 1, "tls_server_config lacks cert_file: add it, or remove the section");
 }
 
-static void every_key_of_the_toolkit_is_known(void **state)
+TEST(every_key_of_the_toolkit_is_known)
 {
     struct webconfig *web;
 
-    (void)state;
     web = load_good("tls_server_config:\n"
                     "  cert_file: cert.pem\n"
                     "  key_file: key.pem\n"
@@ -202,12 +196,11 @@ static void every_key_of_the_toolkit_is_known(void **state)
     webconfig_unref(web);
 }
 
-static void a_blank_header_is_left_out(void **state)
+TEST(a_blank_header_is_left_out)
 {
     struct webconfig *web =
         load_good("http_server_config:\n  headers:\n    X-Frame-Options: \"\"\n");
 
-    (void)state;
     assert_string_equal(header(web, "X-Frame-Options"), "");
     webconfig_unref(web);
     web = load_good("http_server_config:\n  headers:\n    X-Frame-Options: ~\n");
@@ -223,12 +216,11 @@ static void append_indented(struct buf *out, const char *pem)
     }
 }
 
-static void certificates_may_stand_in_the_file_itself(void **state)
+TEST(certificates_may_stand_in_the_file_itself)
 {
     struct webconfig *web;
     struct buf text;
 
-    (void)state;
     buf_init(&text, 100000);
     buf_text(&text, "tls_server_config:\n  client_auth_type: VerifyClientCertIfGiven\n  cert: |\n");
     append_indented(&text, server.cert_pem);
@@ -244,9 +236,8 @@ static void certificates_may_stand_in_the_file_itself(void **state)
     buf_free(&text);
 }
 
-static void an_unknown_key_is_named_with_its_line_and_the_nearest(void **state)
+TEST(an_unknown_key_is_named_with_its_line_and_the_nearest)
 {
-    (void)state;
     load_bad("tls_server_confg:\n  cert_file: x\n", 1,
              "\"tls_server_confg\", the nearest valid one is \"tls_server_config\"");
     load_bad("\ntls_server_config:\n  cert_flie: x\n", 3,
@@ -257,10 +248,9 @@ static void an_unknown_key_is_named_with_its_line_and_the_nearest(void **state)
     load_bad("rate_limit: { brust: 1 }\n", 1, "\"brust\", the nearest valid one is \"burst\"");
 }
 
-static void wrong_values_are_refused_with_their_line(void **state)
+TEST(wrong_values_are_refused_with_their_line)
 {
 #define TLS "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
-    (void)state;
     load_bad(TLS "  min_version: TLS14\n", 4, "\"TLS14\" is not known, the nearest valid one is");
     load_bad(TLS "  min_version: TLS13\n  max_version: TLS12\n", 1, "above max_version");
     load_bad(TLS "  cipher_suites:\n    - TLS_AES_128_GCM_SHA265\n", 5, "TLS_AES_128_GCM_SHA256");
@@ -296,9 +286,8 @@ static void wrong_values_are_refused_with_their_line(void **state)
     load_bad("rate_limit: { interval: 1s, burst: -1 }\n", 1, "number of requests");
 }
 
-static void files_that_can_not_be_used_are_named(void **state)
+TEST(files_that_can_not_be_used_are_named)
 {
-    (void)state;
     load_bad("tls_server_config:\n  cert_file: missing.pem\n  key_file: key.pem\n", 0,
              "missing.pem: No such file");
     load_bad("tls_server_config:\n  cert_file: cert.pem\n  key_file: other.pem\n", 1,
@@ -309,12 +298,11 @@ static void files_that_can_not_be_used_are_named(void **state)
              "clients to be checked against");
 }
 
-static void a_change_of_any_file_is_noticed_also_after_a_failure(void **state)
+TEST(a_change_of_any_file_is_noticed_also_after_a_failure)
 {
     struct webconfig *web;
     struct err err;
 
-    (void)state;
     assert_int_equal(load(TLS, &web, &err), 0);
     assert_false(webconfig_files_changed(&files));
     write_file("key.pem", stranger.key_pem);
@@ -334,9 +322,8 @@ static void a_change_of_any_file_is_noticed_also_after_a_failure(void **state)
     webconfig_files_clear(&files);
 }
 
-static void gnutls_takes_every_name_that_go_has(void **state)
+TEST(gnutls_takes_every_name_that_go_has)
 {
-    (void)state;
     for (const struct priority_name *c = priority_ciphers; c->name; c++) {
         for (const struct priority_name *g = priority_curves; g->name; g++) {
             struct yaml_node cipher = { .text = str_of(c->name) },
@@ -354,25 +341,4 @@ static void gnutls_takes_every_name_that_go_has(void **state)
             buf_free(&out);
         }
     }
-}
-
-#define test(f) cmocka_unit_test(f)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(without_a_file_there_is_no_tls_and_no_password),
-        test(an_empty_file_changes_nothing),
-        test(an_empty_tls_section_is_not_taken_for_plain_http),
-        test(every_key_of_the_toolkit_is_known),
-        test(a_blank_header_is_left_out),
-        test(certificates_may_stand_in_the_file_itself),
-        test(an_unknown_key_is_named_with_its_line_and_the_nearest),
-        test(wrong_values_are_refused_with_their_line),
-        test(files_that_can_not_be_used_are_named),
-        test(a_change_of_any_file_is_noticed_also_after_a_failure),
-        test(gnutls_takes_every_name_that_go_has),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -165,31 +165,27 @@ static void assert_passes(const char *settings, enum kind kind, size_t piece)
     section_unref(after);
 }
 
-static void a_section_of_every_kind_is_the_same_on_the_other_side(void **state)
+TEST(a_section_of_every_kind_is_the_same_on_the_other_side)
 {
-    (void)state;
     for (int kind = 0; kind < SIM_KINDS; kind++)
         assert_passes("", kind, SIZE_MAX);
 }
 
-static void a_section_may_take_many_frames(void **state)
+TEST(a_section_may_take_many_frames)
 {
-    (void)state;
     assert_passes("nodes=20000,jobs=50000", KIND_JOBS, 65536);
     assert_passes("nodes=20000,jobs=50000", KIND_NODES, 65536);
 }
 
-static void pieces_of_any_size_give_the_same(void **state)
+TEST(pieces_of_any_size_give_the_same)
 {
-    (void)state;
     for (size_t piece = 1; piece < 40; piece++)
         for (int kind = 0; kind < SIM_KINDS; kind++)
             assert_passes("nodes=8,jobs=20", kind, piece);
 }
 
-static void an_answer_cut_off_anywhere_is_noticed(void **state)
+TEST(an_answer_cut_off_anywhere_is_noticed)
 {
-    (void)state;
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         struct section *section = section_of("nodes=4,jobs=8", kind);
         struct str bytes = packed(section, 1, "");
@@ -247,11 +243,10 @@ static void look_at(const struct section *section)
     }
 }
 
-static void a_changed_byte_is_caught_or_harmless(void **state)
+TEST(a_changed_byte_is_caught_or_harmless)
 {
     static const unsigned char changes[] = { 1, 0x80, 0xff };
 
-    (void)state;
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         struct section *section = section_of("nodes=4,jobs=8", kind);
         struct str bytes = packed(section, 1, "");
@@ -289,7 +284,7 @@ static int unpack_broken(struct section *section)
     return code;
 }
 
-static void what_points_nowhere_is_refused(void **state)
+TEST(what_points_nowhere_is_refused)
 {
     struct section *nodes = section_new(KIND_NODES), *limits = section_new(KIND_ASSOCIATIONS);
     struct section *jobs = section_new(KIND_JOBS);
@@ -300,7 +295,6 @@ static void what_points_nowhere_is_refused(void **state)
     struct limit limit = { .kind = LIMIT_JOBS };
     struct job job = { 0 };
 
-    (void)state;
     nodes->nodes = (struct nodes){ &node, 1, &partition, 1, &member, 1, false };
     assert_int_equal(unpack_broken(nodes), 0);
     member = 1;
@@ -339,7 +333,7 @@ static void what_points_nowhere_is_refused(void **state)
 }
 
 /* A few megabytes could stand for work without end. */
-static void lists_that_many_share_are_refused(void **state)
+TEST(lists_that_many_share_are_refused)
 {
     struct section *nodes = section_new(KIND_NODES), *limits = section_new(KIND_ASSOCIATIONS);
     struct node two_nodes[2] = { { .n_partitions = 1 }, { .first_partition = 1 } };
@@ -349,7 +343,6 @@ static void lists_that_many_share_are_refused(void **state)
     struct limit limit = { .kind = LIMIT_JOBS };
     uint32_t member = 0;
 
-    (void)state;
     nodes->nodes = (struct nodes){ two_nodes, 2, &partition, 1, &member, 1, false };
     assert_int_equal(unpack_broken(nodes), 0);
     two_nodes[1] = two_nodes[0];
@@ -369,7 +362,7 @@ static void lists_that_many_share_are_refused(void **state)
     section_unref(limits);
 }
 
-static void a_text_too_long_for_a_frame_is_left_out_and_others_are_not(void **state)
+TEST(a_text_too_long_for_a_frame_is_left_out_and_others_are_not)
 {
     struct section *section = section_new(KIND_JOBS), *after = section_new(KIND_JOBS);
     struct answer *answer = answer_new(&answer_wire, after);
@@ -378,7 +371,6 @@ static void a_text_too_long_for_a_frame_is_left_out_and_others_are_not(void **st
     struct err err = { 0 };
     struct str bytes;
 
-    (void)state;
     memset(text, 'x', WIRE_TEXT_MAX + 1);
     jobs[0].name = symbols_put(&section->symbols, (struct str){ text, WIRE_TEXT_MAX });
     jobs[1].name = symbols_put(&section->symbols, (struct str){ text, WIRE_TEXT_MAX + 1 });
@@ -408,13 +400,12 @@ static int read_as(struct str bytes, enum wire_told *ret_told, struct err *err)
     return code;
 }
 
-static void a_helper_of_another_build_is_refused_with_a_sentence(void **state)
+TEST(a_helper_of_another_build_is_refused_with_a_sentence)
 {
     struct str hello = packed_hello();
     enum wire_told told;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(read_as(hello, &told, &err), 0);
     assert_int_equal(told, WIRE_HELLO);
     ((char *)hello.p)[8 + 8] ^= 1; /* behind the frame's head and the magic: the digest */
@@ -423,24 +414,22 @@ static void a_helper_of_another_build_is_refused_with_a_sentence(void **state)
     free((char *)hello.p);
 }
 
-static void what_is_no_helper_at_all_is_told_from_a_broken_one(void **state)
+TEST(what_is_no_helper_at_all_is_told_from_a_broken_one)
 {
     enum wire_told told;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(read_as(STR("Usage: squeue [OPTIONS]\n"), &told, &err), -EBADMSG);
     assert_contains(err.text, "does not speak as a helper");
 }
 
-static void errors_and_no_change_are_answers_too(void **state)
+TEST(errors_and_no_change_are_answers_too)
 {
     int unchanged = memfd_create("wire", MFD_CLOEXEC), error = memfd_create("wire", MFD_CLOEXEC);
     enum wire_told told;
     struct err err = { 0 };
     struct str bytes;
 
-    (void)state;
     assert_int_equal(wire_write_unchanged(unchanged, &err), 0);
     bytes = taken(unchanged);
     assert_int_equal(read_as(bytes, &told, &err), 0);
@@ -455,41 +444,38 @@ static void errors_and_no_change_are_answers_too(void **state)
     free((char *)bytes.p);
 }
 
-static void more_than_one_answer_is_too_much(void **state)
+TEST(more_than_one_answer_is_too_much)
 {
     struct str hello = packed_hello();
     char twice[512];
     enum wire_told told;
     struct err err = { 0 };
 
-    (void)state;
     memcpy(twice, hello.p, hello.n);
     memcpy(twice + hello.n, hello.p, hello.n);
     assert_int_equal(read_as((struct str){ twice, 2 * hello.n }, &told, &err), -EBADMSG);
     free((char *)hello.p);
 }
 
-static void an_answer_about_something_else_is_refused(void **state)
+TEST(an_answer_about_something_else_is_refused)
 {
     struct section *section = section_of("nodes=4,jobs=8", KIND_LICENSES);
     struct str bytes = packed(section, 1, "");
     enum wire_told told;
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(read_as(bytes, &told, &err), -EBADMSG);
     free((char *)bytes.p);
     section_unref(section);
 }
 
-static void a_frame_longer_than_the_ceiling_is_refused_before_it_comes(void **state)
+TEST(a_frame_longer_than_the_ceiling_is_refused_before_it_comes)
 {
     const uint32_t head[] = { WIRE_FRAME_MAX + 1, 2 };
     struct section *section = section_new(KIND_JOBS);
     struct answer *answer = answer_new(&answer_wire, section);
     struct err err = { 0 };
 
-    (void)state;
     assert_int_equal(
         answer->class->feed(answer, (struct str){ (const char *)head, sizeof(head) }, &err),
         -EBADMSG);
@@ -497,14 +483,13 @@ static void a_frame_longer_than_the_ceiling_is_refused_before_it_comes(void **st
     section_unref(section);
 }
 
-static void requests_arrive_as_they_were_put(void **state)
+TEST(requests_arrive_as_they_were_put)
 {
     struct wire_request request = { KIND_SHARES, 1794225600 }, read_back;
     int ends[2];
     struct err err = { 0 };
     struct buf buf;
 
-    (void)state;
     buf_init(&buf, 100);
     wire_put_request(&buf, request);
     assert_int_equal(pipe(ends), 0);
@@ -519,27 +504,4 @@ static void requests_arrive_as_they_were_put(void **state)
     assert_int_equal(wire_read_request(ends[0], &read_back, &err), -EPIPE);
     close(ends[0]);
     buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_section_of_every_kind_is_the_same_on_the_other_side),
-        cmocka_unit_test(a_section_may_take_many_frames),
-        cmocka_unit_test(pieces_of_any_size_give_the_same),
-        cmocka_unit_test(an_answer_cut_off_anywhere_is_noticed),
-        cmocka_unit_test(a_changed_byte_is_caught_or_harmless),
-        cmocka_unit_test(what_points_nowhere_is_refused),
-        cmocka_unit_test(lists_that_many_share_are_refused),
-        cmocka_unit_test(a_text_too_long_for_a_frame_is_left_out_and_others_are_not),
-        cmocka_unit_test(a_helper_of_another_build_is_refused_with_a_sentence),
-        cmocka_unit_test(what_is_no_helper_at_all_is_told_from_a_broken_one),
-        cmocka_unit_test(errors_and_no_change_are_answers_too),
-        cmocka_unit_test(more_than_one_answer_is_too_much),
-        cmocka_unit_test(an_answer_about_something_else_is_refused),
-        cmocka_unit_test(a_frame_longer_than_the_ceiling_is_refused_before_it_comes),
-        cmocka_unit_test(requests_arrive_as_they_were_put),
-    };
-
-    return RUN_TESTS(tests);
 }

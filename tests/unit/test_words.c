@@ -18,13 +18,20 @@ static void assert_words(void (*put)(struct buf *to, double value), double value
     buf_free(&words);
 }
 
-static void what_is_no_number_is_no_word(void **state)
+static void set_zone(void)
+{
+    setenv("TZ", "Europe/Berlin", 1);
+    tzset();
+}
+
+PROGRAM_FIXTURE(set_zone, NULL)
+
+TEST(what_is_no_number_is_no_word)
 {
     void (*const all[])(struct buf * to, double value) = { words_bytes,    words_duration,
                                                            words_number,   words_percent,
                                                            words_fraction, words_part };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(all); i++) {
         assert_words(all[i], NAN, "");
         assert_words(all[i], INFINITY, "");
@@ -33,9 +40,8 @@ static void what_is_no_number_is_no_word(void **state)
     assert_words(words_percent, 1e307, "");
 }
 
-static void bytes_are_in_the_unit_that_reads_best(void **state)
+TEST(bytes_are_in_the_unit_that_reads_best)
 {
-    (void)state;
     assert_words(words_bytes, 0, "0 B");
     assert_words(words_bytes, 1, "1 B");
     assert_words(words_bytes, 1023, "1023 B");
@@ -48,9 +54,8 @@ static void bytes_are_in_the_unit_that_reads_best(void **state)
     assert_words(words_bytes, -2048, "-2 KiB");
 }
 
-static void durations_are_clocks_beyond_a_minute(void **state)
+TEST(durations_are_clocks_beyond_a_minute)
 {
-    (void)state;
     assert_words(words_duration, 0, "0 s");
     assert_words(words_duration, 0.25, "0.25 s");
     assert_words(words_duration, 45, "45 s");
@@ -62,9 +67,8 @@ static void durations_are_clocks_beyond_a_minute(void **state)
     assert_words(words_duration, 1e300, "11574074074 d 01:46:40");
 }
 
-static void numbers_have_few_digits_and_groups(void **state)
+TEST(numbers_have_few_digits_and_groups)
 {
-    (void)state;
     assert_words(words_number, 0, "0");
     assert_words(words_number, 0.04, "0.04");
     assert_words(words_number, 3.2, "3.2");
@@ -77,9 +81,8 @@ static void numbers_have_few_digits_and_groups(void **state)
     assert_words(words_number, -12000, "-12,000");
 }
 
-static void fractions_have_the_digits_of_sshare(void **state)
+TEST(fractions_have_the_digits_of_sshare)
 {
-    (void)state;
     assert_words(words_fraction, 0.2029, "0.2029");
     assert_words(words_fraction, 0.654, "0.6540");
     assert_words(words_fraction, 0, "0.0000");
@@ -87,9 +90,8 @@ static void fractions_have_the_digits_of_sshare(void **state)
     assert_words(words_fraction, 31250, "31,250");
 }
 
-static void parts_keep_digits_however_small_they_are(void **state)
+TEST(parts_keep_digits_however_small_they_are)
 {
-    (void)state;
     assert_words(words_part, 0, "0");
     assert_words(words_part, 0.001826, "0.00183");
     assert_words(words_part, 0.25, "0.25");
@@ -100,9 +102,8 @@ static void parts_keep_digits_however_small_they_are(void **state)
     assert_words(words_part, -0.0021, "-0.0021");
 }
 
-static void what_is_told_as_none_is_known(void **state)
+TEST(what_is_told_as_none_is_known)
 {
-    (void)state;
     assert_true(words_are_none(0.004) && words_are_none(0));
     assert_false(words_are_none(0.006) || words_are_none(NAN));
     assert_words(words_number, 0.004, "0");
@@ -112,9 +113,8 @@ static void what_is_told_as_none_is_known(void **state)
     assert_words(words_percent, 0.0006, "0.1 %");
 }
 
-static void percents_are_of_one(void **state)
+TEST(percents_are_of_one)
 {
-    (void)state;
     assert_words(words_percent, 0, "0 %");
     assert_words(words_percent, 0.004, "0.4 %");
     assert_words(words_percent, 0.0996, "10 %");
@@ -122,11 +122,10 @@ static void percents_are_of_one(void **state)
     assert_words(words_percent, 1.5, "150 %");
 }
 
-static void times_are_those_of_the_reader(void **state)
+TEST(times_are_those_of_the_reader)
 {
     struct buf words;
 
-    (void)state;
     buf_init(&words, 256);
     words_time(&words, 0);
     assert_str(buf_str(&words), "");
@@ -134,23 +133,4 @@ static void times_are_those_of_the_reader(void **state)
     words_time(&words, 1790000000);
     assert_str(buf_str(&words), "Take 2026-09-21 16:13:20");
     buf_free(&words);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_number_is_no_word),
-        cmocka_unit_test(bytes_are_in_the_unit_that_reads_best),
-        cmocka_unit_test(durations_are_clocks_beyond_a_minute),
-        cmocka_unit_test(numbers_have_few_digits_and_groups),
-        cmocka_unit_test(fractions_have_the_digits_of_sshare),
-        cmocka_unit_test(parts_keep_digits_however_small_they_are),
-        cmocka_unit_test(what_is_told_as_none_is_known),
-        cmocka_unit_test(percents_are_of_one),
-        cmocka_unit_test(times_are_those_of_the_reader),
-    };
-
-    setenv("TZ", "Europe/Berlin", 1);
-    tzset();
-    return RUN_TESTS(tests);
 }
