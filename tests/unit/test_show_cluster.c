@@ -254,7 +254,7 @@ static int64_t mono_of_test(const struct clock *clock)
 
 static void start(void)
 {
-    static const struct clock still_clock = { wall_of_test, mono_of_test, NULL };
+    static const struct clock still_clock = { .wall_ns = wall_of_test, .mono_ns = mono_of_test };
     static const struct str listen = STR_INIT("127.0.0.1:0"), proxy = STR_INIT("127.0.0.1"),
                             staff = STR_INIT("boss"), coordinator = STR_INIT("physics:carol");
     const struct site_config config = {

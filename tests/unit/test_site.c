@@ -192,7 +192,7 @@ static int64_t mono_of_test(const struct clock *clock)
     return clock_mono(&clock_real);
 }
 
-static const struct clock still_clock = { wall_of_test, mono_of_test, NULL };
+static const struct clock still_clock = { .wall_ns = wall_of_test, .mono_ns = mono_of_test };
 
 static struct site_config plain_config(void)
 {
