@@ -10,7 +10,7 @@ import elf
 
 SPDX = "SPDX-License-Identifier: GPL-2.0-or-later"
 # What is recorded or generated stands as it is, unless it is a program.
-DATA = re.compile(r"tests/(data|fuzz/corpus|golden/[^/]+|unit)/")
+DATA = re.compile(r"tests/(data|fuzz/corpus|golden/[^/]+)/")
 # How the comment begins that says what a file is for.
 C, PYTHON, SHELL, NONE = r"/\* ?\S", r'"""\S', r"# \S", ""
 PURPOSE = {".c": C, ".h": C, ".inc": C, ".css": C, ".map": C, ".js": r"// \S", ".py": PYTHON, ".sh": SHELL,
@@ -36,8 +36,7 @@ class Tree:
             return file.readline(200).decode(errors="replace").rstrip("\n")
 
     def c_files(self):
-        return [name for name in self.files if name.startswith(("src/", "tests/")) and name.endswith((".c", ".h"))
-                and not name.startswith("tests/unit/")]
+        return [name for name in self.files if name.startswith(("src/", "tests/")) and name.endswith((".c", ".h"))]
 
     def interpreter(self, name):
         """PYTHON or SHELL, if it is a script."""

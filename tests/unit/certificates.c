@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes certificates and keys for tests of TLS. */
 #include "test.h"
 
 #include "certificates.h"

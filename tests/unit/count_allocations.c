@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts calls of malloc and its kin. */
 #include "count_allocations.h"
 
 atomic_ulong n_allocations;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client for tests of the HTTP server that can misbehave. */
 #include "test.h"
 
 #include "http_client.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes plots for tests of charts. */
 #include "made_plots.h"
 
 #include "base/buf.h"

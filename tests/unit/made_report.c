@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes reports for tests of their views. */
 #include "made_report.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A clock that stands still until a test moves it. */
 #include "manual_clock.h"
 
 #include "test.h"

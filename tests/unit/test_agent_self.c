@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of collector/agent_self: metrics of the agent about itself. */
 #include "test.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of cmd/agent_settings: options of the agent. */
 #include "test.h"
 
 #include "cmd/agent_settings.h"

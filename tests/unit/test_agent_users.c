@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of cmd/agent_users: users that the agent's options name. */
 #include "test.h"
 
 #include "cmd/agent_users.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of http/auth: passwords of HTTP requests. */
 #include "test.h"
 
 #include "manual_clock.h"

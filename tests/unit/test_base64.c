@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/base64. */
 #include "test.h"
 
 #include "base/base64.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of web/board: the current sections of all clusters. */
 #include "made_board.h"
 
 #include "web/queue_index.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of web/board_store: boards made from a store. */
 #include "made_board.h"
 #include "manual_clock.h"
 #include "store_fixture.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/buf: string builders. */
 #include "test.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of snapshot/bulletin: the agent's rendered metrics. */
 #include "test.h"
 
 #include "usage_standin.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/cgroup_rows: cgroup paths of jobs. */
 #include "test.h"
 
 #include "source/cgroup_rows.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of record/changes: jobs that differ from what was recorded. */
 #include "test.h"
 
 #include "record/changes.h"

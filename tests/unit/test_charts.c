@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the charts in src/report. */
 #include "made_plots.h"
 #include "report/axis.h"
 #include "report/core_charts.h"

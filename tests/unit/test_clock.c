@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/clock, and of the manual clock that other tests use. */
 #include "test.h"
 
 #include "manual_clock.h"

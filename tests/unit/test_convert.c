@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of metric/convert: from one exposition format to another. */
 #include "test.h"
 
 #include "metric/convert.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/err: errors and their texts. */
 #include "test.h"
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/frame: command output split into records. */
 #include "test.h"
 
 #include "source/frame.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/hostlist: Slurm's lists of nodes. */
 #include "test.h"
 
 #include "model/hostlist.h"

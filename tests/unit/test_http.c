@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the HTTP server in src/http. */
 #include "test.h"
 
 #include "http_client.h"

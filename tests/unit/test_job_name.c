@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/job_name: job ids as people write them. */
 #include "test.h"
 
 #include "model/job.h"

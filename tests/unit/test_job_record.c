@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/record: recorded facts of a job. */
 #include "model/record.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/job_stats: counters of Lustre targets. */
 #include "test.h"
 
 #include "count_allocations.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/keep: jobs selected by account and user. */
 #include "test.h"
 
 #include "source/keep.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/log: log lines. */
 #include "test.h"
 
 #include "manual_clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/lustre_ids: job ids as Lustre writes them. */
 #include "test.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of mail/message: the MIME format of mails. */
 #include "test.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of mail/spool: mails on disk. */
 #include "test.h"
 
 #include "mail/spool.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/map: hash tables. */
 #include "test.h"
 
 #include "base/map.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/moment: times as people write them. */
 #include "test.h"
 
 #include "base/moment.h"

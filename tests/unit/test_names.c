@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of agent/names: a job's processes by program name. */
 #include "agent/names.h"
 #include "base/clock.h"
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of http/negotiate: format and encoding of a response. */
 #include "test.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/num: numbers as text. */
 #include "test.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/option: flags, configuration files, help and man pages. */
 #include "test.h"
 
 #include "base/clock.h"

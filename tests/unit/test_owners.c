@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/owners: users and accounts of jobs. */
 #include "test.h"
 
 #include "source/owners.h"

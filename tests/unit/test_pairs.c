@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/pairs: lines of Name=value. */
 #include "test.h"
 
 #include "source/pairs.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/prefix: Slurm's commands run on another host. */
 #include "test.h"
 
 #include "base/buf.h"

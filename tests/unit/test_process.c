@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/process: numbers of this process. */
 #include "test.h"
 
 #include "base/num.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of agent/processes: the table of processes. */
 #include "agent/processes.h"
 #include "test.h"
 

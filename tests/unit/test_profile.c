@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/profile: metrics of the profile plugin. */
 #include "test.h"
 
 #include "model/profile.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/profile_message: datagrams of the profile plugin. */
 #include "test.h"
 
 #include "plugin/text.h"

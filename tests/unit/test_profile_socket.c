@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/profile_socket: who may send datagrams. */
 #include "test.h"
 
 #include "source/profile_message.h"

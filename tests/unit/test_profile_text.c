@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of plugin/text: what the profile plugin sends. */
 #include "test.h"
 
 #include "base/err.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of agent/profiles: the latest profile numbers of each step. */
 #include "test.h"
 
 #include "agent/profiles.h"

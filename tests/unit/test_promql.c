@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/promql: quoted text in PromQL. */
 #include "test.h"
 
 #include "source/promql.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of web/queue: filters and order of jobs on a board. */
 #include "made_board.h"
 
 #include "source/sim.h"

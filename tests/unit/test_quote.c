@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/quote: text from outside in a sentence. */
 #include "test.h"
 
 #include "base/quote.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/ranking and base/list. */
 #include "test.h"
 
 #include "base/list.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of record/recorder: the thread that writes the store. */
 #include "test.h"
 
 #include "manual_clock.h"

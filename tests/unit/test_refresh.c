@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of snapshot/refresh: when a source is polled. */
 #include "test.h"
 
 #include "manual_clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the text, JSON and HTML views of reports. */
 #include "base/json.h"
 #include "base/shown.h"
 #include "made_report.h"

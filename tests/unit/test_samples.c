@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of plugin/samples: a step's samples. */
 #include "test.h"
 
 #include "plugin/samples.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/section and model/symbols. */
 #include "test.h"
 
 #include "model/section.h"

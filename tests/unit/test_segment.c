@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of metric/segment: compressed pieces of an exposition. */
 #include "test.h"
 
 #include "base/arena.h"

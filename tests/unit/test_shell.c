@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/shell: words for a shell. */
 #include "test.h"
 
 #include "base/shell.h"

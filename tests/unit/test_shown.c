@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/shown: text on a terminal. */
 #include "base/shown.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/sim: the simulated cluster. */
 #include "test.h"
 
 #include "base/json.h"

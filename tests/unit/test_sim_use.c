@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/sim_use: what simulated jobs use. */
 #include "test.h"
 
 #include "source/sim_use.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/spawn: commands with deadlines. */
 #include "test.h"
 
 #include "base/arena.h"

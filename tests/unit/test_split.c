@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of metric/split: families of an exposition. */
 #include "test.h"
 
 #include "metric/split.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/state: states of jobs and nodes. */
 #include "test.h"
 
 #include "model/state.h"

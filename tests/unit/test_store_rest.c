@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of store/rest: packed texts. */
 #include "store/rest.h"
 
 #include "test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of the sections in a store. */
 #include "store_fixture.h"
 
 #include "store/query.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of web/sums: totals of clusters. */
 #include "made_board.h"
 
 /* "32 16 8 8"; what is not told is "-". */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of report/table: tables and CSV. */
 #include "test.h"
 
 #include "base/arena.h"

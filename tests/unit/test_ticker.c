@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of web/ticker: the thread that writes the built-in time series. */
 #include "test.h"
 
 #include "base/buf.h"

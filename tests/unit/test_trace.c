@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/trace: what jobs post about themselves. */
 #include "test.h"
 
 #include "manual_clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/tres: TRES and GRES strings. */
 #include "test.h"
 
 #include "model/tres.h"

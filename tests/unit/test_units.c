@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of model/units: Slurm's amounts and durations. */
 #include "test.h"
 
 #include "model/units.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of cmd/up_settings: options of `sonde up`. */
 #include "test.h"
 
 #include "cmd/up_settings.h"

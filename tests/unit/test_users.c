@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of base/users: names of users and groups. */
 #include "test.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of http/webconfig: the file of --web.config.file. */
 #include "test.h"
 
 #include "certificates.h"

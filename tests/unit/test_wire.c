@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of source/wire: sections between processes. */
 #include "test.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of report/words: amounts with units. */
 #include "report/words.h"
 
 #include "test.h"

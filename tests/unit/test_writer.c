@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of metric/writer: the exposition formats. */
 #include "test.h"
 
 #include "metric/writer.h"

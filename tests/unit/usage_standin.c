@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Makes the usage of a node's jobs for tests of collectors. */
 #include "usage_standin.h"
 
 #include <stdio.h>
