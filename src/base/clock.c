@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The real clocks, and the fixed wall clock of SONDE_CLOCK. */
+/* The real clocks, and those that a test has in its hand. */
 #include "base/clock.h"
 
 #include "base/num.h"
@@ -56,21 +56,24 @@ static int64_t still_wall(const struct clock *clock)
 struct ahead_clock {
     struct clock clock;
     const _Atomic int64_t *ahead_ns; /* mapped */
+    const int64_t *still_ns;         /* it does not pass by itself from there; NULL: it does */
 };
 
-static int64_t ahead_ns(const struct clock *clock)
+static int64_t read_ahead(const struct clock *clock, clockid_t id)
 {
-    return atomic_load(((const struct ahead_clock *)clock)->ahead_ns);
+    const struct ahead_clock *ahead = (const struct ahead_clock *)clock;
+
+    return (ahead->still_ns ? *ahead->still_ns : read_clock(id)) + atomic_load(ahead->ahead_ns);
 }
 
 static int64_t ahead_wall(const struct clock *clock)
 {
-    return read_clock(CLOCK_REALTIME) + ahead_ns(clock);
+    return read_ahead(clock, CLOCK_REALTIME);
 }
 
 static int64_t ahead_mono(const struct clock *clock)
 {
-    return read_clock(CLOCK_MONOTONIC) + ahead_ns(clock);
+    return read_ahead(clock, CLOCK_MONOTONIC);
 }
 
 /* The condition is not signalled when the file changes: such a wait ends early as if it were, and
@@ -97,29 +100,25 @@ static const _Atomic int64_t *map_number(const char *path)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-static const struct clock *ahead_of_environment(void)
-{
-    static struct ahead_clock ahead = {
-        { ahead_wall, ahead_mono, ahead_wait, 10 * NS_PER_MS },
-        NULL,
-    };
-    const char *path = getenv("SONDE_CLOCK_AHEAD");
-
-    if (path && !ahead.ahead_ns)
-        ahead.ahead_ns = map_number(path);
-    return ahead.ahead_ns ? &ahead.clock : &clock_real;
-}
-
 const struct clock *clock_of_environment(void)
 {
     static struct still_clock still = { { still_wall, real_mono, real_wait, 0 }, 0 };
-    const char *text = getenv("SONDE_CLOCK");
+    static struct ahead_clock ahead = {
+        { ahead_wall, ahead_mono, ahead_wait, 10 * NS_PER_MS },
+        NULL,
+        NULL,
+    };
+    const char *text = getenv("SONDE_CLOCK"), *path = getenv("SONDE_CLOCK_AHEAD");
     int64_t seconds;
+    bool stands = text && num_get_i64(str_of(text), &seconds) &&
+                  !__builtin_mul_overflow(seconds, NS_PER_SEC, &still.wall_ns);
 
-    if (!text || !num_get_i64(str_of(text), &seconds) ||
-        __builtin_mul_overflow(seconds, NS_PER_SEC, &still.wall_ns))
-        return ahead_of_environment();
-    return &still.clock;
+    if (path && !ahead.ahead_ns)
+        ahead.ahead_ns = map_number(path);
+    if (!ahead.ahead_ns)
+        return stands ? &still.clock : &clock_real;
+    ahead.still_ns = stands ? &still.wall_ns : NULL;
+    return &ahead.clock;
 }
 
 void clock_cond_init(pthread_cond_t *cond)

@@ -25,7 +25,8 @@ extern const struct clock clock_real;
 /* clock_real, unless the environment has one for tests of whole programs:
  * SONDE_CLOCK=SECONDS     wall time stands at that moment, so that every run prints the same;
  * SONDE_CLOCK_AHEAD=FILE  both times are ahead of the real ones by the nanoseconds in the file, a
- *                         native int64_t that the test raises to let time pass. */
+ *                         native int64_t that the test raises to let time pass;
+ * with both of them       both times stand at SECONDS, and pass only when the test raises that. */
 const struct clock *clock_of_environment(void);
 
 static inline int64_t clock_wall(const struct clock *clock)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde run: runs a command of a job, and tells the exporter what its processes use meanwhile.
  * Takes the flags and variables of prometheus-slurm-exporter's proctrac.py. */
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/option.h"
 #include "base/quote.h"
@@ -101,9 +100,9 @@ static bool configure(const struct settings *settings, struct tracer_config *con
 }
 
 static struct tracer *start_tracer(const struct settings *settings, const struct child *child,
-                                   int64_t began_ns)
+                                   const struct clock *clock, int64_t began_ns)
 {
-    struct tracer_config config = { .pid = child->pid, .began_ns = began_ns };
+    struct tracer_config config = { .pid = child->pid, .clock = clock, .began_ns = began_ns };
     struct tracer *tracer = NULL;
     struct err err;
 
@@ -119,6 +118,7 @@ int main(int argc, char **argv)
     struct err err = { 0 };
     struct child child;
     struct tracer *tracer;
+    const struct clock *clock;
     int64_t began_ns;
     char **line;
     bool is_clean;
@@ -134,13 +134,14 @@ int main(int argc, char **argv)
         arena_clear(&arena);
         return outcome < 0 ? 2 : 0;
     }
-    began_ns = clock_mono(&clock_real);
+    clock = clock_of_environment();
+    began_ns = clock_mono(clock);
     if (child_start(&child, line, settings.is_dry || settings.is_check, &err) < 0) {
         say("%s", err.text);
         arena_clear(&arena);
         return err.code == ENOENT ? 127 : 126;
     }
-    tracer = start_tracer(&settings, &child, began_ns);
+    tracer = start_tracer(&settings, &child, clock, began_ns);
     if (settings.is_check && !tracer)
         kill(child.pid, SIGKILL);
     status = child_follow(&child);

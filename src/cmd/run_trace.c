@@ -3,7 +3,6 @@
 #include "cmd/run_trace.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/fetch.h"
 #include "base/munge.h"
 #include "base/num.h"
@@ -25,7 +24,7 @@ enum {
     POST_MS = 5000,
     FIRST_MS = 1000, /* until the first sample; a check is for somebody who waits */
     FIRST_CHECK_MS = 100,
-    LAST_MS = 50, /* that the last post may take, if the one before has arrived */
+    LAST_MS = 50, /* that we wait for the last post, if the one before has arrived */
     LAST_PRINT_MS = 1000,
     MERCY_MS = 5000, /* that a checked command has for ending */
 };
@@ -206,7 +205,7 @@ static bool post(struct tracer *tracer, struct str json, int64_t until_ns)
     } else if (tracer->config.is_verbose) {
         say("posting without proof of who we are: %s", err.text);
     }
-    left_ms = (until_ns - clock_mono(&clock_real)) / NS_PER_MS;
+    left_ms = (until_ns - clock_mono(tracer->config.clock)) / NS_PER_MS;
     fetch.timeout_ms = left_ms < POST_MS ? left_ms : POST_MS;
     code = fetch_run(&fetch, &result, &err);
     if (code == 0 && result.status / 100 != 2)
@@ -274,7 +273,7 @@ static void take_sample(struct tracer *tracer, int64_t until_ns, bool is_last)
 {
     struct process_tree_sample sample;
     struct err err = { 0 };
-    int64_t now = clock_mono(&clock_real);
+    int64_t now = clock_mono(tracer->config.clock);
     struct buf json;
 
     if (process_tree_read(&tracer->tree, &sample, &err) < 0) {
@@ -296,7 +295,8 @@ static bool wait_until(struct tracer *tracer, int64_t until_ns)
     bool has_ended;
 
     pthread_mutex_lock(&tracer->lock);
-    while (!tracer->has_ended && clock_wait(&clock_real, &tracer->changed, &tracer->lock, until_ns))
+    while (!tracer->has_ended &&
+           clock_wait(tracer->config.clock, &tracer->changed, &tracer->lock, until_ns))
         continue;
     has_ended = tracer->has_ended;
     pthread_mutex_unlock(&tracer->lock);
@@ -317,7 +317,7 @@ static int64_t spread(int64_t period_ns)
 /* What could not be done in its time, while all were stopped or munged hung, is left out. */
 static int64_t next_due(const struct tracer *tracer, int64_t due)
 {
-    int64_t period = tracer->config.period_ns, late = clock_mono(&clock_real) - due;
+    int64_t period = tracer->config.period_ns, late = clock_mono(tracer->config.clock) - due;
 
     if (tracer->n_samples == 0)
         return due + spread(period);
@@ -329,7 +329,7 @@ static void end_command(struct tracer *tracer)
     /* While it has not been waited for, its number is its own. */
     kill(tracer->config.pid, SIGTERM);
     kill(tracer->config.pid, SIGCONT);
-    if (wait_until(tracer, clock_mono(&clock_real) + MERCY_MS * NS_PER_MS))
+    if (wait_until(tracer, clock_mono(tracer->config.clock) + MERCY_MS * NS_PER_MS))
         kill(tracer->config.pid, SIGKILL);
 }
 
@@ -359,7 +359,7 @@ static void *run(void *arg)
         }
     }
     if (wants_last(tracer))
-        take_sample(tracer, clock_mono(&clock_real) + LAST_MS * NS_PER_MS, true);
+        take_sample(tracer, clock_mono(tracer->config.clock) + POST_MS * NS_PER_MS, true);
     pthread_mutex_lock(&tracer->lock);
     tracer->is_done = true;
     pthread_cond_broadcast(&tracer->changed);
@@ -411,8 +411,9 @@ bool tracer_finish(struct tracer *tracer)
         patience_ms = LAST_PRINT_MS;
     else if (tracer->is_posting && !tracer->has_arrived)
         patience_ms = 0;
-    until = clock_mono(&clock_real) + patience_ms * NS_PER_MS;
-    while (!tracer->is_done && clock_wait(&clock_real, &tracer->changed, &tracer->lock, until))
+    until = clock_mono(tracer->config.clock) + patience_ms * NS_PER_MS;
+    while (!tracer->is_done &&
+           clock_wait(tracer->config.clock, &tracer->changed, &tracer->lock, until))
         continue;
     is_done = tracer->is_done;
     pthread_mutex_unlock(&tracer->lock);

@@ -4,6 +4,7 @@
 #ifndef SONDE_CMD_RUN_TRACE_H
 #define SONDE_CMD_RUN_TRACE_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -15,8 +16,9 @@ struct tracer_config {
     uint64_t job_id; /* 0: unknown */
     struct str endpoint;
     const char *munge_socket; /* NULL: munge's usual one */
+    const struct clock *clock;
     int64_t period_ns;
-    int64_t began_ns; /* monotonic: when the command was started */
+    int64_t began_ns; /* monotonic, of that clock: when the command was started */
     bool is_dry;      /* print samples instead of posting them */
     bool is_check;    /* print one, then end the command */
     bool is_verbose;

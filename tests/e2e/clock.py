@@ -8,15 +8,16 @@ import tempfile
 
 
 class Clock:
-    """Ahead of the real clocks by as much as it was moved. Give `env` to the programs that are to have it."""
+    """Ahead of the real clocks by as much as it was moved; or, if it stands, at that moment (SECONDS) and as much. Give `env` to the
+    programs that are to have it."""
 
-    def __init__(self):
+    def __init__(self, stands=None):
         self.file = tempfile.NamedTemporaryFile(prefix="sonde-clock-")
         os.fchmod(self.file.fileno(), 0o644)  # the program may be another user's
         os.truncate(self.file.fileno(), 8)
         self.map = mmap.mmap(self.file.fileno(), 8)
         self.ahead_ns = ctypes.c_int64.from_buffer(self.map)  # written in one piece
-        self.env = {"SONDE_CLOCK_AHEAD": self.file.name}
+        self.env = {"SONDE_CLOCK_AHEAD": self.file.name, **({"SONDE_CLOCK": str(stands)} if stands else {})}
 
     def advance(self, seconds):
         self.ahead_ns.value += int(seconds * 1e9)

@@ -205,6 +205,13 @@ TEST(the_environment_may_let_time_pass)
     assert_true(clock_mono(clock) >= before + 3600 * NS_PER_SEC);
     assert_true(clock_wall(clock) > clock_wall(&clock_real));
     waiting_destroy(&waiting);
+
+    assert_int_equal(setenv("SONDE_CLOCK", "1800000000", 1), 0);
+    clock = clock_of_environment();
+    assert_int_equal(clock_mono(clock), 1800003600 * NS_PER_SEC);
+    set_number(path, 1);
+    assert_int_equal(clock_wall(clock), 1800000000 * NS_PER_SEC + 1);
+    unsetenv("SONDE_CLOCK");
     unlink(path);
     unsetenv("SONDE_CLOCK_AHEAD");
 }
