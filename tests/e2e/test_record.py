@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from sonde import DEADLINE, SONDE, Exporter, FakeCommands, job, wait_until
+from sonde import AS_AT_A_TERMINAL, DEADLINE, SONDE, Clock, Exporter, FakeCommands, job, wait_until
 
 SIM = "--source=sim:nodes=4,jobs=20"
 KINDS = ["associations", "config", "diag", "jobs", "licenses", "nodes", "reservations", "shares"]
@@ -36,17 +36,30 @@ class Record(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^  {kind} +1 file +\d+ bytes$")
             self.assertEqual(json.loads((self.directory / f"000001-{kind}.json").read_text())["kind"], kind)
 
+    def start_long(self, directory, *starter):
+        """One that takes a look whenever the clock is moved on by a second."""
+        clock = Clock(self.enterContext(tempfile.TemporaryDirectory()))
+        process = subprocess.Popen(
+            [*AS_AT_A_TERMINAL, *starter, SONDE, "admin", "record", SIM, "--interval=1s", "--duration=1h", directory],
+            stdout=subprocess.PIPE, text=True, env=dict(os.environ, **clock.env))
+        self.addCleanup(process.kill)
+        return process, clock
+
+    @staticmethod
+    def wait_look(directory, number):
+        wait_until(pathlib.Path(directory, f"{number:06}-licenses.json").exists, f"look {number}")
+
     def test_a_signal_ends_a_long_one_cleanly(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number), tempfile.TemporaryDirectory() as directory:
-                process = subprocess.Popen(
-                    [SONDE, "admin", "record", SIM, "--interval=1s", "--duration=1h", directory],
-                    stdout=subprocess.PIPE, text=True)
-                wait_until(pathlib.Path(directory, "000002-licenses.json").exists, "a second look")
+                process, clock = self.start_long(directory)
+                self.wait_look(directory, 1)
+                clock.advance(1)
+                self.wait_look(directory, 2)
                 process.send_signal(number)
                 said = process.communicate(timeout=DEADLINE)[0]
                 self.assertEqual(process.returncode, 0)
-                self.assertRegex(said, r"(?m)^  jobs +[2-9] files")
+                self.assertRegex(said, r"(?m)^  jobs +2 files")
                 self.assertRegex(said, r"(?m)^  config +1 file ")
                 self.assertEqual([path for path in pathlib.Path(directory).iterdir() if path.suffix != ".json"], [])
 
@@ -54,7 +67,7 @@ class Record(unittest.TestCase):
         started = self.directory.parent / "started"
         commands = self.enterContext(FakeCommands(sinfo=f"touch {started}; exec sleep 1000"))
         process = subprocess.Popen(
-            [SONDE, "admin", "record", "--source=cli", "--slurm.timeout=10m", self.directory],
+            [SONDE, "admin", "record", "--source=cli", "--slurm.timeout=1h", self.directory],
             stdout=subprocess.PIPE, text=True, env=dict(os.environ, PATH=f"{commands.path}:{os.environ['PATH']}"))
         wait_until(started.exists, "sinfo was asked")
         process.send_signal(signal.SIGTERM)
@@ -62,14 +75,15 @@ class Record(unittest.TestCase):
         self.assertEqual(process.returncode, 1)
 
     def test_a_signal_that_nohup_ignores_does_not_end_it(self):
-        process = subprocess.Popen(
-            ["env", "--ignore-signal=HUP", SONDE, "admin", "record", SIM, "--interval=1s", "--duration=1h", self.directory],
-            stdout=subprocess.DEVNULL)
-        wait_until((self.directory / "000001-licenses.json").exists, "a first look")
+        process, clock = self.start_long(self.directory, "env", "--ignore-signal=HUP")
+        self.wait_look(self.directory, 1)
         process.send_signal(signal.SIGHUP)
-        wait_until((self.directory / "000003-licenses.json").exists, "two more looks")
+        for look in (2, 3):
+            clock.advance(1)
+            self.wait_look(self.directory, look)
         process.terminate()
-        self.assertEqual(process.wait(DEADLINE), 0)
+        process.communicate(timeout=DEADLINE)
+        self.assertEqual(process.returncode, 0)
 
     def test_a_recording_is_not_added_to(self):
         self.assertEqual(record(SIM, self.directory).returncode, 0)
