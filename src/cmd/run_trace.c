@@ -263,7 +263,7 @@ static double cpu_percent(const struct tracer *tracer, const struct process_tree
 {
     int64_t elapsed = now - tracer->sampled_ns;
 
-    if (is_last && tracer->n_samples && elapsed < first_delay(&tracer->config))
+    if (elapsed <= 0 || (is_last && tracer->n_samples && elapsed < first_delay(&tracer->config)))
         return NAN;
     return 100.0 * (double)(sample->used.cpu_ns - tracer->used.cpu_ns) / (double)elapsed;
 }

@@ -49,21 +49,6 @@ def shortest(action, times=5):
 AS_AT_A_TERMINAL = ("env", "--default-signal")
 
 
-class Clock:
-    """Time for a program that has `env` in its environment: it stands still until a test moves it on."""
-
-    def __init__(self, directory, seconds=1800000000):
-        self.path, self.seconds = pathlib.Path(directory, "clock"), seconds
-        self.env = {"SONDE_CLOCK": f"@{self.path}"}
-        self.advance(0)
-
-    def advance(self, seconds):
-        self.seconds += seconds
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(str(self.seconds))
-        fresh.rename(self.path)
-
-
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body

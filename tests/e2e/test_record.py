@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-from sonde import AS_AT_A_TERMINAL, DEADLINE, SONDE, Clock, Exporter, FakeCommands, job, wait_until
+from clock import Clock
+from sonde import AS_AT_A_TERMINAL, DEADLINE, SONDE, Exporter, FakeCommands, job, wait_until
 
 SIM = "--source=sim:nodes=4,jobs=20"
 KINDS = ["associations", "config", "diag", "jobs", "licenses", "nodes", "reservations", "shares"]
@@ -38,7 +39,7 @@ class Record(unittest.TestCase):
 
     def start_long(self, directory, *starter):
         """One that takes a look whenever the clock is moved on by a second."""
-        clock = Clock(self.enterContext(tempfile.TemporaryDirectory()))
+        clock = self.enterContext(Clock(stands=1800000000))
         process = subprocess.Popen(
             [*AS_AT_A_TERMINAL, *starter, SONDE, "admin", "record", SIM, "--interval=1s", "--duration=1h", directory],
             stdout=subprocess.PIPE, text=True, env=dict(os.environ, **clock.env))

@@ -17,26 +17,26 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
-from sonde import BUILD, DEADLINE, SONDE, wait_until
+from clock import Clock
+from sonde import AS_AT_A_TERMINAL, BUILD, DEADLINE, SONDE, wait_until
 
 NO_MUNGE = "--munge-socket=/nonexistent"
 MUNGED = shutil.which("munged", path="/usr/sbin:/usr/local/sbin")
 PYTHON = sys.executable
+# Processor time is used until as much has been used. What is said is said on standard error, where sonde run prints no samples.
 BURN = """
 import os, sys, time
 def burn(seconds):
     while time.process_time() < seconds:
         pass
+def say(word):
+    print(word, file=sys.stderr, flush=True)
 """
-
-
-def setUpModule():
-    """As a shell at a terminal starts it: what runs in the background of a script ignores interrupts."""
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
+PERIOD = 10  # seconds of the test's clock, from one sample to the next
+FIRST = 1  # until the first
+LEAST = 0.05  # that the end of a command may be held up
 
 
 class Receiver:
@@ -89,11 +89,11 @@ def environment(**changes):
 
 
 def start(*arguments, env=None, **options):
-    return subprocess.Popen([SONDE, "run", *arguments], env=env or environment(), text=True, **options)
+    return subprocess.Popen([*AS_AT_A_TERMINAL, SONDE, "run", *arguments], env=env or environment(), text=True, **options)
 
 
-def run(*arguments, env=None, **options):
-    return subprocess.run([SONDE, "run", *arguments], env=env or environment(), text=True,
+def run(*arguments, env=None, starter=AS_AT_A_TERMINAL, **options):
+    return subprocess.run([*starter, SONDE, "run", *arguments], env=env or environment(), text=True,
                           capture_output=True, timeout=DEADLINE, **options)
 
 
@@ -111,10 +111,37 @@ def own_group():
 
 
 class Case(unittest.TestCase):
+    """Time stands still, for those that have the clock in their environment, until a test moves it on."""
+
+    def setUp(self):
+        self.clock = self.enterContext(Clock(stands=1800000000))
+        self.env = environment(**self.clock.env, SAMPLE_RATE=str(PERIOD))
+
     def receiver(self, **options):
         receiver = self.enterContext(Receiver(**options))
-        receiver.env = environment(SLURM_EXPORTER=receiver.address, SLURM_JOB_ID="42")
+        receiver.env = dict(self.env, SLURM_EXPORTER=receiver.address, SLURM_JOB_ID="42")
         return receiver
+
+    def start_waiting(self, *arguments, script="echo ready >&2; read line", **options):
+        """A command that runs, and will until its standard input is closed."""
+        process = self.enterContext(start(*arguments, "sh", "-c", script, stdin=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, **options))
+        self.assertEqual(process.stderr.readline(), "ready\n")
+        return process
+
+    def wait_posts(self, receiver, n):
+        """As many posts, one for each time that the clock is moved on."""
+        while len(receiver.posts) < n:
+            before = len(receiver.posts)
+            self.clock.advance(PERIOD if before else FIRST)
+            wait_until(lambda: len(receiver.posts) > before, f"post {before + 1}")
+
+    def end(self, process, status=0):
+        """Ends the command, and gives what was said on standard error since."""
+        process.stdin.close()
+        errors = process.stderr.read()
+        self.assertEqual(process.wait(DEADLINE), status, errors)
+        return errors
 
     def directory(self):
         return pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -163,7 +190,7 @@ class Command(Case):
 
     def test_standard_input_and_output_pass_through(self):
         text = "line\n" * 100000
-        result = run("--jobid=1", "--endpoint=127.0.0.1:1", "sh", "-c", "cat; echo careful >&2", input=text)
+        result = run("--jobid=1", "--endpoint=127.0.0.1:1", "sh", "-c", "cat; echo careful >&2", input=text, env=self.env)
         self.assertEqual(result.stdout, text)
         self.assertEqual(result.stderr, "careful\n")
 
@@ -200,16 +227,22 @@ class Command(Case):
                 signal.signal(ignored, signal.SIG_IGN)
 
         command = [PYTHON, "-c", script]
-        ours = run(*command, cwd="/usr", preexec_fn=prepare)
+        ours = run(*command, cwd="/usr", preexec_fn=prepare, starter=())
         alone = subprocess.run(command, cwd="/usr", preexec_fn=prepare, env=environment(),
                                capture_output=True, text=True)
         self.assertEqual(alone.stderr, "")
         self.assertEqual(ours.stdout, alone.stdout)
 
     def test_signals_are_passed_on(self):
-        script = 'trap "echo got term; exit 5" TERM; trap "echo got usr1" USR1; echo ready; ' \
-                 'while :; do sleep 0.05; done'
-        with start("sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        script = """
+import os, signal
+signal.signal(signal.SIGTERM, lambda *_: (print("got term", flush=True), os._exit(5)))
+signal.signal(signal.SIGUSR1, lambda *_: print("got usr1", flush=True))
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+        with start(PYTHON, "-c", script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
             process.send_signal(signal.SIGUSR1)
             self.assertEqual(process.stdout.readline(), "got usr1\n")
@@ -220,14 +253,14 @@ class Command(Case):
     def test_an_ended_command_ends_us_whatever_it_was_ended_by(self):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT,
                        signal.SIGSEGV, signal.SIGALRM, signal.SIGPIPE, signal.SIGRTMIN + 3):
-            with start("sh", "-c", "ulimit -c 0; echo ready; exec sleep 100", stdout=subprocess.PIPE,
+            with start("sh", "-c", "ulimit -c 0; echo ready; exec sleep 1000", stdout=subprocess.PIPE,
                        stderr=subprocess.DEVNULL) as process:
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 process.send_signal(number)
                 self.assertEqual(process.wait(DEADLINE), 128 + number)
 
     def test_a_killed_wrapper_takes_its_command_along(self):
-        with start("sh", "-c", "echo $$; exec sleep 100", stdout=subprocess.PIPE,
+        with start("sh", "-c", "echo $$; exec sleep 1000", stdout=subprocess.PIPE,
                    stderr=subprocess.DEVNULL) as process:
             child = int(process.stdout.readline())
             process.kill()
@@ -265,7 +298,7 @@ class Command(Case):
             return file.read().rpartition(")")[2].split()[0]
 
     def test_orphans_are_waited_for_and_outlive_us(self):
-        script = "(sleep 100 & echo $!); (true & echo $!); echo $PPID; read line"
+        script = "(sleep 1000 & echo $!); (true & echo $!); echo $PPID; read line"
         with start("sh", "-c", script, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                    stderr=subprocess.DEVNULL) as process:
             lasting, ended, wrapper = (int(process.stdout.readline()) for _ in range(3))
@@ -282,7 +315,7 @@ class Command(Case):
         unshare = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--kill-child"]
         if subprocess.run([*unshare, "true"], capture_output=True).returncode:
             self.skipTest("no namespaces can be made here")
-        result = subprocess.run([*unshare, SONDE, "run", "sh", "-c", "echo $PPID; kill -USR1 1; sleep 5"],
+        result = subprocess.run([*unshare, SONDE, "run", "sh", "-c", "echo $PPID; kill -USR1 1; sleep 1000"],
                                 capture_output=True, text=True, env=environment(), timeout=DEADLINE)
         self.assertEqual((result.stdout, result.returncode), ("1\n", 128 + signal.SIGUSR1))
 
@@ -291,10 +324,11 @@ class Terminal(Case):
     """A shell with job control on a terminal."""
 
     def setUp(self):
+        super().setUp()
         self.said = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            os.execve("/bin/sh", ["sh", "-i"], environment(PS1="$ ", ENV=None))
+            os.execvpe("env", [*AS_AT_A_TERMINAL, "sh", "-i"], environment(PS1="$ ", ENV=None))
         self.addCleanup(self.close)
 
     def close(self):
@@ -336,7 +370,7 @@ class Terminal(Case):
         self.type("\n\n")
         self.expect("ready")
         self.type("\n\n")
-        self.type(f"for i in 1 2 3; do echo tu''rn $i; {SONDE} run sleep 100; done\n")
+        self.type(f"for i in 1 2 3; do echo tu''rn $i; {SONDE} run sleep 1000; done\n")
         self.expect("turn 1")
         wait_until(self.sleeps, "the command runs")
         self.type("\x03")
@@ -360,11 +394,11 @@ class Trace(Case):
     def test_a_sample_says_what_it_must(self):
         receiver = self.receiver()
         receiver.env.update(SLURM_STEP_ID="3", SLURM_PROCID="17", SAMPLE_RATE="0.5")
-        with start(NO_MUNGE, "sh", "-c", "echo $$; read line", env=receiver.env, stdin=subprocess.PIPE,
-                   stdout=subprocess.PIPE) as process:
-            pid = int(process.stdout.readline())
-            wait_until(lambda: receiver.posts, "a post")
-            process.stdin.close()
+        process = self.start_waiting(NO_MUNGE, env=receiver.env, stdout=subprocess.PIPE, script="echo $$; echo ready >&2; read line")
+        pid = int(process.stdout.readline())
+        self.clock.advance(0.5)
+        wait_until(lambda: receiver.posts, "a post")
+        self.end(process, 1)
         path, headers, _ = receiver.posts[0]
         sample = receiver.samples()[0]
         self.assertEqual((path, headers["Content-Type"]), ("/trace", "application/json"))
@@ -378,87 +412,103 @@ class Trace(Case):
 
     def test_the_first_post_does_not_wait_for_a_period(self):
         receiver = self.receiver()
-        with start(NO_MUNGE, "--sample-rate=600", "sh", "-c", "read line", env=receiver.env,
-                   stdin=subprocess.PIPE) as process:
-            wait_until(lambda: receiver.posts, "a post")
-            process.stdin.close()
-
-    def last_sample(self, script):
-        """The second of two. It has 50 ms to arrive in, which a busy machine may not give it every time."""
-        for _ in range(5):
-            receiver = self.receiver()
-            with start(NO_MUNGE, "--sample-rate=600", PYTHON, "-c", script, env=receiver.env,
-                       stdin=subprocess.PIPE) as process:
-                wait_until(lambda: receiver.posts, "the first post")
-                process.stdin.close()
-            if len(receiver.posts) == 2:
-                return receiver.samples()[1]
-        raise AssertionError("no last post")
+        process = self.start_waiting(NO_MUNGE, "--sample-rate=600", env=receiver.env)
+        self.clock.advance(FIRST)
+        wait_until(lambda: receiver.posts, "a post")
+        self.end(process, 1)
 
     def test_the_last_post_says_that_all_is_over(self):
-        sample = self.last_sample(BURN + "burn(0.5); sys.stdin.readline(); burn(2)")
+        receiver = self.receiver()
+        with start(NO_MUNGE, PYTHON, "-c", BURN + "burn(0.2); say('ready'); sys.stdin.readline(); burn(1)", env=receiver.env,
+                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.assertEqual(process.stderr.readline(), "ready\n")
+            self.wait_posts(receiver, 2)  # so that the answer to one has arrived
+            self.clock.advance(FIRST)
+            self.end(process)
+        *_, sample = receiver.samples()
         self.assertEqual((sample["threads"], sample["mem"], sample["period"]), (0, 0, 0))
-        self.assertGreater(sample["cpus"], 10)
+        self.assertGreater(sample["cpus"], 100 * (1 - 0.2) * 0.9)
 
     def test_of_a_moment_no_use_of_processors_is_told(self):
-        sample = self.last_sample("import sys, time; sys.stdin.readline(); time.sleep(0.2)")
+        receiver = self.receiver()
+        process = self.start_waiting(NO_MUNGE, env=receiver.env)
+        self.wait_posts(receiver, 2)
+        self.end(process, 1)
+        *_, sample = receiver.samples()
         self.assertNotIn("cpus", sample)
         self.assertEqual((sample["threads"], sample["period"]), (0, 0))
 
     def test_posts_come_at_the_sample_rate(self):
         receiver = self.receiver()
-        began = time.monotonic()
-        with start(NO_MUNGE, "sh", "-c", "read line", env=dict(receiver.env, SAMPLE_RATE="0.2"),
-                   stdin=subprocess.PIPE) as process:
-            wait_until(lambda: len(receiver.posts) >= 10, "ten posts")
-            took = time.monotonic() - began
-            process.stdin.close()
-        self.assertGreater(took, 1.8)
-        self.assertEqual({sample["period"] for sample in receiver.samples()[:10]}, {0.2})
+        process = self.start_waiting(NO_MUNGE, env=receiver.env)
+        self.wait_posts(receiver, 10)
+        self.end(process, 1)
+        self.assertEqual([sample["period"] for sample in receiver.samples()], [PERIOD] * 10 + [0])
 
-    def assert_cpu_is_told(self, script, seconds, rate=0.4):
-        """Samples of equal length whose mean is the processor time that was used."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        began = time.monotonic()
-        result = run(f"--sample-rate={rate}", "--dry-run", PYTHON, "-c", BURN + script)
-        took = time.monotonic() - began
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        self.assertGreater(used, seconds)
-        samples = [json.loads(line) for line in result.stdout.splitlines()]
-        self.assertGreaterEqual(len(samples), 3)
-        told = sum(sample.get("cpus", 0) for sample in samples[1:]) / 100 * rate
-        # The first is of a shorter time, the second may be, and what follows the last is not told.
-        self.assertGreater(told, used - 3 * rate * used / took - 0.2)
-        self.assertLess(told, used + rate * used / took + 0.2)
+    def samples_of(self, script, n=1):
+        """Of a command that says "ready" whenever a sample is due, as often, and then waits for a line."""
+        samples = []
+        with start("--dry-run", PYTHON, "-c", BURN + script, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   stderr=subprocess.PIPE) as process:
+            for i in range(n):
+                self.assertEqual(process.stderr.readline(), "ready\n")
+                self.clock.advance(PERIOD if i else FIRST)
+                samples.append(json.loads(process.stdout.readline()))
+                process.stdin.write("go on\n")
+                process.stdin.flush()
+            self.end(process)
         return samples
 
+    def assert_cpu_is_told(self, script, seconds, processes=1):
+        """What they use is told, less what the kernel cuts off of each process; and no more than all have used."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        sample, = self.samples_of(script + "\nsay('ready')\nsys.stdin.readline()")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        told = sample["cpus"] / 100 * FIRST
+        self.assertGreater(told, seconds - 0.05 * processes)
+        self.assertLess(told, used)
+
     def test_a_busy_command_uses_a_processor(self):
-        samples = self.assert_cpu_is_told("burn(3)", 3)
-        self.assertLess(max(sample.get("cpus", 0) for sample in samples), 115)
-        self.assertGreater(max(sample.get("cpus", 0) for sample in samples), 5)  # others have the rest of it
+        samples = self.samples_of("""
+for second in 1, 2:
+    burn(second)
+    say("ready")
+    sys.stdin.readline()
+""", 2)
+        self.assertAlmostEqual(samples[1]["cpus"], 100 / PERIOD, delta=20 / PERIOD)
+        self.assertGreater(samples[0]["cpus"], 95)
 
     def test_forked_children_and_their_threads_count(self):
-        script = """
+        samples = self.samples_of("""
 import threading
 end = threading.Event()
+ready, go_on = os.pipe(), os.pipe()
 for _ in range(2):
     if os.fork() == 0:
+        os.close(go_on[1])
         for _ in range(3):
             threading.Thread(target=end.wait, daemon=True).start()
-        burn(1.5); os._exit(0)
-os.wait(); os.wait()
-"""
-        samples = self.assert_cpu_is_told(script, 3)
-        self.assertEqual(max(sample["threads"] for sample in samples), 9)
+        burn(0.5)
+        os.write(ready[1], b"x")
+        os.read(go_on[0], 1)
+        os._exit(0)
+os.read(ready[0], 1), os.read(ready[0], 1)
+say("ready")
+sys.stdin.readline()
+os.close(go_on[1])
+os.wait(), os.wait()
+""")
+        self.assertEqual([sample["threads"] for sample in samples], [9])
+        self.assertGreater(samples[0]["cpus"], 95)
 
     def test_children_shorter_than_a_period_are_not_lost(self):
         self.assert_cpu_is_told("""
-for _ in range(60):
+for _ in range(20):
     if os.fork() == 0:
         burn(time.process_time() + 0.05); os._exit(0)
     os.wait()
-""", 3)
+""", 1)
 
     def test_grandchildren_whose_parents_are_gone_are_not_lost(self):
         self.assert_cpu_is_told("""
@@ -466,31 +516,37 @@ read, write = os.pipe()
 for _ in range(6):
     if os.fork() == 0:
         if os.fork() == 0:
-            burn(time.process_time() + 0.5)
+            burn(time.process_time() + 0.2)
         os._exit(0)
     os.wait()
 os.close(write)
-os.read(read, 1)  # until the last of them is about to end: it alone may not be waited for any more
-""", 2.4)
+os.read(read, 1)  # until the last of them is about to end
+""", 1.2, processes=6)
 
     @unittest.skipUnless(pathlib.Path("/proc/self/io").exists(), "the kernel does not count bytes")
     def test_written_bytes_stay_when_their_writer_has_ended(self):
         directory = self.directory()
-        script = f"dd if=/dev/zero of={directory}/a bs=1M count=8 conv=fsync 2>/dev/null; sleep 1.2"
-        result = run("--sample-rate=0.3", "--dry-run", "sh", "-c", script)
-        told = [json.loads(line)["write_bytes"] for line in result.stdout.splitlines()]
         if subprocess.run(["stat", "-fc", "%T", directory], capture_output=True, text=True).stdout == "tmpfs\n":
             self.skipTest("files here are in memory, which the kernel does not count")
-        self.assertEqual(told, sorted(told))
-        self.assertGreaterEqual(told[-1], 8 << 20)
-        self.assertLess(told[-1], 16 << 20)
+        samples = self.samples_of(f"""
+import subprocess
+for _ in range(2):
+    say("ready")
+    sys.stdin.readline()
+    subprocess.run("dd if=/dev/zero of={directory}/a bs=1M count=8 conv=fsync 2>/dev/null", shell=True)
+say("ready")
+sys.stdin.readline()
+""", 3)
+        told = [sample["write_bytes"] for sample in samples]
+        for before, after in zip(told, told[1:]):
+            self.assertGreaterEqual(after - before, 8 << 20)
+            self.assertLess(after - before, 16 << 20)
 
     def test_the_endpoint_is_completed(self):
         def path_for(endpoint, receiver):
-            with start(NO_MUNGE, "--jobid=1", "--sample-rate=0.1", f"--endpoint={endpoint}", "sh", "-c",
-                       "read line", stdin=subprocess.PIPE) as process:
-                wait_until(lambda: receiver.posts, f"a post to {endpoint}")
-                process.stdin.close()
+            process = self.start_waiting(NO_MUNGE, "--jobid=1", f"--endpoint={endpoint}", env=self.env)
+            self.wait_posts(receiver, 1)
+            self.end(process, 1)
             path = receiver.posts[0][0]
             receiver.posts.clear()
             return path
@@ -509,11 +565,9 @@ os.read(read, 1)  # until the last of them is about to end: it alone may not be 
     def test_a_password_is_sent_and_never_shown(self):
         receiver = self.receiver(status=401)
         env = dict(receiver.env, SLURM_EXPORTER=f"http://alice:s3cret@{receiver.address}")
-        with start("--verbose", "--sample-rate=0.2", "sh", "-c", "read line", env=env, stdin=subprocess.PIPE,
-                   stderr=subprocess.PIPE) as process:
-            wait_until(lambda: len(receiver.posts) >= 2, "two posts")
-            process.stdin.close()
-            errors = process.stderr.read()
+        process = self.start_waiting("--verbose", env=env)
+        self.wait_posts(receiver, 2)
+        errors = self.end(process, 1)
         self.assertEqual(receiver.posts[0][1]["Authorization"], "Basic " + base64.b64encode(b"alice:s3cret").decode())
         self.assertIn("401", errors)
         self.assertNotIn("s3cret", errors)
@@ -531,10 +585,9 @@ os.read(read, 1)  # until the last of them is about to end: it alone may not be 
         self.addCleanup(lambda: (munged.terminate(), munged.wait(DEADLINE)))
         wait_until(at.exists, "munged listens")
         receiver = self.receiver()
-        with start(f"--munge-socket={at}", "--sample-rate=0.2", "sh", "-c", "read line", env=receiver.env,
-                   stdin=subprocess.PIPE) as process:
-            wait_until(lambda: receiver.posts, "a post")
-            process.stdin.close()
+        process = self.start_waiting(f"--munge-socket={at}", env=receiver.env)
+        self.wait_posts(receiver, 1)
+        self.end(process, 1)
         _, headers, body = receiver.posts[0]
         self.assertEqual(headers["Content-Type"], "text/plain")
         self.assertTrue(body.startswith(b"MUNGE:"))
@@ -546,72 +599,55 @@ os.read(read, 1)  # until the last of them is about to end: it alone may not be 
 class Trouble(Case):
     """The command does not care what becomes of its samples."""
 
-    def delay_at_end(self, meanwhile, *arguments, env):
-        """Seconds from the command's last word to our end; the shortest of a few, as machines are busy."""
-        delays = []
-        for _ in range(4):
-            with start(*arguments, PYTHON, "-c", "import sys, time; sys.stdin.readline(); print(time.time())", env=env,
-                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-                meanwhile(process)
-                process.stdin.close()
-                ended = float(process.stdout.read())
-                self.assertEqual(process.wait(DEADLINE), 0)
-                delays.append(time.time() - ended)
-        return min(delays)
-
     def test_an_exporter_that_hangs_costs_no_time(self):
         receiver = self.receiver()
         receiver.hold.clear()
+        process = self.start_waiting(NO_MUNGE, env=receiver.env)
+        self.wait_posts(receiver, 1)
+        self.assertEqual(self.end(process, 1), "", "we ended before the post was given up")
 
-        def meanwhile(_):
-            before = len(receiver.posts)
-            wait_until(lambda: len(receiver.posts) > before, "a post that hangs")
-        self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=1", env=receiver.env), 0.1)
-
-    def test_an_exporter_that_begins_to_hang_costs_no_time(self):
+    def test_an_exporter_that_begins_to_hang_costs_a_moment(self):
         receiver = self.receiver()
-
-        def meanwhile(_):
-            receiver.hold.set()
-            before = len(receiver.posts)
-            wait_until(lambda: len(receiver.posts) > before + 1, "two posts")
-            receiver.hold.clear()
-        self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=0.3", env=receiver.env), 0.1)
+        process = self.start_waiting(NO_MUNGE, env=receiver.env)
+        self.wait_posts(receiver, 1)
+        receiver.hold.clear()
+        self.wait_posts(receiver, 2)
+        process.stdin.close()
+        wait_until(lambda: self.clock.advance(LEAST) or process.poll() is not None, "the end")
+        self.assertEqual((process.returncode, process.stderr.read()), (1, ""), "we ended before the post was given up")
 
     def test_an_exporter_that_is_away_costs_a_line_and_no_time(self):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             address = "127.0.0.1:%d" % closed.getsockname()[1]
-            env = environment(SLURM_EXPORTER=address, SLURM_JOB_ID="42")
-
-            def meanwhile(process):
-                # on a busy machine, the time for a sample may be over before it is tried
-                self.assertRegex(process.stderr.readline(), f"cannot connect to http://{address}|no time is left for a request")
-            self.assertLess(self.delay_at_end(meanwhile, NO_MUNGE, "--sample-rate=0.1", env=env), 0.1)
+            process = self.start_waiting(NO_MUNGE, "--jobid=42", f"--endpoint={address}", env=self.env)
+            self.clock.advance(FIRST)
+            self.assertIn(f"cannot connect to http://{address}", process.stderr.readline())
+            self.assertEqual(self.end(process, 1), "")
 
     def test_a_refusal_is_told_once_with_the_exporters_words(self):
         receiver = self.receiver(status=403, words=b"job 42 is not yours\n\x1b[2J")
-        with start(NO_MUNGE, "--sample-rate=0.1", "sh", "-c", "read line", env=receiver.env,
-                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            wait_until(lambda: len(receiver.posts) >= 4, "posts go on")
-            process.stdin.close()
-            errors = process.stderr.read()
+        process = self.start_waiting(NO_MUNGE, env=receiver.env)
+        self.wait_posts(receiver, 4)
+        errors = self.end(process, 1)
         self.assertEqual(errors.count("\n"), 1)
         self.assertIn("403: job 42 is not yours", errors)
         self.assertNotIn("\x1b", errors)
 
     def test_an_exporter_that_comes_back_is_posted_to(self):
         receiver = self.receiver(status=503)
-        with start(NO_MUNGE, "--sample-rate=0.1", "sh", "-c", "read line", env=receiver.env,
-                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            wait_until(lambda: receiver.posts, "a post")
-            receiver.hold.clear()
-            wait_until(lambda: len(receiver.posts) >= 3, "posts that hang are given up")
-            receiver.status = 200
-            receiver.hold.set()
-            before = len(receiver.posts)
-            wait_until(lambda: len(receiver.posts) > before + 2, "posts go on")
-            process.stdin.close()
+        process = self.start_waiting(NO_MUNGE, "--sample-rate=0.1", env=receiver.env)
+
+        def wait_more(n, what):
+            n += len(receiver.posts)
+            wait_until(lambda: self.clock.advance(0.1) or len(receiver.posts) >= n, what)
+        wait_more(1, "a post")
+        receiver.hold.clear()
+        wait_more(2, "posts that hang are given up")
+        receiver.status = 200
+        receiver.hold.set()
+        wait_more(3, "posts go on")
+        self.end(process, 1)
 
     def test_an_endpoint_that_is_none_is_told(self):
         for endpoint in ("ftp://host/x", "http://", "a b c", "::1:2:3"):
@@ -623,10 +659,12 @@ class Trouble(Case):
 
     def test_without_a_job_it_runs_untraced_and_says_so(self):
         receiver = self.receiver()
-        result = run("--sample-rate=0.1", "sh", "-c", "sleep 0.5; exit 4",
-                     env=environment(SLURM_EXPORTER=receiver.address))
-        self.assertEqual((result.returncode, result.stdout, receiver.posts), (4, "", []))
-        self.assertRegex(result.stderr, r"\Asonde run: not traced: .*SLURM_JOB_ID.*\n\Z")
+        with start("sh", "-c", "read line; exit 4", env=dict(self.env, SLURM_EXPORTER=receiver.address), stdin=subprocess.PIPE,
+                   stderr=subprocess.PIPE) as process:
+            self.assertRegex(process.stderr.readline(), "sonde run: not traced: .*SLURM_JOB_ID")
+            self.clock.advance(3 * PERIOD)
+            self.assertEqual(self.end(process, 4), "")
+        self.assertEqual(receiver.posts, [])
 
     def test_variables_with_something_else_in_them_do_not_matter(self):
         for name, value in (("SAMPLE_RATE", "44.1kHz"), ("SAMPLE_RATE", "0"), ("SAMPLE_RATE", "-1"),
@@ -637,7 +675,7 @@ class Trouble(Case):
 
     def test_both_names_of_the_jobs_number_are_taken(self):
         for name in ("SLURM_JOBID", "SLURM_JOB_ID"):
-            result = run("--validate", "sleep", "100", env=environment(**{name: "77"}))
+            result = run("--validate", "sleep", "1000", env=environment(**{name: "77"}))
             self.assertEqual(json.loads(result.stdout)["job_id"], 77)
 
     def test_a_standard_error_that_nobody_reads_stops_nothing(self):
@@ -656,42 +694,47 @@ class Trouble(Case):
 class Printing(Case):
     def test_a_dry_run_prints_samples_and_posts_nothing(self):
         receiver = self.receiver()
-        result = run("--dry-run", "--sample-rate=0.2", "sh", "-c", "sleep 1; exit 3", env=receiver.env)
-        samples = [json.loads(line) for line in result.stdout.splitlines()]
-        self.assertGreaterEqual(len(samples), 3)
-        self.assertEqual({sample["job_id"] for sample in samples}, {42})
-        self.assertEqual((result.returncode, receiver.posts, result.stderr), (3, [], ""))
+        process = self.start_waiting("--dry-run", env=receiver.env, stdout=subprocess.PIPE, script="echo ready >&2; read line; exit 3")
+        samples = []
+        for seconds in (FIRST, PERIOD, PERIOD):
+            self.clock.advance(seconds)
+            samples.append(json.loads(process.stdout.readline()))
+        self.assertEqual(self.end(process, 3), "")
+        samples.append(json.loads(process.stdout.read()))
+        self.assertEqual([(sample["job_id"], sample["period"]) for sample in samples], [(42, PERIOD)] * 3 + [(42, 0)])
+        self.assertEqual(receiver.posts, [])
 
     def test_a_dry_run_needs_no_job_and_prints_at_least_once(self):
-        result = run("--dry-run", "true")
+        result = run("--dry-run", "true", env=self.env)
         self.assertNotIn("job_id", json.loads(result.stdout))
 
     def test_validate_prints_one_sample_and_ends_the_command(self):
-        directory = self.directory()
-        began = time.monotonic()
-        result = run("--validate", "--jobid=5", "sh", "-c", f"echo $$ >{directory}/pid; exec sleep 100")
-        self.assertLess(time.monotonic() - began, 10)
-        self.assertEqual(result.returncode, 0)
-        sample = json.loads(result.stdout)
-        self.assertEqual(sample["pid"], int((directory / "pid").read_text()))
-        self.assertFalse(alive(sample["pid"]))
+        process = self.start_waiting("--validate", "--jobid=5", env=self.env, stdout=subprocess.PIPE,
+                                     script="echo $$; echo ready >&2; exec sleep 1000")
+        pid = int(process.stdout.readline())
+        self.clock.advance(FIRST)
+        self.assertEqual(json.loads(process.stdout.read())["pid"], pid)
+        self.assertEqual(process.wait(DEADLINE), 0)
+        self.assertFalse(alive(pid))
 
     def test_validate_fails_if_it_cannot_sample(self):
-        result = run("--validate", "--sample-rate=often", "sleep", "100")
+        result = run("--validate", "--sample-rate=often", "sleep", "1000")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("often", result.stderr)
 
     def test_validate_ends_a_command_that_does_not_want_to(self):
-        result = run("--validate", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
-        self.assertEqual((result.returncode, len(result.stdout.splitlines())), (0, 1))
+        process = self.start_waiting("--validate", env=self.env, stdout=subprocess.PIPE,
+                                     script="trap '' TERM; echo ready >&2; exec sleep 1000")
+        self.clock.advance(FIRST)
+        json.loads(process.stdout.readline())
+        wait_until(lambda: self.clock.advance(5) or process.poll() is not None, "the end")
+        self.assertEqual((process.returncode, process.stdout.read()), (0, ""))
 
     def test_verbose_tells_of_each_post(self):
         receiver = self.receiver()
-        with start(NO_MUNGE, "--verbose", "--sample-rate=0.2", "sh", "-c", "read line", env=receiver.env,
-                   stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            wait_until(lambda: len(receiver.posts) >= 2, "two posts")
-            process.stdin.close()
-            errors = process.stderr.read()
+        process = self.start_waiting(NO_MUNGE, "--verbose", env=receiver.env)
+        self.wait_posts(receiver, 2)
+        errors = self.end(process, 1)
         self.assertGreaterEqual(errors.count('status 200: {"job_id":42'), 2)
 
 
