@@ -322,7 +322,7 @@ static int start_server(struct agent *agent, struct err *err)
         .ctx = agent,
     };
     const struct bulletins_tuning tuning = agent_settings_serving(&agent->first);
-    struct http_config http = serve_http_config(&agent->first.serve, agent->log);
+    struct http_config http = serve_http_config(&agent->first.serve, &clock_real, agent->log);
 
     agent->bulletins = bulletins_new(&config, &tuning);
     http.routes = bulletins_routes(agent->bulletins);

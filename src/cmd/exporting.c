@@ -278,7 +278,7 @@ static void warn_early(const struct exporter *exporter)
         const struct source *source = slurm->source;
 
         refresher_want(slurm->refresher, kinds & KIND_BIT(KIND_CONFIG), METRIC_TEXT,
-                       clock_mono(&clock_real));
+                       clock_mono(exporter->clock));
         if (source->class->probe && source->class->probe(source, &err) < 0)
             LOG(exporter->log, LOG_WARN, "the source cannot work",
                 LOG_STR("source", source->class->name),
@@ -288,7 +288,8 @@ static void warn_early(const struct exporter *exporter)
 
 static int start_server(struct exporter *exporter, struct err *err)
 {
-    struct http_config config = serve_http_config(&exporter->settings->serve, exporter->log);
+    struct http_config config =
+        serve_http_config(&exporter->settings->serve, exporter->clock, exporter->log);
 
     config.routes = metrics_routes(exporter->metrics);
     config.ctx = exporter->metrics;
@@ -336,7 +337,7 @@ static void start_trace(struct exporter *exporter)
         .may_look = exporter->shape->hooks ? may_scrape : NULL,
         .look_ctx = exporter,
         .unseal = munge_unseal,
-        .clock = &clock_real,
+        .clock = exporter->clock,
         .log = exporter->log,
     };
     struct trace_config trace_config;
@@ -374,7 +375,7 @@ static int start_drain(struct exporter *exporter, struct err *err)
 {
     const struct drain_child_config config = {
         .config_file = exporter->settings->report_config.p,
-        .clock = &clock_real,
+        .clock = exporter->clock,
         .log = exporter->log,
     };
 
@@ -389,7 +390,7 @@ static int start(struct exporter *exporter, struct err *err)
         .what = exporter->shape->what,
         .has_pages = exporter->shape->hooks != NULL,
         .log = exporter->log,
-        .clock = &clock_real,
+        .clock = exporter->clock,
         .reload = reload,
         .tell_store = tell_store,
         .tell_drain = tell_drain,

@@ -99,7 +99,8 @@ struct option serve_collector_row(const char *name, const char *help, bool is_on
     };
 }
 
-struct http_config serve_http_config(const struct serve_options *options, struct log *log)
+struct http_config serve_http_config(const struct serve_options *options, const struct clock *clock,
+                                     struct log *log)
 {
     return (struct http_config){
         .listen = options->listen.items,
@@ -112,7 +113,7 @@ struct http_config serve_http_config(const struct serve_options *options, struct
         .request_ns = 10 * NS_PER_SEC,
         .response_ns = 60 * NS_PER_SEC,
         .max_header = 16 * 1024,
-        .clock = &clock_real,
+        .clock = clock,
         .log = log,
     };
 }

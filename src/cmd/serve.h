@@ -44,7 +44,8 @@ struct option serve_collector_row(const char *name, const char *help, bool is_on
                                   struct serve_collector_texts *texts);
 
 /* What the server is told; routes and ctx are the caller's. */
-struct http_config serve_http_config(const struct serve_options *options, struct log *log);
+struct http_config serve_http_config(const struct serve_options *options, const struct clock *clock,
+                                     struct log *log);
 
 void serve_use_log_level(struct log *log, const struct serve_options *options);
 

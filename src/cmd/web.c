@@ -211,7 +211,7 @@ static bool is_for_staff(void *ctx, const struct http_exchange *x)
 
 static int start(struct web *web, struct err *err)
 {
-    struct http_config http = serve_http_config(&web->settings.serve, web->log);
+    struct http_config http = serve_http_config(&web->settings.serve, &clock_real, web->log);
     int code = make_serving(web, err);
     size_t n;
 

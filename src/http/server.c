@@ -65,7 +65,7 @@ static int timeout_ms(const struct http_server *server)
     if (atomic_load(&server->n_open))
         next = earlier(next, server->next_listen_check_ns);
     if (next != INT64_MAX)
-        ms = next <= now ? 0 : (next - now - 1) / NS_PER_MS + 1;
+        ms = next <= now ? 0 : (clock_nap(server->config.clock, next - now) - 1) / NS_PER_MS + 1;
     for (size_t i = 0; i < server->n_listeners; i++)
         if (is_pending(&server->listeners[i]))
             ms = earlier(ms, pending_wait_ms(&server->listeners[i]));
