@@ -3,6 +3,8 @@
 # v1 is shared with other sandboxes (Slurm's paths are fixed); v2 is a tree of the sandbox's own.
 # shellcheck shell=sh disable=SC2034,SC2154
 
+job_ids=/run/sonde-sandbox.jobs
+
 # Leaves in $cgroup what Slurm can use here, and in $cgroup_why the reason if that is nothing.
 detect_cgroups() {
 	cgroup=none cgroup_root='' cgroup_why=''
@@ -31,11 +33,24 @@ detect_cgroup_v1() {
 	done
 	cgroup=v1 cgroup_root=/sys/fs/cgroup
 	claim_node_cgroups
-	# Another sandbox of this release, by name or in another cache, and perhaps just starting as this one is: its job ids
-	# may be ours, but not its ports.
+	# Another sandbox of this release, by name or in another cache, may use the ids that are the same at each start.
 	if [ -n "$name" ] || { [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; }; then
-		first_job_id=$((first_job_id + 1000 * (port - 19000)))
+		first_job_id=$(unused_job_ids) || fail "cannot count job ids in $job_ids"
 	fi
+}
+
+# Prints the first of 5,000 ids that no other sandbox of this machine has, or had of late: Slurm names cgroups by job id, and
+# an agent sees those of all sandboxes. Slurm's own ids end at 67,043,328. From another root directory the file is another
+# one, hence the random start.
+unused_job_ids() {
+	(
+		exec 7>>"$job_ids" || exit
+		flock 7
+		read -r count <"$job_ids" || count=$(($(od -An -N2 -tu2 /dev/urandom) % 13000))
+		count=$(((count + 1) % 13000))
+		echo "$count" >"$job_ids"
+		echo $((1000001 + count * 5000))
+	)
 }
 
 # A cgroup of our own, which a cgroup namespace makes the root for Slurm: systemd, whose tree this is, need not know.
@@ -102,12 +117,10 @@ other_sandboxes() {
 
 # Processes leave a cgroup a little after their end: until then rmdir says busy.
 remove_cgroup() {
-	tries=30
-	while [ -d "$1" ]; do
-		find "$1" -depth -type d -exec rmdir {} \; 2>/dev/null
-		[ -d "$1" ] || return 0
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || fail "a cgroup does not go away: $1"
-		sleep 0.1
-	done
+	within cgroup_is_gone "$1" || fail "a cgroup does not go away: $1"
+}
+
+cgroup_is_gone() {
+	[ ! -d "$1" ] || find "$1" -depth -type d -exec rmdir {} \;
+	[ ! -d "$1" ]
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by ./sandbox: the Debian root that the sandbox lives in, made once by debootstrap and kept in the cache.
-# It is made beside its place and then renamed, so that an interrupted one is never taken for whole.
+# Sourced by ./sandbox: what is made once and kept in the cache: the Debian root that a cluster lives in, by debootstrap, and
+# the database that it begins with. Each is made beside its place and then renamed, so that an interrupted one is never
+# taken for whole.
 # shellcheck shell=sh disable=SC2154
 
 # To be raised when the making of the root changes otherwise than by its packages: existing roots are then made anew.
@@ -13,19 +14,27 @@ choose_packages() {
 	[ "$suite" != bullseye ] || packages=$(echo "$packages" | sed 's/ slurm-wlm-jwt-plugin//')
 }
 
+# Of a cluster that has a name, it is a copy of the one of the release.
 make_root() {
 	recipe="$recipe_version $packages"
 	[ "$(cat "$root/.sonde-recipe" 2>/dev/null)" != "$recipe" ] || return 0
-	if [ -n "$name" ]; then
-		link_root
-		return
-	fi
+	(
+		exec 8>"$cache/sandbox/$suite/root.lock"
+		flock -w "$patience" 8 || fail "another ./sandbox has been making $cache/sandbox/$suite/root for $patience s"
+		install_root "$cache/sandbox/$suite"
+		[ -z "$name" ] || link_root "$cache/sandbox/$suite/root"
+	)
+}
+
+# install_root BASE
+install_root() {
+	[ "$(cat "$1/root/.sonde-recipe" 2>/dev/null)" != "$recipe" ] || return 0
 	need_packages debootstrap debian-archive-keyring wget
 	use_apt_proxy
 	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
-	log=$base/debootstrap.log
-	say "Making a Debian $suite root with Slurm in $root: about a minute (log: $log)"
-	new=$base/root.new
+	log=$1/debootstrap.log
+	say "Making a Debian $suite root with Slurm in $1/root: about a minute (log: $log)"
+	new=$1/root.new
 	safe_remove "$new"
 	mkdir -p "$new/etc/dpkg/dpkg.cfg.d" "$cache/sandbox/debs"
 	# No fsync for each file, no manuals: a third of the time.
@@ -38,29 +47,55 @@ make_root() {
 		fail_with_log "$log" "debootstrap failed; what it downloaded is kept, the next ./sandbox up goes on from there"
 	furnish "$new"
 	echo "$recipe" >"$new/.sonde-recipe"
-	safe_remove "$base/root.old"
-	[ ! -e "$root" ] || mv "$root" "$base/root.old"
-	mv "$new" "$root"
-	safe_remove "$base/root.old"
+	put_in_place "$new" "$1/root"
 }
 
-# Of the cluster without a name, by hard links: no time and no gigabyte. Programs replace files by renaming; the one that
-# init writes in place is not shared.
-# shellcheck disable=SC2030,SC2031 # the subshell alone works with the other cluster's names
+# link_root ROOT: by hard links, which takes no time and no gigabyte. Programs replace files by renaming; the one that init
+# writes in place is not shared.
 link_root() {
-	linked=$base/root.new # make_root has a "new" of its own
-	safe_remove "$linked"
+	safe_remove "$base/root.new"
+	cp -al "$1" "$base/root.new"
+	rm -f "$base/root.new/etc/hosts"
+	put_in_place "$base/root.new" "$root"
+}
+
+# put_in_place NEW DIRECTORY
+put_in_place() {
+	safe_remove "$2.old"
+	[ ! -e "$2" ] || mv "$2" "$2.old"
+	mv "$1" "$2"
+	safe_remove "$2.old"
+}
+
+# What most of a start would go into is the same each time: MariaDB's tables, slurmdbd's, and the registration of the cluster.
+# It is made once, by a cluster named template, and copied from there: leaves the place in $database.
+make_database() {
+	database=$cache/sandbox/$suite-template/database
+	made_by="$recipe_version $packages $(cat "$here/tests/sandbox/cluster" "$here"/tests/sandbox/etc/*.in | cksum)"
+	! database_is_made || return 0
 	(
-		base=${base%-"$name"}
-		root=$base/root
-		name=''
+		# shellcheck disable=SC2034 # read by make_state
+		name=template conf='' etc=''
+		place_files
 		lock
+		! database_is_made || exit 0
+		say "Making the database of a new cluster in $database"
 		make_root
-		cp -al "$root" "$linked"
-	)
-	rm -f "$linked/etc/hosts"
-	safe_remove "$root"
-	mv "$linked" "$root"
+		make_state
+		start_init
+		enter "$inside_tests/cluster" make_database "$inside" || fail "the database could not be made (logs: $state/log)"
+		end_all
+		safe_remove "$base/database.new"
+		mkdir "$base/database.new"
+		mv "$state/mysql" "$state/mysql.password" "$base/database.new"
+		rm -f "$base/database.new/mysql/socket"
+		echo "$made_by" >"$base/database.new/made-by"
+		put_in_place "$base/database.new" "$database"
+	) || exit
+}
+
+database_is_made() {
+	[ "$(cat "$database/made-by" 2>/dev/null)" = "$made_by" ]
 }
 
 # What a person who runs apt-get inside will need, and the directories to mount on.

@@ -1,35 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by cluster and seed: waiting for conditions with a deadline, and failing with the log that tells why.
-# Expects $state, $log and $run; lives() comes from here too.
+# Sourced by ./sandbox, cluster and seed: waiting for conditions, and failing with the log that has the reason.
+# await and fail expect $log and $run.
 # shellcheck shell=sh disable=SC2154
 
-# within SECONDS CONDITION...: polls until the command succeeds; false at the deadline.
+# Seconds after which a wait has failed. It only bounds a hang: a busy machine may need most of it.
+patience=300
+
+# within CONDITION...: tries until the command succeeds; false at the deadline. What is waited for (a daemon that answers, a
+# state of Slurm's) has no event that a shell could sleep on.
 within() {
-	_deadline=$(($(date +%s) + $1))
-	shift
+	read_uptime
+	_end=$((_uptime + patience))
 	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$_deadline" ] || return 1
-		sleep 0.1
+		read_uptime
+		[ "$_uptime" -lt "$_end" ] || return 1
+		sleep 0.03
 	done
 }
 
-# await SECONDS WHAT DAEMON CONDITION...: the same, but ends the script, at once if the daemon has ended.
+# await WHAT DAEMON CONDITION...: the same, but ends the script at the deadline, or at once if the daemon has ended.
 await() {
-	_seconds=$1 _what=$2 _daemon=$3
-	shift 3
-	_deadline=$(($(date +%s) + _seconds))
-	until "$@" >"$log/await.out" 2>&1; do
-		lives "$(cat "$run/$_daemon.pid")" || fail "$_daemon has ended while waiting for: $_what" "$_daemon"
-		[ "$(date +%s)" -lt "$_deadline" ] || fail "$_seconds s were not enough for: $_what ($* said: $(tail -n 2 "$log/await.out"))" "$_daemon"
-		sleep 0.1
-	done
+	_what=$1 _daemon=$2
+	shift 2
+	if ! within holds_or_ended "$_daemon" "$@"; then
+		fail "$patience s were not enough for: $_what ($* said: $(tail -n 2 "$log/await.out"))" "$_daemon"
+	fi
+	is_running "$_daemon" || fail "$_daemon has ended while waiting for: $_what" "$_daemon"
 }
 
-# A zombie is dead: where process 1 reaps late, kill -0 would still find it.
+holds_or_ended() {
+	_of=$1
+	shift
+	"$@" >"$log/await.out" 2>&1 || ! is_running "$_of"
+}
+
+is_running() {
+	{ read -r _pid <"$run/$1.pid"; } 2>/dev/null && lives "$_pid"
+}
+
+# A zombie is dead: where process 1 reaps late, kill -0 would still find it. Builtins only: called in loops.
 lives() {
-	case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in
-	'' | Z* | X*) return 1 ;;
+	{ read -r _stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+	case ${_stat##*) } in
+	Z* | X*) return 1 ;;
 	esac
+}
+
+read_uptime() {
+	read -r _uptime _ </proc/uptime
+	_uptime=${_uptime%.*}
 }
 
 # fail SENTENCE NAME: shows the last lines of the logs of NAME, by the path that they have for the caller of ./sandbox.
