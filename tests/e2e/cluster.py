@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A Slurm with nothing in it, whose jobs behave as they are told to, and what tests of the agent share."""
-import os
 import re
 import unittest
 import uuid
-from unittest import mock
 
 from slurm import Slurm
 from sonde import BUILD, DEADLINE, wait_until
 
 
 class Cluster(Slurm):
-    """One of its own, with nothing in it; with cgroup v1, or without cgroups."""
+    """With nothing in it; with cgroup v1, or without cgroups."""
 
-    def __init__(self, name="agent", cgroup="v1", suite="bookworm", **options):
-        with mock.patch.dict(os.environ, {"SANDBOX_NO_CGROUP": "1"} if cgroup == "none" else {}):
-            super().__init__(suite, name, is_seeded=False, **options)
+    def __init__(self, suite="bookworm", cgroup="v1", **options):
+        super().__init__(suite, seeded=False, cgroup=cgroup if cgroup == "none" else "", **options)
         if self.env["SANDBOX_CGROUP"] != cgroup:
             self.end()
             raise unittest.SkipTest(f"Slurm has no cgroup {cgroup} here: {self.env['SANDBOX_CGROUP']}")
+        try:
+            self._furnish()
+        except BaseException:
+            self.end()
+            raise
+
+    def _furnish(self):
         for words in (["add", "account", "physics"], ["add", "user", "alice", "account=physics"]):
             self.run("sacctmgr", "-iQ", *words, check=False)
         wait_until(lambda: self.run("sbatch", "--test-only", "-p", "cpu", "--wrap=true", user="alice",

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from slurm import SUITES, sandbox
+from pool import SUITES, sandbox
 from sonde import DEADLINE, http_get, wait_until
 
 

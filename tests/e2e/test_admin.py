@@ -246,7 +246,7 @@ class DoctorOnSlurm:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite, "admin")
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
 
     def doctor(self, *flags, **options):

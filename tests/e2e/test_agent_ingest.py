@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 def setUpModule():
     global CLUSTER
-    CLUSTER = Cluster("ingest")
+    CLUSTER = Cluster()
     JobTest.cluster = CLUSTER
 
 

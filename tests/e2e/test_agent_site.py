@@ -36,7 +36,7 @@ MANUAL = (ROOT / "docs/agent.md").read_text()
 
 
 def setUpModule():
-    JobTest.cluster = Cluster("site")
+    JobTest.cluster = Cluster()
     unittest.addModuleCleanup(JobTest.cluster.end)
 
 
@@ -546,7 +546,7 @@ class WithoutCgroups(SiteTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster("plain", "none")
+        cls.cluster = Cluster(cgroup="none")
         cls.addClassCleanup(cls.cluster.end)
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)

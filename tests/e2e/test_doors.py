@@ -6,7 +6,6 @@ What a door cannot know is told by the tables of docs/sources.md; everything els
 SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 """
 import collections
-import concurrent.futures
 import fnmatch
 import re
 import tempfile
@@ -19,18 +18,11 @@ from sonde import ROOT, Exporter, wait_until
 ATTEMPTS = 20  # to find the cluster at rest
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms"
               for kind in ("", "shares-", "associations-", "reservations-", "licenses-", "config-")]
-CLUSTERS = {}  # suite → its Slurm, as soon as it is up
 
 # Measured anew each time, or moved by the asking itself; and what is counted since an exporter first looked.
 FLEETING = re.compile("slurm_(job|node|diag|limit)_scrape_duration|slurm_scheduler_clock_call_seconds"
                       "|slurm_(daemon_thread_count|scheduler_(server_threads|agent\\w*|agents|backfill_active))"
                       "|slurm_scheduler_\\w+_total|slurm_job_wait_seconds\\w*|slurm_rpc_msg_type_avg_time")
-
-
-def setUpModule():
-    """All at once: most of it is waiting."""
-    pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite, "eachdoor")) for suite in SUITES)
 
 
 def unknown_to(door, release):
@@ -55,7 +47,7 @@ class Doors:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = CLUSTERS[cls.suite].result()
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.hold_gpus_of_two_nodes()
         cls.stop_scheduling()

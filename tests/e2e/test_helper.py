@@ -11,7 +11,7 @@ import time
 import unittest
 
 from door import CONF, LASTING, STEADY, TIMEOUT, Door, follow
-from slurm import OwnSlurm
+from slurm import Slurm
 from sonde import wait_until
 
 SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
@@ -19,7 +19,7 @@ SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
 
 def setUpModule():
     global CLUSTER
-    CLUSTER = OwnSlurm(SUITE, "helper", CONF)
+    CLUSTER = Slurm(SUITE, conf=CONF)
     unittest.addModuleCleanup(CLUSTER.end)
 
 

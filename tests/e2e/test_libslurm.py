@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from slurm import SUITES, OwnSlurm, Slurm
+from slurm import SUITES, Slurm
 from sonde import Exporter, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "licenses-", "associations-")]
@@ -36,7 +36,7 @@ class Helper:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite, "libslurm")
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
 
     def setUp(self):
@@ -122,7 +122,7 @@ class Shares:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = OwnSlurm(cls.suite, "shares", "PriorityFlags=NO_FAIR_TREE\n")
+        cls.slurm = Slurm(cls.suite, conf="PriorityFlags=NO_FAIR_TREE\n")
         cls.addClassCleanup(cls.slurm.end)
 
     def setUp(self):

@@ -44,7 +44,7 @@ class Load(threading.Thread):
 class Site(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster("lustre")
+        cls.cluster = Cluster()
         cls.addClassCleanup(cls.cluster.end)
         for words in (["add", "account", "bio"], ["add", "user", "bob", "account=bio"]):
             cls.cluster.run("sacctmgr", "-iQ", *words, check=False)

@@ -4,7 +4,6 @@
 
 SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 """
-import concurrent.futures
 import contextlib
 import json
 import pathlib
@@ -21,13 +20,6 @@ from sonde import DEADLINE, ROOT, Exporter, http_get, tables, wait_until
 
 ATTEMPTS = 20  # to find the cluster at rest: its schedulers run every two seconds
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "shares-", "associations-", "reservations-", "config-")]
-CLUSTERS = {}  # suite → its Slurm, as soon as it is up
-
-
-def setUpModule():
-    """All at once: most of it is waiting."""
-    pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite, "numbers")) for suite in SUITES)
 
 
 class Moment:
@@ -61,7 +53,7 @@ class Numbers:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = CLUSTERS[cls.suite].result()
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.exporter = Exporter(*ALWAYS_ASK, path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from door import CONF, KINDS, LASTING, Door, follow
-from slurm import OwnSlurm
+from slurm import Slurm
 from sonde import wait_until
 
 SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
@@ -23,7 +23,7 @@ SlurmctldTimeout=2
 
 def setUpModule():
     global CLUSTER
-    CLUSTER = OwnSlurm(SUITE, "outages", CONF + BACKUP)
+    CLUSTER = Slurm(SUITE, conf=CONF + BACKUP)
     unittest.addModuleCleanup(CLUSTER.end)
     # It would end in a minute, in the middle of a test.
     CLUSTER.run("scancel", "--name=timeout")

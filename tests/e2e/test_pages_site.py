@@ -25,7 +25,7 @@ class Site(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster = Cluster("pages")
+        cls.cluster = cluster = Cluster()
         cls.addClassCleanup(cluster.end)
         cls.addClassCleanup(cluster.run, "scancel", "-u", "alice", check=False)
         cls.works = cluster.batch(f"exec {cluster.behave} burn 600 1", "-c2", "-J", NAME)

@@ -38,14 +38,11 @@ def plugin_of(suite):
 class ProfileCluster(Cluster):
     """One whose Slurm has the plugin, with these lines in acct_gather.conf."""
 
-    def __init__(self, suite, name, lines):
+    def __init__(self, suite, lines):
         with tempfile.TemporaryDirectory() as directory:
-            conf, etc = pathlib.Path(directory, "slurm.conf"), pathlib.Path(directory, "etc")
-            etc.mkdir()
-            conf.write_text(CONF)
-            (etc / "acct_gather.conf").write_text(f"SysfsInterfaces=lo\n{lines}")
-            shutil.copy(plugin_of(suite), etc)
-            super().__init__(name, suite=suite, conf=conf, etc=etc)
+            pathlib.Path(directory, "acct_gather.conf").write_text(f"SysfsInterfaces=lo\n{lines}")
+            shutil.copy(plugin_of(suite), directory)
+            super().__init__(suite, conf=CONF, etc=directory)
 
 
 class Profiled(JobTest):
@@ -170,8 +167,7 @@ class Pushing(Profiled):
     def setUpClass(cls):
         cls.gateway = Pushgateway(SUITES[0])
         cls.addClassCleanup(cls.gateway.end)
-        cls.cluster = ProfileCluster(cls.suite, "profilepush",
-                                     f"ProfilePrometheusHost={cls.gateway.url}\nProfilePrometheusFrequency=1\n")
+        cls.cluster = ProfileCluster(cls.suite, f"ProfilePrometheusHost={cls.gateway.url}\nProfilePrometheusFrequency=1\n")
         cls.addClassCleanup(cls.cluster.end)
         # Its minute goes by during the other tests.
         cls.timed = cls.cluster.batch("exec sleep 600", "--profile=task", "--time=1")
@@ -254,8 +250,7 @@ class Pushing(Profiled):
 class Telling(Profiled):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = ProfileCluster(cls.suite, "profileagent",
-                                     "ProfilePrometheusAgent=/sandbox/profile.sock\nProfilePrometheusFrequency=1\n"
+        cls.cluster = ProfileCluster(cls.suite, "ProfilePrometheusAgent=/sandbox/profile.sock\nProfilePrometheusFrequency=1\n"
                                      "ProfilePrometheusExtraLabels=user,account,partition,cluster\n")
         cls.addClassCleanup(cls.cluster.end)
         cls.socket = pathlib.Path(cls.cluster.env["SANDBOX_STATE"], "profile.sock")

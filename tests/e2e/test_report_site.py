@@ -40,9 +40,7 @@ FEWER_CPUS = "--cpus-per-task=[12]\\b" # samples that come late show more than t
 def setUpModule():
     global agent, prometheus, directory
     directory = make_directory()
-    conf = directory / "slurm.conf"
-    conf.write_text("MailProg=/sandbox/mail/prog\n")
-    JobTest.cluster = Cluster("report", conf=str(conf))
+    JobTest.cluster = Cluster(conf="MailProg=/sandbox/mail/prog\n")
     unittest.addModuleCleanup(JobTest.cluster.end)
     install_mail_prog(JobTest.cluster)
     agent = Agent("-t", "1")

@@ -16,7 +16,7 @@ import time
 import unittest
 
 from slurm import SUITES, Slurm
-from sonde import ROOT, Exporter, wait_until
+from sonde import Exporter, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms"
               for kind in ("", "shares-", "associations-", "reservations-", "licenses-", "config-")]
@@ -46,7 +46,7 @@ class Restd:
         self.slurm, self.port = slurm, port
         script = f"echo $$; exec env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt 127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            [ROOT / "sandbox", "shell", "--suite", slurm.suite, "--name", slurm.name, "--user", "monitor", "--", "sh", "-c", script],
+            slurm.command("sh", "-c", script, user="monitor"),
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.pid = self.process.stdout.readline().strip()
         wait_until(self.listens, "slurmrestd listens")
@@ -73,7 +73,7 @@ class Rest:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite, "rest")
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
 
     def setUp(self):

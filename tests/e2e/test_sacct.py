@@ -5,7 +5,6 @@ the zone of whoever asks; and a store is completed from it.
 
 SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -21,12 +20,6 @@ from sonde import BUILD, ROOT, wait_until
 
 PROBE = BUILD / "tests/e2e/accounting_probe"
 UNKNOWN = 2**32 - 1
-CLUSTERS = {}  # suite → its Slurm, as soon as it is up
-
-
-def setUpModule():
-    pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite, "sacct")) for suite in SUITES)
 
 
 class Accounting:
@@ -36,7 +29,7 @@ class Accounting:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = CLUSTERS[cls.suite].result()
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.bin = cls.slurm.env["SANDBOX_BIN"]
 
@@ -54,7 +47,7 @@ class Accounting:
 
     def as_user(self, user):
         """A prefix that runs what follows as that user, inside."""
-        return f"{ROOT}/sandbox shell --suite {self.suite} --name sacct --user {user} -- sh -c"
+        return f"{ROOT}/sandbox shell --suite {self.suite} --name {self.slurm.name} --user {user} -- sh -c"
 
     def sbatch(self, *flags, user="alice", script="true"):
         return int(self.slurm.run("sbatch", "--parsable", "-D/", "-pgpu", "-n1", "-t5", "-o/dev/null", *flags,

@@ -21,7 +21,7 @@ class OnSlurm:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite, "scraped")
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.exporter = Exporter("--slurm.poll-limit=1ms", path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)

@@ -296,7 +296,7 @@ class RealSlurm(unittest.TestCase):
     def setUpClass(cls):
         if not SSHD:
             raise unittest.SkipTest("there is no sshd: openssh-server")
-        cls.slurm = Slurm(SUITES[0], "ssh")
+        cls.slurm = Slurm(SUITES[0])
         cls.addClassCleanup(cls.slurm.end)
 
     def check_source(self, source):

@@ -14,7 +14,6 @@ import subprocess
 import tempfile
 import time
 import unittest
-from unittest import mock
 
 from slurm import Slurm
 from sonde import DEADLINE, SONDE, Exporter, wait_until
@@ -26,12 +25,7 @@ def setUpModule():
     global FLEET
     FLEET = {}
     for name, suite in CLUSTERS.items():
-        with tempfile.NamedTemporaryFile("w") as conf:
-            conf.write(f"ClusterName={name}\nFirstJobId=100\nMinJobAge=10\n")
-            conf.flush()
-            # Slurm names cgroups by job id, and those of the two are the same.
-            with mock.patch.dict(os.environ, {"SANDBOX_NO_CGROUP": "1"}):
-                FLEET[name] = unittest.enterModuleContext(contextlib.closing(Named(suite, name, conf.name)))
+        FLEET[name] = unittest.enterModuleContext(contextlib.closing(Named(suite, name)))
 
 
 def stamp(text):
@@ -46,9 +40,9 @@ def fact(state, account, partition, cpus, start, end):
 class Named(Slurm):
     """A cluster of that name with two accounts."""
 
-    def __init__(self, suite, name, conf):
-        with mock.patch.dict(os.environ, {"SANDBOX_NO_CGROUP": "1"}):  # two jobs of one id would share a directory
-            super().__init__(suite, f"store{name}", conf, is_seeded=False)
+    def __init__(self, suite, name):
+        # Slurm names cgroups by job id, and those of the two are the same.
+        super().__init__(suite, seeded=False, conf=f"ClusterName={name}\nFirstJobId=100\nMinJobAge=10\n", cgroup="none")
         self.cluster = name
         for words in (["add", "account", "physics,bio"], ["add", "user", "alice", "account=physics"],
                       ["add", "user", "bob", "account=bio"]):

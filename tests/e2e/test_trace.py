@@ -17,7 +17,7 @@ class OnSlurm:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = Slurm(cls.suite, "trace")
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.socket = f"{cls.slurm.env['SANDBOX_STATE']}/run/munge/socket"
         row = cls.slurm.lines("squeue", "-h", "-t", "RUNNING", "-o", "%A %u %C %D")[0].split()

@@ -5,7 +5,6 @@ and nothing else, whatever clusters are called, and nobody else's views and user
 
 SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 """
-import concurrent.futures
 import pathlib
 import secrets
 import subprocess
@@ -18,12 +17,6 @@ from sonde import BUILD, wait_until
 
 PROBE = BUILD / "tests/e2e/views_probe"
 HOSTILE = "x`'; DROP DATABASE victim; -- \\"
-CLUSTERS = {}  # suite → its Slurm, as soon as it is up
-
-
-def setUpModule():
-    pool = concurrent.futures.ThreadPoolExecutor()
-    CLUSTERS.update((suite, pool.submit(Slurm, suite, "views")) for suite in SUITES)
 
 
 class Views:
@@ -33,7 +26,7 @@ class Views:
 
     @classmethod
     def setUpClass(cls):
-        cls.slurm = CLUSTERS[cls.suite].result()
+        cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.socket = cls.slurm.env["SANDBOX_MARIADB_SOCKET"]
         wait_until(lambda: int(cls.sql("SELECT COUNT(*) FROM slurm_acct_db.sandbox_job_table WHERE nodes_alloc > 0")[0][0])

@@ -18,7 +18,6 @@ import time
 
 from cluster import Cluster
 from rows import row
-from slurm import sandbox
 from sonde import wait_until
 from test_profile import plugin_of
 
@@ -37,18 +36,14 @@ MOMENTS = {"end": r"_job_complete: JobId={} done", "free": r"_slurm_rpc_epilog_c
 
 
 class Profiling(Cluster):
-    def __init__(self, suite, name, is_on, url):
-        sandbox(suite, "down", "--name", name)  # an earlier one was interrupted
+    def __init__(self, suite, is_on, url):
         self.profile = "--profile=task" if is_on else "--profile=none"
         with tempfile.TemporaryDirectory() as directory:
-            conf, etc = pathlib.Path(directory, "slurm.conf"), pathlib.Path(directory, "etc")
-            etc.mkdir()
-            conf.write_text(CONF)
-            (etc / "acct_gather.conf").write_text(
+            pathlib.Path(directory, "acct_gather.conf").write_text(
                 f"ProfilePrometheusHost={url}\nProfilePrometheusFrequency=1\n"
                 f"ProfilePrometheusDefault={'all' if is_on else 'none'}\n")
-            shutil.copy(plugin_of(suite), etc)
-            super().__init__(name, suite=suite, conf=conf, etc=etc)
+            shutil.copy(plugin_of(suite), directory)
+            super().__init__(suite, conf=CONF, etc=directory)
 
     def start_job(self, seconds, node):
         return self.batch(f"sleep {seconds}; LC_ALL=C exec bash -c 'echo $EPOCHREALTIME'", self.profile, "-w", node)
@@ -69,8 +64,7 @@ class Profiling(Cluster):
 def both_clusters(suite, url):
     """The one that profiles and the one that does not, brought up side by side."""
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor() as pool:
-        starting = [pool.submit(Profiling, suite, name, is_on, url)
-                    for name, is_on in (("profilebench", True), ("profilebenchplain", False))]
+        starting = [pool.submit(Profiling, suite, is_on, url) for is_on in (True, False)]
         concurrent.futures.wait(starting)
         for cluster in starting:
             if not cluster.exception():
