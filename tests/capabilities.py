@@ -8,6 +8,7 @@ tests/unit/test.h; both are skipped with the reason if it is missing. A Python t
 
 usage: capabilities.py [NAME...]    prints one line "name: reason" for each that is missing; of all, without names
 """
+import importlib.util
 import os
 import pathlib
 import resource
@@ -149,8 +150,8 @@ def clang_format():
 
 
 def chromium():
-    if not shutil.which("chromium") or not shutil.which("chromedriver"):
-        return "chromium and chromium-driver are not installed"
+    if not shutil.which("chromium") or not shutil.which("chromedriver") or not importlib.util.find_spec("selenium"):
+        return "chromium, chromium-driver and python3-selenium are not installed"
     with tempfile.TemporaryDirectory() as home:
         done = run("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                    "--disable-background-networking", f"--user-data-dir={home}", "--dump-dom", "data:text/html,<p>works",

@@ -5,51 +5,80 @@ import os
 import pathlib
 import re
 import shutil
-import unittest
+import subprocess
+import tempfile
 
-from sonde import BUILD, ROOT, wait_until
+from sonde import DEADLINE, ROOT, wait_until
 
 try:
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 except ImportError:
-    webdriver = None
+    Service = object
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-WHY_NONE = None if webdriver and CHROMIUM and DRIVER else "chromium, chromium-driver and python3-selenium are not installed"
 SCREENSHOTS = ROOT / "build/screenshots"
 WIDE, NARROW = (1280, 900), (390, 844)
-LOAD_SECONDS = 20
 
-FLAGS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--mute-audio")
+
+
+class Driver(Service):
+    """Chromedriver on a port that it chooses itself, called by its address: not every container has a name for it."""
+
+    @property
+    def service_url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        self.process = subprocess.Popen([self.path, "--port=0", "--disable-dev-shm-usage", *self.service_args],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=self.env)
+        said = ""
+        for line in self.process.stdout:  # that it has ended ends it too
+            said += line
+            if found := re.search(r"started successfully on port (\d+)", line):
+                self.port = int(found[1])
+                return
+        raise AssertionError(f"chromedriver did not start: {said}")
+
+    def is_connectable(self):
+        return self.process.poll() is None
 
 
 class Browser:
     """One window; end() closes it. What it is like is set by look() and holds for what is opened afterwards."""
 
     def __init__(self):
+        self.home = tempfile.TemporaryDirectory(prefix="sonde-chromium-")
         options = webdriver.ChromeOptions()
-        options.binary_location = CHROMIUM
-        for flag in (*FLAGS, *(("--no-sandbox",) if os.geteuid() == 0 else ())):
+        options.binary_location = shutil.which("chromium")
+        for flag in (*FLAGS, f"--user-data-dir={self.home.name}/profile"):
             options.add_argument(flag)
+        options.add_experimental_option("browserStartupTimeout", DEADLINE * 1000)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        log = str(pathlib.Path(BUILD, "chromedriver.log"))
-        self.driver = webdriver.Chrome(service=Service(DRIVER, log_path=log), options=options)
-        self.driver.set_page_load_timeout(LOAD_SECONDS)
+        log = str(pathlib.Path(self.home.name, "chromedriver.log"))
+        # It writes nowhere else.
+        homes = {name: self.home.name for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "TMPDIR")}
+        self.driver = webdriver.Chrome(service=Driver(shutil.which("chromedriver"), log_path=log, env=os.environ | homes), options=options)
+        self.driver.set_page_load_timeout(DEADLINE)
+        # What a page fetches may take as long as it needs.
+        self.command("Page.addScriptToEvaluateOnNewDocument", source="AbortSignal.timeout = () => new AbortController().signal")
         self.look()
 
     def end(self):
         self.driver.quit()
+        self.home.cleanup()
 
     def command(self, name, **arguments):
         return self.driver.execute_cdp_cmd(name, arguments)
 
-    def look(self, size=WIDE, is_dark=False, has_script=True):
+    def look(self, size=WIDE, is_dark=False, has_script=True, is_still=False):
+        """A still page does not renew itself."""
         self.size, self.has_script = size, has_script
         self.command("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=size == NARROW)
         self.command("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce" if is_still else "no-preference"}])
         self.command("Emulation.setScriptExecutionDisabled", value=not has_script)
 
     def identify(self, headers):
@@ -150,8 +179,3 @@ class Visit:
     def first_paint_ms(self):
         """Since the request, as the browser measured it; None: nothing was painted."""
         return self.browser.ask("(performance.getEntriesByName('first-paint')[0] || {startTime: null}).startTime")
-
-
-def needed(test):
-    """A class of tests that drive the browser."""
-    return unittest.skipIf(WHY_NONE, WHY_NONE)(test)

@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 import unittest
 
-import browser
 from browser import NARROW, WIDE, Browser
 from cluster import Cluster
 from relay import Relay
 from sonde import wait_until
+from capabilities import need
 from test_pages import Page, Up, is_page, numbers, shape, walk
 
 NAME = "<b>1 & \"2\"</b>"
@@ -33,7 +33,7 @@ class Site(unittest.TestCase):
         cls.done, cls.failed = cluster.batch("true"), cluster.batch("exit 3")
         cls.array = cluster.batch("sleep 600", "--array=1-4%2")
         for job_id, state in ((cls.done, "COMPLETED"), (cls.failed, "FAILED"), (cls.works, "RUNNING")):
-            wait_until(lambda: cluster.state(job_id) == state, f"job {job_id} is {state}", 90)
+            wait_until(lambda: cluster.state(job_id) == state, f"job {job_id} is {state}")
         relay = Relay(cluster)
         cls.addClassCleanup(relay.end)
         directory = cls.enterClassContext(tempfile.TemporaryDirectory())
@@ -117,8 +117,12 @@ class Facts(Site):
         return Page(re.sub("<(svg|datalist|title).*?</\\1>", "", main, flags=re.S)).texts
 
 
-@browser.needed
 class InChromium(Site):
+    @classmethod
+    def setUpClass(cls):
+        need("chromium")
+        super().setUpClass()
+
     def test_every_page_as_seen_by_several_eyes(self):
         window = Browser()
         self.addCleanup(window.end)
