@@ -14,7 +14,7 @@ import threading
 import unittest
 
 from sonde import DEADLINE, shortest, wait_until
-from test_pages import Up
+from pages import Up
 
 CROWD = 2000
 

@@ -15,7 +15,7 @@ from cluster import Cluster
 from relay import Relay
 from sonde import wait_until
 from capabilities import need
-from test_pages import Page, Up, is_page, numbers, shape, walk
+from pages import Page, Up, is_page, numbers, shape, walk
 
 NAME = "<b>1 & \"2\"</b>"
 
