@@ -22,7 +22,7 @@ enum {
 static const int64_t known_ns = 3600 * NS_PER_SEC;
 static const int64_t unknown_ns = 60 * NS_PER_SEC;
 
-enum kind { USER, GROUP, OWN_GROUP };
+enum kind { USER, OWN_GROUP };
 
 struct question {
     enum kind kind;
@@ -143,7 +143,7 @@ static void keep_answer(struct users *users, struct question question, bool is_f
 static bool look_up(const struct users_lookup *lookup, struct question question,
                     char name[USERS_NAME_MAX])
 {
-    gid_t group = question.id;
+    gid_t group = 0;
     bool is_found;
 
     if (question.kind == OWN_GROUP && !lookup->own_group(lookup->ctx, question.id, &group))
@@ -272,11 +272,6 @@ static bool name_of(struct users *users, struct question question, char name[USE
 bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX])
 {
     return name_of(users, (struct question){ USER, uid }, name);
-}
-
-bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX])
-{
-    return name_of(users, (struct question){ GROUP, gid }, name);
 }
 
 bool users_own_group(struct users *users, uid_t uid, char name[USERS_NAME_MAX])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* User and group names for numbers, through one thread, so that a slow directory (LDAP, sssd) costs
- * nobody else a wait: an unknown number is answered with its digits at once, and with its name as
- * soon as the directory has given it. Names are kept for an hour and then asked for again in the
- * background; "no such user" and failures are kept for a minute. */
+/* Names of users and of their groups, through one thread, so that a slow directory (LDAP, sssd)
+ * costs nobody else a wait: an unknown number is answered with its digits at once, and with its
+ * name as soon as the directory has given it. Names are kept for an hour and then asked for again
+ * in the background; "no such user" and failures are kept for a minute. */
 #ifndef SONDE_BASE_USERS_H
 #define SONDE_BASE_USERS_H
 
@@ -35,7 +35,6 @@ struct users *users_free(struct users *users);
 /* Never waits. Writes the name, or the number in digits while the name is unknown. True if it is
  * the name. A name once known is given until a newer one takes its place. */
 bool users_user(struct users *users, uid_t uid, char name[USERS_NAME_MAX]);
-bool users_group(struct users *users, gid_t gid, char name[USERS_NAME_MAX]);
 
 /* Of the user's primary group: its name, its number where it has none (which is kept as briefly as
  * a failure), or nothing ("") while the user is unknown. True if it is not that. */

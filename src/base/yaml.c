@@ -386,16 +386,6 @@ bool yaml_get_bool(struct str text, bool *ret)
     return false;
 }
 
-struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key)
-{
-    if (mapping->kind != YAML_MAPPING)
-        return NULL;
-    for (struct yaml_node *node = mapping->child; node; node = node->next)
-        if (str_eq(node->key, key))
-            return node;
-    return NULL;
-}
-
 int yaml_refuse(const struct yaml_node *node, const char *name, struct err *err, const char *format,
                 ...)
 {

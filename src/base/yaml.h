@@ -36,6 +36,4 @@ bool yaml_get_bool(struct str text, bool *ret);
 int yaml_refuse(const struct yaml_node *node, const char *name, struct err *err, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
 
-struct yaml_node *yaml_member(const struct yaml_node *mapping, struct str key); /* or NULL */
-
 #endif

@@ -188,11 +188,6 @@ unsigned cgroup_files(const struct cgroup *cgroup)
     return n_open;
 }
 
-bool cgroup_lacks_descriptors(const struct cgroup *cgroup)
-{
-    return cgroup->lacks_descriptors;
-}
-
 /* ENODEV: its directory was removed. EOPNOTSUPP: the kernel was told not to measure pressure. */
 static void give_up(struct cgroup *cgroup, int *fd, int code)
 {

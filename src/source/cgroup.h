@@ -65,10 +65,6 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use);
 
 unsigned cgroup_files(const struct cgroup *cgroup); /* that it keeps open */
 
-/* True if numbers are missing because the process may open no more files (RLIMIT_NOFILE); each read
- * tries again. */
-bool cgroup_lacks_descriptors(const struct cgroup *cgroup);
-
 /* v1: whether the job's device cgroup lets it use a character device: major:minor. 1, 0, or -1: not
  * told (v2, or not constrained). */
 int cgroup_allows_device(const struct cgroup_mounts *mounts, struct str path, unsigned major,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sections of the simulated cluster at a time, for sim.c and sim_print.c. */
+/* The sections of the simulated cluster at a time, for sim.c and tests/sim. */
 #ifndef SONDE_SOURCE_SIM_SECTIONS_H
 #define SONDE_SOURCE_SIM_SECTIONS_H
 

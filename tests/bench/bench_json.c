@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "source/json_answers.h"
-#include "source/sim.h"
+#include "sim_print.h"
 
 #include "bench.h"
 

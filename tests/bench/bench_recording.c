@@ -4,7 +4,7 @@
 #include "record/recorder.h"
 #include "snapshot/publish.h"
 #include "source/cli.h"
-#include "source/sim.h"
+#include "sim_print.h"
 
 #include "bench.h"
 

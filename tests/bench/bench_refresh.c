@@ -4,7 +4,7 @@
  * On files of this size prometheus-slurm-exporter takes 3.6 s. */
 #include "snapshot/publish.h"
 #include "source/cli.h"
-#include "source/sim.h"
+#include "sim_print.h"
 
 #include "bench.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The simulated cluster at the size of the largest ones: it feeds the other measurements, and must
  * not be what they measure. */
-#include "source/sim.h"
+#include "sim_print.h"
 
 #include "bench.h"
 

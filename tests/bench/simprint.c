@@ -2,7 +2,7 @@
 /* Prints the simulated cluster as one of Slurm's commands would: input for parsers, at any size.
  *     simprint nodes=100,jobs=1000,seed=1 squeue '@token@' 1767225600 */
 #include "base/num.h"
-#include "source/sim.h"
+#include "sim_print.h"
 
 static const struct {
     const char *name;

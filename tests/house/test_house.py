@@ -44,6 +44,9 @@ class House(unittest.TestCase):
         self.assertIn("sonde.1", [page.name for page in pages])
         self.hold(rules.manual(pages))
 
+    def test_every_function_is_called_by_a_program(self):
+        self.hold(rules.dead_functions(BUILD))
+
 
 HEAD = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
 LAYERS = "◀\n\n## Layers\n\n```\nlow ◀ middle side ◀ high\n```\n"

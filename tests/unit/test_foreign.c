@@ -4,7 +4,7 @@
 #include "model/units.h"
 #include "source/cli.h"
 #include "source/foreign.h"
-#include "source/sim.h"
+#include "sim_print.h"
 #include "source/source.h"
 
 #include "test.h"

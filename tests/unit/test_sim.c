@@ -10,7 +10,7 @@
 #include "model/tres.h"
 #include "model/units.h"
 #include "source/cli_format.h"
-#include "source/sim.h"
+#include "sim_print.h"
 #include "source/source.h"
 
 #include <math.h>

@@ -140,16 +140,6 @@ TEST(a_number_is_digits_first_and_a_name_once_the_directory_answered)
     assert_int_equal(count_lookups(&fixture->directory), 1);
 }
 
-TEST(users_and_groups_of_one_number_are_two_things)
-{
-    users_user(fixture->users, 2000, fixture->name);
-    assert_false(users_group(fixture->users, 2000, fixture->name));
-    settle();
-    assert_user(2000, true, "u2000");
-    assert_true(users_group(fixture->users, 2000, fixture->name));
-    assert_string_equal(fixture->name, "g2000");
-}
-
 static void assert_own_group(uid_t uid, bool is_known, const char *name)
 {
     assert_int_equal(users_own_group(fixture->users, uid, fixture->name), is_known);
@@ -165,9 +155,8 @@ TEST(a_users_own_group_is_nothing_first_and_then_its_name)
     settle();
     assert_own_group(1234, true, "g1200");
     assert_user(1234, true, "u1234");
-    assert_false(users_group(fixture->users, 1234, fixture->name));
     settle();
-    assert_int_equal(count_lookups(&fixture->directory), 4);
+    assert_int_equal(count_lookups(&fixture->directory), 3);
 }
 
 TEST(the_own_group_of_an_unknown_user_is_nothing)
@@ -372,37 +361,30 @@ TEST(the_oldest_names_are_forgotten_past_the_ceiling)
     assert_user(1000 + MORE, false, "2000");
 }
 
-static bool find_endless(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
+/* User 1 has a name without end, user 2 an empty one. */
+static bool find_odd(void *ctx, uid_t uid, char name[USERS_NAME_MAX])
 {
     (void)ctx;
-    memset(name, 'x', USERS_NAME_MAX);
+    memset(name, uid == 2 ? '\0' : 'x', USERS_NAME_MAX);
     return uid != 0;
-}
-
-static bool find_empty(void *ctx, gid_t gid, char name[USERS_NAME_MAX])
-{
-    (void)ctx;
-    (void)gid;
-    name[0] = '\0';
-    return true;
 }
 
 TEST(names_are_cut_and_empty_ones_are_none)
 {
-    const struct users_lookup lookup = { find_endless, find_empty, NULL, NULL };
+    const struct users_lookup lookup = { find_odd, NULL, NULL, NULL };
     struct users *users = users_new(&lookup, &clock_real);
     char name[USERS_NAME_MAX];
 
     users_user(users, 1, name);
     users_user(users, 0, name);
-    users_group(users, 1, name);
+    users_user(users, 2, name);
     assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     assert_true(users_user(users, 1, name));
     assert_int_equal(strlen(name), USERS_NAME_MAX - 1);
     assert_false(users_user(users, 0, name));
     assert_string_equal(name, "0");
-    assert_false(users_group(users, 1, name));
-    assert_string_equal(name, "1");
+    assert_false(users_user(users, 2, name));
+    assert_string_equal(name, "2");
     users_free(users);
 }
 
@@ -428,7 +410,6 @@ static void *ask_many(void *arg)
     for (int round = 0; round < 20; round++)
         for (uid_t id = 1000; id < 1200; id++) {
             users_user(fixture->users, id, name);
-            users_group(fixture->users, id, name);
             users_own_group(fixture->users, id, name);
         }
     return NULL;
@@ -454,19 +435,14 @@ TEST(the_system_knows_root)
     char name[USERS_NAME_MAX];
 
     users_user(users, 0, name);
-    users_group(users, 0, name);
     users_user(users, 4294000000u, name);
-    users_group(users, 4294000000u, name);
     users_own_group(users, 0, name);
     users_own_group(users, 4294000000u, name);
     assert_true(users_settle(users, clock_mono(&clock_real) + TEST_DEADLINE));
     assert_true(users_user(users, 0, name));
     assert_string_equal(name, "root");
-    assert_true(users_group(users, 0, name));
-    assert_string_equal(name, "root");
     assert_false(users_user(users, 4294000000u, name));
     assert_string_equal(name, "4294000000");
-    assert_false(users_group(users, 4294000000u, name));
     assert_true(users_own_group(users, 0, name));
     assert_string_equal(name, "root");
     assert_false(users_own_group(users, 4294000000u, name));

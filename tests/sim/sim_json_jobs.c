@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The jobs of the simulated cluster as squeue --json prints them in Slurm 22.05 (v0.0.38) and 24.11
  * (v0.0.42): members, order and white space. */
-#include "source/sim_json.h"
+#include "sim_json.h"
 
 static void put_state(const struct sim_json_record *record)
 {

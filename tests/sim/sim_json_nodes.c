@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The nodes of the simulated cluster as sinfo --json prints them in Slurm 22.05 (v0.0.38), and
  * scontrol --json show nodes in 24.11 (v0.0.42): members, order and white space. */
-#include "source/sim_json.h"
+#include "sim_json.h"
 
 static void add_node_flags(struct sim_json_list *list, struct node_state state)
 {

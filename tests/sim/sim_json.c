@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the simulated cluster's JSON documents from tables. */
-#include "source/sim_json.h"
+#include "sim_json.h"
 
 /* As json-c does it: a slash is escaped, and what is not ASCII stands as it came. */
 void sim_json_put_string(struct buf *buf, struct str s)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of the simulated cluster taken apart into texts and numbers, of which the printers of
  * every format choose by tables; shared by sim_print.c and the sim_json*.c files only. */
-#ifndef SONDE_SOURCE_SIM_PRINT_H
-#define SONDE_SOURCE_SIM_PRINT_H
+#ifndef SONDE_TESTS_SIM_VIEW_H
+#define SONDE_TESTS_SIM_VIEW_H
 
+#include "sim_print.h"
 #include "source/sim_sections.h"
 
 /* Collects what is printed and hands it on in large pieces. */

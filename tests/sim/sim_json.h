@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Documents of JSON made of tables of members, shared by the sim_json*.c files only. */
-#ifndef SONDE_SOURCE_SIM_JSON_H
-#define SONDE_SOURCE_SIM_JSON_H
+#ifndef SONDE_TESTS_SIM_JSON_H
+#define SONDE_TESTS_SIM_JSON_H
 
-#include "source/sim_print.h"
+#include "sim_view.h"
 
 /* In the members of a record, which stand at this depth in every document. */
 #define IN "\n      "

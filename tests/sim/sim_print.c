@@ -2,7 +2,7 @@
 /* The simulated cluster as squeue -O and sinfo -N -O print it, with the fields of cli_format.h, and
  * as squeue -o and sinfo -o print it, with the formats of foreign.h; in the spellings of squeue(1)
  * and sinfo(1) in Slurm 22.05 and 24.11. */
-#include "source/sim_print.h"
+#include "sim_view.h"
 
 #include "source/cli_format.h"
 #include "source/foreign.h"
