@@ -11,7 +11,7 @@ from sonde import ROOT
 SCRIPT = ROOT / "packaging/slurm/epilog-leftover-cgroups.sh"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 UID, JOB, OTHER = 64998, 987654321, 987654322
-NODE = "sonde-epilog"
+NODE = f"sonde-epilog-{os.getpid()}"  # scripts/guard removes what a killed one has left
 
 
 def remove(directory):
