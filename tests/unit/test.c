@@ -4,6 +4,8 @@
  * ends with "# SKIP reason", which is how TAP tells it. */
 #include "test.h"
 
+#include "files.h"
+
 #include "base/arena.h"
 
 #include <stdbool.h>
@@ -95,6 +97,7 @@ static int tear_down_all(void **state)
     (void)state;
     if (for_all.tear_down && !is_all_skipped)
         for_all.tear_down();
+    files_end_program();
     return 0;
 }
 
@@ -112,6 +115,7 @@ static void run(void **state)
 {
     struct test *test = *state;
 
+    files_begin_test();
     test->is_set_up =
         !is_all_skipped && run_skippable(test->set_up ? test->set_up : for_each.set_up);
     if (!test->is_set_up || !run_skippable(test->run))
@@ -125,6 +129,7 @@ static int tear_down(void **state)
 
     if (test->is_set_up && function)
         function();
+    files_end_test();
     return 0;
 }
 

@@ -3,11 +3,11 @@
 #include "test.h"
 
 #include "cmd/agent_settings.h"
+#include "files.h"
 
 static struct arena arena;
 static struct agent_settings settings;
 static struct err err;
-static char path[64];
 
 #define ARGS(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 
@@ -32,15 +32,6 @@ static void assert_refused(const char *const *args, const char *sentence)
 {
     assert_int_equal(parse_as("agent", &settings, args), -EINVAL);
     assert_contains(err.text, sentence);
-}
-
-static void write_file(const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static bool is_on(const char *collector)
@@ -78,7 +69,8 @@ TEST(without_flags_it_serves_on_9798_every_15_seconds)
 
 TEST(the_flags_of_jobs_exporter_work)
 {
-    write_file("2001\n0\n");
+    const char *path = write_file("users", "2001\n0\n");
+
     parse(ARGS("-t", "15", "-b", path));
     assert_int_equal(settings.tick_ns, 15 * NS_PER_SEC);
     assert_int_equal(agent_settings_tuning(&settings).n_skipped, 2);
@@ -139,7 +131,7 @@ TEST(mistakes_are_told)
     char long_name[100] = "--node.name=";
 
     memset(long_name + strlen(long_name), 'n', 65);
-    write_file("root\nnot a user\n");
+    const char *path = write_file("users", "root\nnot a user\n");
     assert_refused(ARGS("-t", "0"), "--timer must be from 100ms to 1h");
     assert_refused(ARGS("--timer=2h"), "--timer must be from 100ms to 1h");
     assert_refused(ARGS("--job.linger=2d"), "--job.linger must be at most 24h");
@@ -208,15 +200,9 @@ TEST(some_things_cannot_change_under_way)
     assert_int_equal(agent_settings_check_reload(&old, &settings, &err), 0);
 }
 
-static void set_up(void)
-{
-    snprintf(path, sizeof(path), "/tmp/sonde-agent-settings-%d", (int)getpid());
-}
-
 static void tear_down(void)
 {
     arena_clear(&arena);
-    unlink(path);
 }
 
-PROGRAM_FIXTURE(set_up, tear_down)
+PROGRAM_FIXTURE(NULL, tear_down)

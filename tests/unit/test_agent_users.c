@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "cmd/agent_users.h"
+#include "files.h"
 
-static char path[64];
 static struct arena arena;
 static struct blacklist list;
 static struct err err;
@@ -19,21 +19,16 @@ static int find(const char *name, uint32_t *ret)
     return 0;
 }
 
-static int read_file(struct str text)
+static int read_list(struct str text)
 {
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(text.p, 1, text.n, file), text.n);
-    fclose(file);
     arena_clear(&arena);
     list = (struct blacklist){ 0 };
-    return blacklist_read(path, find, &arena, &list, &err);
+    return blacklist_read(write_bytes("users", text), find, &arena, &list, &err);
 }
 
 TEST(ids_and_names_come_sorted_and_once)
 {
-    assert_int_equal(read_file(STR("2001\n# nobody else\n\n  alice # the boss\n1000\r\n7\n2001")),
+    assert_int_equal(read_list(STR("2001\n# nobody else\n\n  alice # the boss\n1000\r\n7\n2001")),
                      0);
     assert_int_equal(list.n, 3);
     assert_int_equal(list.uids[0], 7);
@@ -44,15 +39,15 @@ TEST(ids_and_names_come_sorted_and_once)
 
 TEST(an_empty_file_names_nobody)
 {
-    assert_int_equal(read_file(STR("")), 0);
+    assert_int_equal(read_list(STR("")), 0);
     assert_int_equal(list.n, 0);
-    assert_int_equal(read_file(STR("\n#1000\n")), 0);
+    assert_int_equal(read_list(STR("\n#1000\n")), 0);
     assert_int_equal(list.n, 0);
 }
 
 TEST(unknown_names_are_counted_and_the_rest_holds)
 {
-    assert_int_equal(read_file(STR("bob\nalice\naway\n")), 0);
+    assert_int_equal(read_list(STR("bob\nalice\naway\n")), 0);
     assert_int_equal(list.n, 1);
     assert_int_equal(list.n_unknown, 2);
     assert_string_equal(list.first_unknown, "bob");
@@ -67,8 +62,8 @@ TEST(what_is_neither_is_refused_with_its_line)
     char line[100];
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        snprintf(line, sizeof(line), "%s:2: ", path);
-        assert_int_equal(read_file(bad[i]), -EINVAL);
+        snprintf(line, sizeof(line), "%s/users:2: ", test_dir());
+        assert_int_equal(read_list(bad[i]), -EINVAL);
         assert_contains(err.text, line);
         assert_contains(err.text, "is neither a user id nor a user name");
     }
@@ -93,15 +88,9 @@ TEST(the_system_knows_root)
     assert_int_equal(user_find("no-such-user-here", &uid), -ENOENT);
 }
 
-static void set_up(void)
-{
-    snprintf(path, sizeof(path), "/tmp/sonde-blacklist-%d", (int)getpid());
-}
-
 static void tear_down(void)
 {
     arena_clear(&arena);
-    unlink(path);
 }
 
-PROGRAM_FIXTURE(set_up, tear_down)
+PROGRAM_FIXTURE(NULL, tear_down)

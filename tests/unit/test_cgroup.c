@@ -2,12 +2,13 @@
 /* On made files that look like those of kernels old and new, and on real cgroups of this machine
  * where root may make some. */
 #include "test.h"
+
 #include "count_allocations.h"
+#include "files.h"
 
 #include "source/cgroup_files.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,59 +49,16 @@ ssize_t __wrap_pread64(int fd, void *to, size_t n, off_t offset)
 
 /* A machine made of files. */
 
-static char root[] = "/dev/shm/sonde-cgroup-XXXXXX";
 static struct cgroup_mounts mounts;
 static struct cgroup_use use;
-
-static void make_parents(const char *path)
-{
-    char copy[512];
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *slash = copy + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(copy, 0755);
-        *slash = '/';
-    }
-}
-
-static void put_str(const char *path, struct str content)
-{
-    char full[512];
-    FILE *file;
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    make_parents(full);
-    file = fopen(full, "we");
-    assert_non_null(file);
-    assert_int_equal(fwrite(content.p, 1, content.n, file), content.n);
-    fclose(file);
-}
-
-static void put(const char *path, const char *content)
-{
-    put_str(path, str_of(content));
-}
-
-static void put_link(const char *path, const char *target)
-{
-    char full[512];
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    make_parents(full);
-    assert_int_equal(symlink(target, full), 0);
-}
 
 static void look_for_mounts(const char *mountinfo)
 {
     struct err err = { 0 };
-    char proc[100], sys[100];
 
-    put("proc/self/mountinfo", mountinfo);
-    snprintf(proc, sizeof(proc), "%s/proc", root);
-    snprintf(sys, sizeof(sys), "%s/sys", root);
+    write_file("proc/self/mountinfo", mountinfo);
     memset(&mounts, 0xaa, sizeof(mounts));
-    if (cgroup_mounts_read(proc, sys, &mounts, &err) < 0)
+    if (cgroup_mounts_read(test_path("proc"), test_path("sys"), &mounts, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -144,20 +102,16 @@ static void read_once(struct str path, struct cgroup_wish wish)
 
 static void assert_place(const char *actual, const char *expected)
 {
-    char full[300] = "";
-
-    if (expected[0])
-        snprintf(full, sizeof(full), "%s%s", root, expected);
-    assert_string_equal(actual, full);
+    assert_string_equal(actual, expected[0] ? test_path("%s", expected) : "");
 }
 
 TEST(each_controller_is_found_where_it_is_mounted)
 {
     be_v1();
-    assert_place(mounts.controller[CGROUP_CPU], "/sys/fs/cgroup/cpu,cpuacct");
-    assert_place(mounts.controller[CGROUP_CPUACCT], "/sys/fs/cgroup/cpu,cpuacct");
-    assert_place(mounts.controller[CGROUP_MEMORY], "/sys/fs/cgroup/memory");
-    assert_place(mounts.controller[CGROUP_CPUSET], "/sys/fs/cgroup/cpuset");
+    assert_place(mounts.controller[CGROUP_CPU], "sys/fs/cgroup/cpu,cpuacct");
+    assert_place(mounts.controller[CGROUP_CPUACCT], "sys/fs/cgroup/cpu,cpuacct");
+    assert_place(mounts.controller[CGROUP_MEMORY], "sys/fs/cgroup/memory");
+    assert_place(mounts.controller[CGROUP_CPUSET], "sys/fs/cgroup/cpuset");
     assert_place(mounts.controller[CGROUP_FREEZER], "");
     assert_place(mounts.unified, "");
     assert_false(mounts.is_v2);
@@ -169,7 +123,7 @@ TEST(a_hybrid_machine_is_v1_only_if_slurm_has_a_controller_there)
     look_for_mounts("34 31 0:31 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
                     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
     assert_false(mounts.is_v2);
-    assert_place(mounts.unified, "/sys/fs/cgroup/unified");
+    assert_place(mounts.unified, "sys/fs/cgroup/unified");
     look_for_mounts("34 31 0:31 / /sys/fs/cgroup/net_cls rw - cgroup cgroup rw,net_cls\n"
                     "35 31 0:32 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
                     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
@@ -192,8 +146,8 @@ TEST(of_several_mounts_the_first_whole_one_holds)
                     "51 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
                     "52 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpuacct\n"
                     "53 31 0:31 /box /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
-    assert_place(mounts.controller[CGROUP_CPUACCT], "/sys/fs/cgroup/cpuacct");
-    assert_place(mounts.controller[CGROUP_MEMORY], "/sys/fs/cgroup/memory");
+    assert_place(mounts.controller[CGROUP_CPUACCT], "sys/fs/cgroup/cpuacct");
+    assert_place(mounts.controller[CGROUP_MEMORY], "sys/fs/cgroup/memory");
 }
 
 TEST(a_mount_point_is_unescaped_and_only_that_of_sys_is_moved)
@@ -203,7 +157,7 @@ TEST(a_mount_point_is_unescaped_and_only_that_of_sys_is_moved)
                     "55 31 0:33 / /sysroot/cpu rw - cgroup cgroup rw,cpu\n"
                     "56 31 0:34 / /odd\\9 rw - cgroup cgroup rw,pids\n");
     assert_string_equal(mounts.controller[CGROUP_MEMORY], "/the cgroups\\m");
-    assert_place(mounts.controller[CGROUP_CPUSET], "/sys/a b");
+    assert_place(mounts.controller[CGROUP_CPUSET], "sys/a b");
     assert_string_equal(mounts.controller[CGROUP_CPU], "/sysroot/cpu");
     assert_string_equal(mounts.controller[CGROUP_PIDS], "/odd\\9");
 }
@@ -237,46 +191,46 @@ TEST(v2_with_local_events_is_told)
 TEST(without_mountinfo_there_is_an_error_with_its_path)
 {
     struct err err = { 0 };
-    char proc[100];
 
     mounts.is_v2 = true;
-    snprintf(proc, sizeof(proc), "%s/proc", root);
-    assert_int_equal(cgroup_mounts_read(proc, "/sys", &mounts, &err), -ENOENT);
+    assert_int_equal(cgroup_mounts_read(test_path("proc"), "/sys", &mounts, &err), -ENOENT);
     assert_contains(err.text, "/proc/self/mountinfo");
     assert_true(mounts.is_v2);
 }
 
 static void put_v2_job(void)
 {
-    put(V2_JOB "cpu.stat", "usage_usec 663200\nuser_usec 584715\nsystem_usec 78485\n"
-                           "core_sched.force_idle_usec 0\nnr_periods 12\nnr_throttled 3\n"
-                           "throttled_usec 450\nnr_bursts 0\nburst_usec 0\n");
-    put(V2_JOB "memory.current", "348160\n");
-    put(V2_JOB "memory.peak", "565248\n");
-    put(V2_JOB "memory.max", "209715200\n");
-    put(V2_JOB "memory.swap.current", "4096\n");
-    put(V2_JOB "memory.events", "low 0\nhigh 0\nmax 17\noom 3\noom_kill 2\noom_group_kill 0\n");
-    put(V2_JOB "memory.stat",
+    write_file(V2_JOB "cpu.stat", "usage_usec 663200\nuser_usec 584715\nsystem_usec 78485\n"
+                                  "core_sched.force_idle_usec 0\nnr_periods 12\nnr_throttled 3\n"
+                                  "throttled_usec 450\nnr_bursts 0\nburst_usec 0\n");
+    write_file(V2_JOB "memory.current", "348160\n");
+    write_file(V2_JOB "memory.peak", "565248\n");
+    write_file(V2_JOB "memory.max", "209715200\n");
+    write_file(V2_JOB "memory.swap.current", "4096\n");
+    write_file(V2_JOB "memory.events",
+               "low 0\nhigh 0\nmax 17\noom 3\noom_kill 2\noom_group_kill 0\n");
+    write_file(
+        V2_JOB "memory.stat",
         "anon 274432\nfile 8192\nkernel 73728\nkernel_stack 16384\npagetables 36864\npercpu 720\n"
         "sock 0\nvmalloc 0\nshmem 4096\nfile_mapped 2048\nfile_dirty 0\nfile_writeback 0\n"
         "anon_thp 0\ninactive_anon 270336\nslab_reclaimable 0\nslab_unreclaimable 12000\n"
         "slab 12000\nworkingset_refault_anon 0\npgfault 1234\npgmajfault 5\nthp_fault_alloc 0\n");
-    put(V2_JOB "cpu.pressure", "some avg10=0.00 avg60=0.12 avg300=0.05 total=51\n"
-                               "full avg10=0.00 avg60=0.00 avg300=0.00 total=52\n");
-    put(V2_JOB "memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=53\n"
-                                  "full avg10=0.00 avg60=0.00 avg300=0.00 total=54\n");
-    put(V2_JOB "io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=55\n"
-                              "full avg10=0.00 avg60=0.00 avg300=0.00 total=56\n");
-    put(V2_JOB "cpuset.cpus", "1-2,5\n");
-    put(V2_JOB "cpuset.cpus.effective", "1-2\n");
+    write_file(V2_JOB "cpu.pressure", "some avg10=0.00 avg60=0.12 avg300=0.05 total=51\n"
+                                      "full avg10=0.00 avg60=0.00 avg300=0.00 total=52\n");
+    write_file(V2_JOB "memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=53\n"
+                                         "full avg10=0.00 avg60=0.00 avg300=0.00 total=54\n");
+    write_file(V2_JOB "io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=55\n"
+                                     "full avg10=0.00 avg60=0.00 avg300=0.00 total=56\n");
+    write_file(V2_JOB "cpuset.cpus", "1-2,5\n");
+    write_file(V2_JOB "cpuset.cpus.effective", "1-2\n");
 }
 
 TEST(every_number_of_v2_is_read)
 {
     be_v2();
     put_v2_job();
-    put(V2_JOB "pids.current", "4\n");
-    put(V2_JOB "pids.peak", "9\n");
+    write_file(V2_JOB "pids.current", "4\n");
+    write_file(V2_JOB "pids.peak", "9\n");
     read_once(v2_job, all);
     assert_int_equal(use.cpu_ns, 663200000);
     assert_int_equal(use.cpu_user_ns, 584715000);
@@ -309,13 +263,14 @@ TEST(every_number_of_v2_is_read)
 TEST(an_older_kernel_of_v2_tells_less)
 {
     be_v2();
-    put(V2_JOB "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
-    put(V2_JOB "memory.current", "348160\n");
-    put(V2_JOB "memory.max", "max\n");
-    put(V2_JOB "memory.stat", "anon 1000\nfile 8192\nkernel_stack 16384\nslab 12000\nsock 7\n");
-    put(V2_JOB "cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=51\n");
-    put(V2_JOB "cpuset.cpus", "\n");
-    put(V2_JOB "cpuset.cpus.effective", "0-127\n");
+    write_file(V2_JOB "cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
+    write_file(V2_JOB "memory.current", "348160\n");
+    write_file(V2_JOB "memory.max", "max\n");
+    write_file(V2_JOB "memory.stat",
+               "anon 1000\nfile 8192\nkernel_stack 16384\nslab 12000\nsock 7\n");
+    write_file(V2_JOB "cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=51\n");
+    write_file(V2_JOB "cpuset.cpus", "\n");
+    write_file(V2_JOB "cpuset.cpus.effective", "0-127\n");
     read_once(v2_job, all);
     assert_int_equal(use.kernel_bytes, 28384);
     assert_unknown(use.memory_peak_bytes);
@@ -334,14 +289,14 @@ TEST(devices_of_v2_have_their_names)
     struct cgroup *cgroup;
 
     be_v2();
-    put_link("sys/dev/block/8:0", "../../devices/pci0000:00/ata1/block/sda");
-    put_link("sys/dev/block/259:1", "../../devices/a-name-that-is-longer-than-any-device-s");
-    put(V2_JOB "io.stat", "8:16 8:0 rbytes=1024 wbytes=4096 rios=2 wios=3 dbytes=0 dios=0\n"
-                          "253:7 rbytes=5 wbytes=-1 rios=99999999999999999999 wios=8\n"
-                          "259:1 wios=4 cost.usage=0\n"
-                          "rbytes=77\n"
-                          "junk:1 rbytes=77\n"
-                          "8:32 \n");
+    make_link("sys/dev/block/8:0", "../../devices/pci0000:00/ata1/block/sda");
+    make_link("sys/dev/block/259:1", "../../devices/a-name-that-is-longer-than-any-device-s");
+    write_file(V2_JOB "io.stat", "8:16 8:0 rbytes=1024 wbytes=4096 rios=2 wios=3 dbytes=0 dios=0\n"
+                                 "253:7 rbytes=5 wbytes=-1 rios=99999999999999999999 wios=8\n"
+                                 "259:1 wios=4 cost.usage=0\n"
+                                 "rbytes=77\n"
+                                 "junk:1 rbytes=77\n"
+                                 "8:32 \n");
     cgroup = cgroup_open(&mounts, v2_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -357,7 +312,7 @@ TEST(devices_of_v2_have_their_names)
     assert_unknown(use.devices[1].reads);
     assert_int_equal(use.devices[1].writes, 8);
     assert_string_equal(use.devices[2].name, "259:1");
-    put(V2_JOB "io.stat", "8:0 rbytes=2048 wbytes=4096 rios=3 wios=3\n");
+    write_file(V2_JOB "io.stat", "8:0 rbytes=2048 wbytes=4096 rios=3 wios=3\n");
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.n_devices, 3);
     assert_int_equal(use.devices[0].read_bytes, 2048);
@@ -373,7 +328,7 @@ TEST(more_devices_than_are_kept_are_left_out)
     be_v2();
     for (int i = 0; i < USAGE_DEVICES + 5; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "8:%d rbytes=%d\n", i, i);
-    put(V2_JOB "io.stat", text);
+    write_file(V2_JOB "io.stat", text);
     cgroup = cgroup_open(&mounts, v2_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -384,25 +339,26 @@ TEST(more_devices_than_are_kept_are_left_out)
 
 static void put_v1_job(void)
 {
-    put(ACCT "cpuacct.usage", "90000000001\n");
-    put(ACCT "cpuacct.usage_user", "80000000000\n");
-    put(ACCT "cpuacct.usage_sys", "10000000000\n");
-    put(ACCT "cpuacct.stat", "user 8001\nsystem 1001\n");
-    put(ACCT "cpuacct.usage_percpu", "100 0 300 400 \n");
-    put(ACCT "cpu.stat", "nr_periods 12\nnr_throttled 3\nthrottled_time 450\n");
-    put(MEMORY "memory.usage_in_bytes", "348160\n");
-    put(MEMORY "memory.max_usage_in_bytes", "565248\n");
-    put(MEMORY "memory.limit_in_bytes", "629145600\n");
-    put(MEMORY "memory.failcnt", "17\n");
-    put(MEMORY "memory.kmem.usage_in_bytes", "73728\n");
-    put(MEMORY "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-    put(MEMORY "memory.stat",
+    write_file(ACCT "cpuacct.usage", "90000000001\n");
+    write_file(ACCT "cpuacct.usage_user", "80000000000\n");
+    write_file(ACCT "cpuacct.usage_sys", "10000000000\n");
+    write_file(ACCT "cpuacct.stat", "user 8001\nsystem 1001\n");
+    write_file(ACCT "cpuacct.usage_percpu", "100 0 300 400 \n");
+    write_file(ACCT "cpu.stat", "nr_periods 12\nnr_throttled 3\nthrottled_time 450\n");
+    write_file(MEMORY "memory.usage_in_bytes", "348160\n");
+    write_file(MEMORY "memory.max_usage_in_bytes", "565248\n");
+    write_file(MEMORY "memory.limit_in_bytes", "629145600\n");
+    write_file(MEMORY "memory.failcnt", "17\n");
+    write_file(MEMORY "memory.kmem.usage_in_bytes", "73728\n");
+    write_file(MEMORY "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    write_file(
+        MEMORY "memory.stat",
         "cache 1\nrss 2\nrss_huge 3\nshmem 4\nmapped_file 5\nswap 6\npgfault 7\npgmajfault 8\n"
         "hierarchical_memory_limit 9\ntotal_cache 101\ntotal_rss 102\ntotal_rss_huge 50\n"
         "total_shmem 104\ntotal_mapped_file 105\ntotal_dirty 0\ntotal_swap 106\n"
         "total_pgpgin 5141\ntotal_pgfault 107\ntotal_pgmajfault 108\n");
-    put(CPUSET "cpuset.cpus", "0,2-3\n");
-    put(CPUSET "cpuset.effective_cpus", "0,2\n");
+    write_file(CPUSET "cpuset.cpus", "0,2-3\n");
+    write_file(CPUSET "cpuset.effective_cpus", "0,2\n");
 }
 
 TEST(every_number_of_v1_is_read)
@@ -411,11 +367,12 @@ TEST(every_number_of_v1_is_read)
 
     be_v1();
     put_v1_job();
-    put(PIDS "pids.current", "4\n");
-    put(PIDS "pids.peak", "9\n");
-    put(BLKIO "blkio.throttle.io_service_bytes_recursive",
+    write_file(PIDS "pids.current", "4\n");
+    write_file(PIDS "pids.peak", "9\n");
+    write_file(
+        BLKIO "blkio.throttle.io_service_bytes_recursive",
         "8:0 Read 1024\n8:0 Write 4096\n8:0 Sync 0\n8:0 Async 5120\n8:0 Total 5120\nTotal 5120\n");
-    put(BLKIO "blkio.throttle.io_serviced_recursive", "8:0 Read 2\n8:0 Write 3\nTotal 5\n");
+    write_file(BLKIO "blkio.throttle.io_serviced_recursive", "8:0 Read 2\n8:0 Write 3\nTotal 5\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -459,12 +416,12 @@ TEST(every_number_of_v1_is_read)
 TEST(an_older_kernel_of_v1_tells_times_in_ticks)
 {
     be_v1();
-    put(ACCT "cpuacct.usage", "90020000000\n");
-    put(ACCT "cpuacct.stat", "user 8001\nsystem 1001\n");
-    put(MEMORY "memory.limit_in_bytes", "9223372036854771712\n");
-    put(MEMORY "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n");
-    put(CPUSET "cpuset.cpus", "\n");
-    put(CPUSET "cpuset.effective_cpus", "0-3\n");
+    write_file(ACCT "cpuacct.usage", "90020000000\n");
+    write_file(ACCT "cpuacct.stat", "user 8001\nsystem 1001\n");
+    write_file(MEMORY "memory.limit_in_bytes", "9223372036854771712\n");
+    write_file(MEMORY "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n");
+    write_file(CPUSET "cpuset.cpus", "\n");
+    write_file(CPUSET "cpuset.effective_cpus", "0-3\n");
     read_once(v1_job, all);
     assert_int_equal(use.cpu_user_ns, 80010000000);
     assert_int_equal(use.cpu_system_ns, 10010000000);
@@ -479,21 +436,21 @@ TEST(user_and_system_time_of_v1_add_up_to_the_time_and_never_fall)
     struct cgroup *cgroup;
 
     be_v1();
-    put(ACCT "cpuacct.usage", "9000000000\n");
-    put(ACCT "cpuacct.usage_user", "8000000000\n");
-    put(ACCT "cpuacct.usage_sys", "2000000000\n");
+    write_file(ACCT "cpuacct.usage", "9000000000\n");
+    write_file(ACCT "cpuacct.usage_user", "8000000000\n");
+    write_file(ACCT "cpuacct.usage_sys", "2000000000\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.cpu_user_ns, 7200000000);
     assert_int_equal(use.cpu_system_ns, 1800000000);
-    put(ACCT "cpuacct.usage", "9100000000\n");
-    put(ACCT "cpuacct.usage_sys", "4000000000\n");
+    write_file(ACCT "cpuacct.usage", "9100000000\n");
+    write_file(ACCT "cpuacct.usage_sys", "4000000000\n");
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.cpu_user_ns, 7200000000);
     assert_int_equal(use.cpu_system_ns, 1900000000);
-    put(ACCT "cpuacct.usage", "9300000000\n");
-    put(ACCT "cpuacct.usage_user", "90000000000\n");
+    write_file(ACCT "cpuacct.usage", "9300000000\n");
+    write_file(ACCT "cpuacct.usage_user", "90000000000\n");
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.cpu_user_ns, 7400000000);
     assert_int_equal(use.cpu_system_ns, 1900000000);
@@ -507,7 +464,7 @@ TEST(no_limit_is_unknown_whatever_the_size_of_a_page)
 
     be_v1();
     for (size_t i = 0; i < COUNT(limits); i++) {
-        put(MEMORY "memory.limit_in_bytes", limits[i]);
+        write_file(MEMORY "memory.limit_in_bytes", limits[i]);
         read_once(v1_job, all);
         assert_unknown(use.memory_limit_bytes);
     }
@@ -517,10 +474,10 @@ TEST(numbers_of_a_machine_with_gaps_are_given_to_the_right_cores)
 {
     struct cgroup *cgroup;
 
-    put("sys/devices/system/cpu/possible", "0-1,64,66\n");
+    write_file("sys/devices/system/cpu/possible", "0-1,64,66\n");
     be_v1();
-    put(ACCT "cpuacct.usage_percpu", "10 11 12 13 \n");
-    put(CPUSET "cpuset.cpus", "1,66\n");
+    write_file(ACCT "cpuacct.usage_percpu", "10 11 12 13 \n");
+    write_file(CPUSET "cpuset.cpus", "1,66\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -531,7 +488,8 @@ TEST(numbers_of_a_machine_with_gaps_are_given_to_the_right_cores)
     assert_int_equal(use.core_ns[66], 13);
     assert_int_equal(use.core_set[0], 2);
     assert_int_equal(use.core_set[1], 4);
-    put(ACCT "cpuacct.usage_percpu", "20 21 22 23 24 \n"); /* more than the machine can have */
+    write_file(ACCT "cpuacct.usage_percpu",
+               "20 21 22 23 24 \n"); /* more than the machine can have */
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.core_ns[1], 11);
     cgroup_close(cgroup);
@@ -548,8 +506,8 @@ TEST(a_file_that_is_larger_than_usual_is_read_whole)
     for (int i = 0; i < N; i++)
         n += (size_t)snprintf(text + n, 22, "%d ", 1000000000 + i);
     snprintf(text + n, 2, "\n");
-    put(ACCT "cpuacct.usage_percpu", text);
-    put(MEMORY "memory.usage_in_bytes", "1\n");
+    write_file(ACCT "cpuacct.usage_percpu", text);
+    write_file(MEMORY "memory.usage_in_bytes", "1\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -568,8 +526,8 @@ TEST(a_file_without_end_is_not_read)
     be_v1();
     memset(text, ' ', SIZE);
     text[0] = '1';
-    put_str(MEMORY "memory.usage_in_bytes", (struct str){ text, SIZE });
-    put(ACCT "cpuacct.usage", "5\n");
+    write_bytes(MEMORY "memory.usage_in_bytes", (struct str){ text, SIZE });
+    write_file(ACCT "cpuacct.usage", "5\n");
     read_once(v1_job, all);
     assert_unknown(use.memory_bytes);
     assert_int_equal(use.cpu_ns, 5);
@@ -608,7 +566,7 @@ TEST(garbage_leaves_what_was_known)
             snprintf(path, sizeof(path), V2_JOB "%s", file->name);
             /* "max" is a limit, and one that is too large is none */
             if (strcmp(file->name, "memory.max") != 0)
-                put(path, garbage[i]);
+                write_file(path, garbage[i]);
         }
         assert_int_equal(cgroup_read(cgroup, &use), 0);
         assert_memory_equal(&use, &before, sizeof(use));
@@ -627,7 +585,7 @@ TEST(garbage_leaves_the_cores_that_were_known)
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     for (size_t i = 0; i < COUNT(garbage); i++) {
-        put(ACCT "cpuacct.usage_percpu", garbage[i]);
+        write_file(ACCT "cpuacct.usage_percpu", garbage[i]);
         assert_int_equal(cgroup_read(cgroup, &use), 0);
         assert_int_equal(use.n_cores, 4);
         assert_int_equal(use.core_ns[0], 100);
@@ -641,14 +599,14 @@ TEST(a_directory_that_is_made_a_little_later_is_found)
     struct cgroup *cgroup;
 
     be_v1();
-    put(ACCT "cpuacct.usage", "5\n");
+    write_file(ACCT "cpuacct.usage", "5\n");
     cgroup = cgroup_open(&mounts, v1_job, all);
     cgroup_use_clear(&use);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.cpu_ns, 5);
     assert_unknown(use.memory_bytes);
-    put(MEMORY "memory.usage_in_bytes", "6\n");
-    put(MEMORY "memory.limit_in_bytes", "7\n");
+    write_file(MEMORY "memory.usage_in_bytes", "6\n");
+    write_file(MEMORY "memory.limit_in_bytes", "7\n");
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.memory_bytes, 6);
     assert_int_equal(use.memory_limit_bytes, 7);
@@ -686,8 +644,8 @@ TEST(a_setting_is_known_at_every_read_and_looked_at_now_and_then)
         assert_int_equal(use.cpus, 3);
         assert_int_equal(use.core_set[0], 1 << 0 | 1 << 2 | 1 << 3);
     }
-    put(MEMORY "memory.limit_in_bytes", "1000000\n");
-    put(CPUSET "cpuset.cpus", "1\n");
+    write_file(MEMORY "memory.limit_in_bytes", "1000000\n");
+    write_file(CPUSET "cpuset.cpus", "1\n");
     do {
         cgroup_use_clear(&use);
         assert_int_equal(cgroup_read(cgroup, &use), 0);
@@ -870,15 +828,15 @@ TEST(the_device_cgroup_tells_which_devices_a_job_may_use)
 
     be_v1();
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), -1);
-    put(path, list);
+    write_file(path, list);
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), 1);
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 1), 0);
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 2), 0); /* a block device */
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 3), 0); /* may only be made */
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 236, 17), 1);
-    put(path, "");
+    write_file(path, "");
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), 0);
-    put(path, "a *:* rwm\n");
+    write_file(path, "a *:* rwm\n");
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), -1);
     be_v2();
     assert_int_equal(cgroup_allows_device(&mounts, v1_job, 195, 0), -1);
@@ -1193,26 +1151,15 @@ TEST(v2_of_a_real_machine_tells_time_and_pressure, .set_up = begin_real, .tear_d
     cgroup_close(cgroup);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
-{
-    (void)status;
-    (void)flag;
-    (void)ftw;
-    return remove(path);
-}
-
 static void begin(void)
 {
     failing.name = NULL;
     failing.n_asked = 0;
-    memcpy(root + strlen(root) - 6, "XXXXXX", 6);
-    assert_non_null(mkdtemp(root));
 }
 
 static void end(void)
 {
     failing.name = NULL;
-    assert_int_equal(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 FIXTURE(begin, end)

@@ -2,13 +2,12 @@
 /* On made trees that look like /proc and /sys of hosts that run Slurm. */
 #include "test.h"
 
+#include "files.h"
 #include "source/cgroup_layout.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char v2_mount[] =
@@ -22,51 +21,32 @@ static const char v1_mounts[] =
 static const char unified_mount[] =
     "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
 
-static char root[] = "/dev/shm/sonde-cgroup-XXXXXX";
 static struct cgroup_layout layout;
-
-static void make_directory(const char *path)
-{
-    char full[1024];
-
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    for (char *slash = full + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
-}
 
 static void put_mounts(const char *first, const char *second)
 {
-    char path[200];
-    FILE *file;
+    char text[1000];
 
-    make_directory("/proc/self");
-    snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fprintf(file, "23 1 254:0 / / rw - ext4 /dev/vda rw\n%s%s", first, second);
-    fclose(file);
+    snprintf(text, sizeof(text), "23 1 254:0 / / rw - ext4 /dev/vda rw\n%s%s", first, second);
+    write_file("proc/self/mountinfo", text);
 }
 
 static void look(void)
 {
     struct err err = { 0 };
 
-    if (cgroup_layout_read(root, &layout, &err) < 0)
+    if (cgroup_layout_read(test_dir(), &layout, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 TEST(v1_of_one_slurmd_is_found_below_its_users)
 {
     put_mounts(v1_mounts, "");
-    make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_17/step_batch/task_0");
-    make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_18");
-    make_directory("/sys/fs/cgroup/memory/slurm/system");
-    make_directory("/sys/fs/cgroup/memory/user.slice/slurm");
-    make_directory("/sys/fs/cgroup/freezer/slurm/uid_1000/job_17");
+    make_dir("sys/fs/cgroup/memory/slurm/uid_1000/job_17/step_batch/task_0");
+    make_dir("sys/fs/cgroup/memory/slurm/uid_1000/job_18");
+    make_dir("sys/fs/cgroup/memory/slurm/system");
+    make_dir("sys/fs/cgroup/memory/user.slice/slurm");
+    make_dir("sys/fs/cgroup/freezer/slurm/uid_1000/job_17");
     look();
     assert_int_equal(layout.version, CGROUP_V1);
     assert_string_equal(layout.mount, "/sys/fs/cgroup/memory");
@@ -82,8 +62,8 @@ TEST(v1_of_one_slurmd_is_found_below_its_users)
 TEST(without_memory_another_controller_tells)
 {
     put_mounts(v1_mounts, "");
-    make_directory("/sys/fs/cgroup/memory");
-    make_directory("/sys/fs/cgroup/freezer/slurm/uid_1000/job_17/step_0");
+    make_dir("sys/fs/cgroup/memory");
+    make_dir("sys/fs/cgroup/freezer/slurm/uid_1000/job_17/step_0");
     look();
     assert_int_equal(layout.n, 1);
     assert_string_equal(layout.scope[0].path, "/sys/fs/cgroup/freezer/slurm");
@@ -93,10 +73,10 @@ TEST(without_memory_another_controller_tells)
 TEST(several_slurmd_of_v1_are_told_apart)
 {
     put_mounts(v1_mounts, "");
-    make_directory("/sys/fs/cgroup/memory/slurm_c2/uid_1000/job_18");
-    make_directory("/sys/fs/cgroup/memory/slurm_c1/uid_1000/job_17");
-    make_directory("/sys/fs/cgroup/memory/slurm_");
-    make_directory("/sys/fs/cgroup/memory/slurmdbd");
+    make_dir("sys/fs/cgroup/memory/slurm_c2/uid_1000/job_18");
+    make_dir("sys/fs/cgroup/memory/slurm_c1/uid_1000/job_17");
+    make_dir("sys/fs/cgroup/memory/slurm_");
+    make_dir("sys/fs/cgroup/memory/slurmdbd");
     look();
     assert_int_equal(layout.n, 2);
     assert_string_equal(layout.scope[0].node, "c1");
@@ -107,8 +87,8 @@ TEST(several_slurmd_of_v1_are_told_apart)
 TEST(hybrid_is_v1_for_the_jobs)
 {
     put_mounts(v1_mounts, unified_mount);
-    make_directory("/sys/fs/cgroup/unified/system.slice/ssh.service");
-    make_directory("/sys/fs/cgroup/memory/slurm/uid_1000/job_17");
+    make_dir("sys/fs/cgroup/unified/system.slice/ssh.service");
+    make_dir("sys/fs/cgroup/memory/slurm/uid_1000/job_17");
     look();
     assert_int_equal(layout.version, CGROUP_HYBRID);
     assert_string_equal(layout.mount, "/sys/fs/cgroup/memory");
@@ -119,10 +99,10 @@ TEST(hybrid_is_v1_for_the_jobs)
 TEST(v2_is_found_in_its_scope)
 {
     put_mounts(v2_mount, "");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_17/step_0/user/task_0");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_18/step_extern/slurm");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/system");
-    make_directory("/sys/fs/cgroup/system.slice/slurmd.service");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/job_17/step_0/user/task_0");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/job_18/step_extern/slurm");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/system");
+    make_dir("sys/fs/cgroup/system.slice/slurmd.service");
     look();
     assert_int_equal(layout.version, CGROUP_V2);
     assert_string_equal(layout.mount, "/sys/fs/cgroup");
@@ -135,12 +115,12 @@ TEST(v2_is_found_in_its_scope)
 TEST(the_sluids_of_26_05_are_jobs)
 {
     put_mounts(v2_mount, "");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/sF0NM7G8GT4500/step_0");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/sF0NM7G8GT450I"); /* no I in it */
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/slurmd");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_");
-    make_directory("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_1x");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/sF0NM7G8GT4500/step_0");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/sF0NM7G8GT450I"); /* no I in it */
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/slurmd");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/job_");
+    make_dir("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1x");
     look();
     assert_int_equal(layout.n, 1);
     assert_int_equal(layout.scope[0].jobs_by_sluid, 2);
@@ -150,8 +130,8 @@ TEST(the_sluids_of_26_05_are_jobs)
 TEST(several_slurmd_of_v2_and_other_slices_are_found)
 {
     put_mounts(v2_mount, "");
-    make_directory("/sys/fs/cgroup/hpc.slice/hpc-slurm.slice/n1_slurmstepd.scope/job_1");
-    make_directory("/sys/fs/cgroup/system.slice/n2_slurmstepd.scope/job_2");
+    make_dir("sys/fs/cgroup/hpc.slice/hpc-slurm.slice/n1_slurmstepd.scope/job_1");
+    make_dir("sys/fs/cgroup/system.slice/n2_slurmstepd.scope/job_2");
     look();
     assert_int_equal(layout.n, 2);
     assert_string_equal(layout.scope[0].node, "n1");
@@ -162,14 +142,11 @@ TEST(several_slurmd_of_v2_and_other_slices_are_found)
 
 TEST(a_scope_that_a_user_could_have_made_is_none)
 {
-    char path[200];
-
     if (geteuid() != 0)
         skip_because("only root can give a directory away");
     put_mounts(v2_mount, "");
-    make_directory("/sys/fs/cgroup/user.slice/user@1000.service/slurmstepd.scope/job_17");
-    snprintf(path, sizeof(path), "%s/sys/fs/cgroup/user.slice/user@1000.service", root);
-    assert_int_equal(chown(path, 1000, 1000), 0);
+    make_dir("sys/fs/cgroup/user.slice/user@1000.service/slurmstepd.scope/job_17");
+    assert_int_equal(chown(test_path("sys/fs/cgroup/user.slice/user@1000.service"), 1000, 1000), 0);
     look();
     assert_int_equal(layout.n, 0);
 }
@@ -177,7 +154,7 @@ TEST(a_scope_that_a_user_could_have_made_is_none)
 TEST(a_mount_with_a_space_in_its_name_is_found)
 {
     put_mounts("31 23 0:26 / /the\\040cgroups rw - cgroup2 cgroup2 rw\n", "");
-    make_directory("/the cgroups/system.slice/slurmstepd.scope/job_17");
+    make_dir("the cgroups/system.slice/slurmstepd.scope/job_17");
     look();
     assert_int_equal(layout.n, 1);
     assert_string_equal(layout.mount, "/the cgroups");
@@ -189,8 +166,8 @@ TEST(more_slurmd_than_we_keep_are_not_all_told)
 
     put_mounts(v1_mounts, "");
     for (int i = 0; i < CGROUP_SCOPES + 3; i++) {
-        snprintf(path, sizeof(path), "/sys/fs/cgroup/memory/slurm_c%d/uid_1/job_1", i);
-        make_directory(path);
+        snprintf(path, sizeof(path), "sys/fs/cgroup/memory/slurm_c%d/uid_1/job_1", i);
+        make_dir(path);
     }
     look();
     assert_int_equal(layout.n, CGROUP_SCOPES);
@@ -199,12 +176,12 @@ TEST(more_slurmd_than_we_keep_are_not_all_told)
 
 TEST(paths_without_end_are_not_followed)
 {
-    char path[1000] = "/sys/fs/cgroup";
+    char path[1000] = "sys/fs/cgroup";
 
     put_mounts(v2_mount, "");
     for (int i = 0; i < 60; i++)
         snprintf(path + strlen(path), sizeof(path) - strlen(path), "/a-slice-of-it");
-    make_directory(path);
+    make_dir(path);
     look();
     assert_int_equal(layout.n, 0);
 }
@@ -221,27 +198,6 @@ TEST(a_host_without_mountinfo_is_an_error_with_its_path)
 {
     struct err err = { 0 };
 
-    assert_int_equal(cgroup_layout_read(root, &layout, &err), -ENOENT);
+    assert_int_equal(cgroup_layout_read(test_dir(), &layout, &err), -ENOENT);
     assert_contains(err.text, "/proc/self/mountinfo");
 }
-
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
-{
-    (void)status;
-    (void)flag;
-    (void)ftw;
-    return remove(path);
-}
-
-static void begin(void)
-{
-    memcpy(root + strlen(root) - 6, "XXXXXX", 6);
-    assert_non_null(mkdtemp(root));
-}
-
-static void end(void)
-{
-    assert_int_equal(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-}
-
-FIXTURE(begin, end)

@@ -3,6 +3,7 @@
  * may use them. */
 #include "test.h"
 
+#include "files.h"
 #include "source/cgroup.h"
 #include "source/cgroup_tree.h"
 
@@ -88,11 +89,19 @@ static const struct cgroup_tree_events events = { entered, left, changed, NULL }
         buf_reset(&told);                                                                          \
     } while (0)
 
-static void make(const char *path)
+static char *in_mount(const char *path)
 {
-    char full[8000];
+    static char full[8000];
 
     snprintf(full, sizeof(full), "%s/%s", mount, path);
+    return full;
+}
+
+/* Also in a real hierarchy, where files.h does not write. */
+static void make(const char *path)
+{
+    char *full = in_mount(path);
+
     for (char *slash = full + strlen(mount) + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         mkdir(full, 0755);
@@ -104,11 +113,8 @@ static void make(const char *path)
 
 static void put(const char *path, const char *text)
 {
-    char full[1000];
-    FILE *file;
+    FILE *file = fopen(in_mount(path), "we");
 
-    snprintf(full, sizeof(full), "%s/%s", mount, path);
-    file = fopen(full, "we");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
@@ -116,11 +122,8 @@ static void put(const char *path, const char *text)
 
 static void take_away(const char *path)
 {
-    char full[1000];
-
-    snprintf(full, sizeof(full), "%s/%s", mount, path);
-    if (rmdir(full) < 0)
-        fail_msg("cannot remove %s: %d", full, errno);
+    if (rmdir(in_mount(path)) < 0)
+        fail_msg("cannot remove %s: %d", path, errno);
 }
 
 static void open_tree(bool is_v2)
@@ -290,14 +293,12 @@ TEST(another_directory_of_the_same_name_is_another)
 
 TEST(a_renamed_directory_leaves_and_enters)
 {
-    char from[400], to[400];
-
     make("slurm/uid_1/job_1/step_0/task_0/in");
     open_tree(false);
     buf_reset(&told);
-    snprintf(from, sizeof(from), "%s/slurm/uid_1/job_1/step_0/task_0", mount);
-    snprintf(to, sizeof(to), "%s/slurm/uid_1/job_1/step_0/mine", mount);
-    assert_int_equal(rename(from, to), 0);
+    assert_int_equal(rename(test_path("slurm/uid_1/job_1/step_0/task_0"),
+                            test_path("slurm/uid_1/job_1/step_0/mine")),
+                     0);
     cgroup_tree_read(tree);
     assert_told("- slurm/uid_1/job_1/step_0/task_0/in\n"
                 "- slurm/uid_1/job_1/step_0/task_0\n"
@@ -443,16 +444,12 @@ TEST(without_inotify_walks_do)
 
 TEST(a_place_where_another_user_can_make_directories_is_not_looked_into)
 {
-    char path[400];
-
     if (geteuid() != 0)
         skip_because("only root can give a directory away");
     make("user.slice/user@1000.service/slurmstepd.scope/job_99");
     make(SCOPE "/job_1/step_0/user/task_0");
-    snprintf(path, sizeof(path), "%s/user.slice/user@1000.service", mount);
-    assert_int_equal(chown(path, 1000, 1000), 0);
-    snprintf(path, sizeof(path), "%s/" SCOPE "/job_1/step_0/user/task_0", mount);
-    assert_int_equal(chown(path, 1000, 1000), 0);
+    assert_int_equal(chown(in_mount("user.slice/user@1000.service"), 1000, 1000), 0);
+    assert_int_equal(chown(in_mount(SCOPE "/job_1/step_0/user/task_0"), 1000, 1000), 0);
     open_tree(true);
     make("user.slice/user@1000.service/slurmstepd.scope/job_98");
     make(SCOPE "/job_1/step_0/user/task_0/job_97");
@@ -537,14 +534,13 @@ TEST(directories_nested_without_end_are_refused_and_counted)
 TEST(paths_too_long_for_the_kernel_are_refused_and_counted)
 {
     enum { DEPTH = 20 };
-    char full[400], name[256];
+    char name[256];
     int fd[DEPTH + 1];
 
     make("slurm/uid_1/job_1");
-    snprintf(full, sizeof(full), "%s/slurm/uid_1/job_1", mount);
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    fd[0] = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd[0] = open(in_mount("slurm/uid_1/job_1"), O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < DEPTH; i++) {
         assert_int_equal(mkdirat(fd[i], name, 0755), 0);
         fd[i + 1] = openat(fd[i], name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -731,7 +727,6 @@ static bool use_real_mount(bool is_v2)
         real_mount[0] = '\0';
         return false;
     }
-    rmdir(mount);
     snprintf(mount, sizeof(mount), "%s", real_mount);
     return true;
 }
@@ -866,20 +861,17 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
 {
     (void)status;
     (void)ftw;
-    if (real_mount[0] && flag != FTW_DP)
-        return 0;
-    return remove(path);
+    return flag == FTW_DP ? rmdir(path) : 0;
 }
 
 static void begin(void)
 {
-    snprintf(mount, sizeof(mount), "/dev/shm/sonde-tree-XXXXXX");
+    snprintf(mount, sizeof(mount), "%s", test_dir());
     real_mount[0] = '\0';
     watches_left = -1;
     has_inotify = true;
     rows = cgroup_rows_new();
     buf_init(&told, 16 << 20);
-    assert_non_null(mkdtemp(mount));
 }
 
 static void end(void)
@@ -888,7 +880,8 @@ static void end(void)
     tree = cgroup_tree_free(tree);
     rows = cgroup_rows_free(rows);
     buf_free(&told);
-    assert_int_equal(nftw(mount, remove_one, 64, FTW_DEPTH | FTW_PHYS), 0);
+    if (real_mount[0])
+        assert_int_equal(nftw(real_mount, remove_one, 64, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 FIXTURE(begin, end)

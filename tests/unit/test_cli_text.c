@@ -3,11 +3,11 @@
  * and whole ones, as tests/golden/record has recorded them from a seeded sandbox. */
 #include "test.h"
 
+#include "files.h"
 #include "source/cli.h"
 #include "source/cli_format.h"
 
 #include <math.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define UNKNOWN MODEL_UNKNOWN_U64
@@ -58,25 +58,12 @@ static struct section *read_recording(enum kind kind, const struct answer_class 
 {
     struct err err = { 0 };
     struct section *section;
-    struct buf path, text;
-    FILE *file;
-    size_t n;
+    const char *path = source_path("tests/golden/slurm-%s/%s.txt", version, name);
 
-    buf_init(&path, 4096);
-    buf_init(&text, 1 << 20);
-    buf_printf(&path, "%s/../golden/slurm-%s/%s.txt", getenv("TEST_DATA"), version, name);
-    file = fopen(path.p, "r");
-    if (!file)
-        fail_msg("%s cannot be read", path.p);
-    while ((n = fread(buf_room(&text, 4096), 1, 4096, file)) > 0)
-        text.n += n;
-    fclose(file);
-    section = read_pieces(kind, class, buf_str(&text), 1000, &err);
+    section = read_pieces(kind, class, read_file(path), 1000, &err);
     if (!section)
-        fail_msg("%s: %s", path.p, err.text);
+        fail_msg("%s: %s", path, err.text);
     assert_int_equal(section->skipped, 0);
-    buf_free(&path);
-    buf_free(&text);
     return section;
 }
 
@@ -1054,51 +1041,26 @@ TEST(what_is_hidden_is_said_with_what_to_do)
 
 enum { NOBODY = 65534 };
 
-/* Commands of its own in a directory, run as somebody who is not root. */
+/* Commands of its own in test_dir(), run as somebody who is not root. */
 struct fake {
-    char directory[32];
     struct source *source;
 };
-
-static void put_script(const struct fake *fake, const char *name, const char *script)
-{
-    char path[64];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", fake->directory, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\n%s\n", script);
-    fclose(file);
-    assert_int_equal(chmod(path, 0755), 0);
-}
 
 static void fake_open(struct fake *fake, const char *scontrol, const char *sshare)
 {
     struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
     struct err err;
 
-    snprintf(fake->directory, sizeof(fake->directory), "/tmp/sonde-test-XXXXXX");
-    assert_non_null(mkdtemp(fake->directory));
-    assert_int_equal(chmod(fake->directory, 0755), 0);
-    put_script(fake, "scontrol", scontrol);
-    put_script(fake, "sshare", sshare);
-    settings.bin_path = str_of(fake->directory);
+    write_script("scontrol", scontrol);
+    write_script("sshare", sshare);
+    settings.bin_path = str_of(test_dir());
     if (source_open(&settings, &clock_real, &fake->source, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static void fake_close(struct fake *fake)
 {
-    static const char *const names[] = { "scontrol", "sshare", "squeue" };
-    char path[64];
-
     source_close(fake->source);
-    for (size_t i = 0; i < COUNT(names); i++) {
-        snprintf(path, sizeof(path), "%s/%s", fake->directory, names[i]);
-        unlink(path);
-    }
-    assert_int_equal(rmdir(fake->directory), 0);
 }
 
 static int fake_read(struct fake *fake, enum kind kind, struct section **ret,
@@ -1176,7 +1138,7 @@ TEST(a_cluster_without_slurmdbd_is_told_how_to_do_without)
     assert_int_equal(fake_read(&fake, KIND_ASSOCIATIONS, &section, warning, &err), -EREMOTEIO);
     assert_contains(err.text, "sacctmgr add user");
     assert_contains(err.text, "Invalid user id");
-    put_script(&fake, "sshare", ":");
+    write_script("sshare", ":");
     assert_int_equal(fake_read(&fake, KIND_SHARES, &section, warning, &err), 0);
     assert_int_equal(section->shares.n, 0);
     assert_contains(warning, "tells of no association");
@@ -1482,7 +1444,7 @@ TEST(where_only_owners_are_wanted_squeue_is_asked_for_no_more)
     struct err err;
 
     fake_open(&fake, ":", ":");
-    put_script(&fake, "squeue", owners_squeue);
+    write_script("squeue", owners_squeue);
     assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), -EREMOTEIO);
     fake.source->depth = SOURCE_OWNERS;
     if (fake_read(&fake, KIND_JOBS, &section, warning, &err) < 0)
@@ -1490,11 +1452,11 @@ TEST(where_only_owners_are_wanted_squeue_is_asked_for_no_more)
     assert_int_equal(section->jobs.n, 1);
     assert_int_equal(section->jobs.job[0].id, 7);
     section_unref(section);
-    put_script(&fake, "squeue", "echo 7 physics alice; echo 8 bob");
+    write_script("squeue", "echo 7 physics alice; echo 8 bob");
     assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), 0);
     assert_int_equal(section->jobs.n, 2);
     section_unref(section);
-    put_script(&fake, "squeue", ":");
+    write_script("squeue", ":");
     assert_int_equal(fake_read(&fake, KIND_JOBS, &section, warning, &err), 0);
     assert_int_equal(section->jobs.n, 0);
     section_unref(section);
@@ -1510,9 +1472,9 @@ TEST(where_only_owners_are_wanted_no_json_is_asked_for)
     struct err err;
 
     fake_open(&fake, ":", ":");
-    put_script(&fake, "squeue", owners_squeue);
+    write_script("squeue", owners_squeue);
     source_close(fake.source);
-    settings.bin_path = str_of(fake.directory);
+    settings.bin_path = str_of(test_dir());
     assert_int_equal(source_open(&settings, &clock_real, &fake.source, &err), 0);
     fake.source->depth = SOURCE_OWNERS;
     if (fake_read(&fake, KIND_JOBS, &section, warning, &err) < 0)
@@ -1552,7 +1514,7 @@ TEST(where_only_owners_are_wanted_squeue_is_enough)
     struct err err;
 
     fake_open(&fake, ":", ":");
-    put_script(&fake, "squeue", ":");
+    write_script("squeue", ":");
     assert_int_equal(fake.source->class->probe(fake.source, &err), -ENOENT);
     assert_contains(err.text, "sinfo is not to be found");
     fake.source->depth = SOURCE_OWNERS;

@@ -3,12 +3,11 @@
 #include "test.h"
 
 #include "cmd/doctor.h"
+#include "files.h"
 
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char directory[] = "/dev/shm/sonde-doctor-XXXXXX";
 static struct doctor doctor;
 static struct source_options options;
 static struct page page;
@@ -17,30 +16,19 @@ static size_t n_printed;
 
 static void begin(void)
 {
-    memcpy(directory + strlen(directory) - 6, "XXXXXX", 6);
     doctor = (struct doctor){ 0 };
     options = (struct source_options){ .timeout_ns = NS_PER_SEC };
     page = (struct page){ .to = open_memstream(&printed, &n_printed), .width = 80 };
     doctor.options = &options;
-    doctor.root = directory;
+    doctor.root = test_dir();
     doctor.page = &page;
     assert_non_null(page.to);
-    assert_non_null(mkdtemp(directory));
-}
-
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *ftw)
-{
-    (void)status;
-    (void)flag;
-    (void)ftw;
-    return remove(path);
 }
 
 static void end(void)
 {
     fclose(page.to);
     free(printed);
-    assert_int_equal(nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 FIXTURE(begin, end)
@@ -70,24 +58,6 @@ static void assert_counts(size_t ok, size_t note, size_t warn, size_t fail)
     assert_int_equal(page.counts[MARK_NOTE], note);
     assert_int_equal(page.counts[MARK_WARN], warn);
     assert_int_equal(page.counts[MARK_FAIL], fail);
-}
-
-static void put_file(const char *name, const char *content, mode_t mode)
-{
-    char path[300];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    for (char *slash = path + strlen(directory) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(content, file);
-    fclose(file);
-    chmod(path, mode);
 }
 
 TEST(a_line_is_never_wider_than_the_page)
@@ -238,10 +208,7 @@ TEST(a_clock_that_is_wrong_is_told_by_how_much)
 
 static void use_token(const char *name, int64_t expires)
 {
-    static char path[300];
-
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    doctor.settings.rest_token_file = str_of(path);
+    doctor.settings.rest_token_file = str_of(test_path("%s", name));
     doctor.n_doors = 1;
     doctor.doors[0] = (struct door){ .name = "rest", .is_open = true };
     doctor.doors[0].about.token_expires = expires;
@@ -251,12 +218,13 @@ TEST(a_token_that_everybody_can_read_is_warned_of)
 {
     int64_t now = clock_wall(&clock_real) / NS_PER_SEC;
 
-    put_file("token", "eyJ", 0644);
+    write_file("token", "eyJ");
     use_token("token", now + 40 * 86400 + 60);
     doctor_check_token(&doctor);
     assert_counts(1, 0, 1, 0);
     assert_contains(text(), "can be read by everybody");
-    assert_contains(text(), "to do: chmod o= /dev/shm/sonde-doctor-");
+    assert_contains(text(), "to do: chmod o= ");
+    assert_contains(text(), test_path("token"));
     assert_contains(text(), "holds for another 40 days");
     assert_null(strstr(text(), "eyJ"));
 }
@@ -265,7 +233,7 @@ TEST(the_end_of_a_token_is_told_in_time)
 {
     int64_t now = clock_wall(&clock_real) / NS_PER_SEC;
 
-    put_file("token", "eyJ", 0600);
+    assert_int_equal(chmod(write_file("token", "eyJ"), 0600), 0);
     use_token("token", now + 3630);
     doctor_check_token(&doctor);
     assert_counts(0, 1, 0, 0);
@@ -287,14 +255,10 @@ TEST(the_end_of_a_token_is_told_in_time)
 
 TEST(slurm_conf_names_the_socket_of_munge)
 {
-    char path[300];
-
-    put_file("slurm.conf",
-             "ClusterName=alpha\n# AuthType=auth/none\nauthtype = auth/munge # ours\n"
-             "AuthInfo=cred_expire=120,socket=/run/other/munge.socket\n",
-             0644);
-    snprintf(path, sizeof(path), "%s/slurm.conf", directory);
-    doctor.settings.conf = str_of(path);
+    write_file("slurm.conf",
+               "ClusterName=alpha\n# AuthType=auth/none\nauthtype = auth/munge # ours\n"
+               "AuthInfo=cred_expire=120,socket=/run/other/munge.socket\n");
+    doctor.settings.conf = str_of(test_path("slurm.conf"));
     doctor_check_conf(&doctor);
     assert_counts(1, 0, 0, 0);
     assert_true(doctor.conf.is_found);
@@ -314,16 +278,16 @@ TEST(a_slurm_conf_that_cannot_be_read_is_warned_of)
 
 static void put_v2_host(void)
 {
-    put_file("proc/self/mountinfo", "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", 0644);
-    put_file("proc/12/comm", "slurmd\n", 0644);
-    put_file("proc/13/comm", "slurmstepd\n", 0644);
+    write_file("proc/self/mountinfo", "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    write_file("proc/12/comm", "slurmd\n");
+    write_file("proc/13/comm", "slurmstepd\n");
 }
 
 TEST(jobs_in_cgroups_are_counted)
 {
     put_v2_host();
-    put_file(SCOPE "job_7/cgroup.procs", "", 0644);
-    put_file(SCOPE "job_8/cgroup.procs", "", 0644);
+    write_file(SCOPE "job_7/cgroup.procs", "");
+    write_file(SCOPE "job_8/cgroup.procs", "");
     doctor_check_cgroups(&doctor);
     assert_counts(2, 0, 0, 0);
     assert_contains(text(), "cgroups version 2, at /sys/fs/cgroup");
@@ -333,7 +297,7 @@ TEST(jobs_in_cgroups_are_counted)
 TEST(jobs_that_are_named_by_sluid_are_noted)
 {
     put_v2_host();
-    put_file(SCOPE "sF0NM7G8GT4500/cgroup.procs", "", 0644);
+    write_file(SCOPE "sF0NM7G8GT4500/cgroup.procs", "");
     doctor_check_cgroups(&doctor);
     assert_counts(2, 1, 0, 0);
     assert_contains(text(), "CgroupJobIdPaths=yes");
@@ -342,7 +306,7 @@ TEST(jobs_that_are_named_by_sluid_are_noted)
 TEST(jobs_whose_cgroups_cannot_be_read_are_warned_of)
 {
     put_v2_host();
-    put_file(SCOPE "job_7/cpu.stat", "", 0644); /* no cgroup.procs: root can read what is there */
+    write_file(SCOPE "job_7/cpu.stat", ""); /* no cgroup.procs: root can read what is there */
     doctor_check_cgroups(&doctor);
     assert_counts(2, 0, 1, 0);
     assert_contains(text(), "cannot be read by this user");
@@ -358,8 +322,8 @@ TEST(a_slurmd_without_cgroups_is_noted)
 
 TEST(a_host_without_slurmd_is_fine)
 {
-    put_file("proc/self/mountinfo", "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", 0644);
-    put_file("proc/12/comm", "slurmd-watcher\n", 0644);
+    write_file("proc/self/mountinfo", "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    write_file("proc/12/comm", "slurmd-watcher\n");
     doctor_check_cgroups(&doctor);
     assert_counts(2, 0, 0, 0);
     assert_contains(text(), "slurmd does not run on this host");

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "cmd/drain_child.h"
+#include "files.h"
 #include "manual_clock.h"
 
 #include <fcntl.h>
@@ -10,22 +11,17 @@
 
 struct fixture {
     struct manual_clock clock;
-    char directory[32], script[64], told[64], fifo[72];
+    const char *told;
     int log_fds[2];
     struct log *log;
     struct drain_child *child;
-    char text[4096];
 };
 
 static struct fixture f;
 
 static void set_up(void)
 {
-    f = (struct fixture){ .directory = "/tmp/sonde-drain-XXXXXX" };
-    assert_non_null(mkdtemp(f.directory));
-    snprintf(f.script, sizeof(f.script), "%s/report", f.directory);
-    snprintf(f.told, sizeof(f.told), "%s/told", f.directory);
-    snprintf(f.fifo, sizeof(f.fifo), "%s.wait", f.told);
+    f = (struct fixture){ .told = write_file("told", "") };
     manual_clock_init(&f.clock, NS_PER_SEC, 50 * NS_PER_SEC);
     assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
     f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
@@ -34,10 +30,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     drain_child_stop(f.child);
-    unlink(f.script);
-    unlink(f.told);
-    unlink(f.fifo);
-    rmdir(f.directory);
     log_free(f.log);
     close(f.log_fds[0]);
     close(f.log_fds[1]);
@@ -49,41 +41,25 @@ FIXTURE(set_up, tear_down)
 /* $told is a file. */
 static void start(const char *script)
 {
-    const struct drain_child_config config = {
-        .program = f.script,
+    char commands[1000];
+    struct drain_child_config config = {
         .config_file = "/etc/x y.yml",
         .clock = &f.clock.clock,
         .log = f.log,
     };
-    FILE *file = fopen(f.script, "w");
     struct err err;
 
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\ntold=%s\n%s\n", f.told, script);
-    fclose(file);
-    assert_int_equal(chmod(f.script, 0700), 0);
+    snprintf(commands, sizeof(commands), "told=%s\n%s", f.told, script);
+    config.program = write_script("report", commands);
     if (drain_child_start(&config, &f.child, &err) < 0)
         fail_msg("%s", err.text);
-}
-
-static const char *read_file(void)
-{
-    FILE *file = fopen(f.told, "r");
-    size_t n = 0;
-
-    if (file) {
-        n = fread(f.text, 1, sizeof(f.text) - 1, file);
-        fclose(file);
-    }
-    f.text[n] = '\0';
-    return f.text;
 }
 
 static size_t lines_told(void)
 {
     size_t n = 0;
 
-    for (const char *p = read_file(); *p; p++)
+    for (const char *p = read_file(f.told).p; *p; p++)
         n += *p == '\n';
     return n;
 }
@@ -106,10 +82,10 @@ TEST(it_runs_until_it_is_told_to_end)
           "echo \"$*\" >>\"$told\"\n"
           "mkfifo \"$told.wait\"; while :; do read line <>\"$told.wait\"; done");
     wait_until_true(has_told(1));
-    assert_string_equal(f.text, "--config.file=/etc/x y.yml --drain --follow\n");
+    assert_str(read_file(f.told), "--config.file=/etc/x y.yml --drain --follow\n");
     assert_true(drain_child_is_up(f.child));
     f.child = drain_child_stop(f.child);
-    assert_string_equal(read_file(), "--config.file=/etc/x y.yml --drain --follow\nended\n");
+    assert_str(read_file(f.told), "--config.file=/etc/x y.yml --drain --follow\nended\n");
 }
 
 TEST(one_that_ends_is_started_again_ever_more_rarely)

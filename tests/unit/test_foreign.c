@@ -9,8 +9,9 @@
 
 #include "test.h"
 
+#include "files.h"
+
 #include <math.h>
-#include <sys/stat.h>
 
 static const int64_t time_of_sim = 1794700000;
 
@@ -76,32 +77,17 @@ static void assert_symbol(const struct section *section, symbol s, const char *e
     assert_str(section_text(section, s), expected);
 }
 
-static struct buf recorded(const char *name, const char *version, const char *ending)
+static struct str recorded(const char *name, const char *version, const char *ending)
 {
-    struct buf path, content;
-    FILE *file;
-
-    buf_init(&path, 4096);
-    buf_init(&content, 1 << 20);
-    buf_printf(&path, "%s/foreign/%s%s%s", getenv("TEST_DATA"), name, version, ending);
-    file = fopen(path.p, "rb");
-    if (!file)
-        fail_msg("%s cannot be opened", path.p);
-    content.n = fread(buf_room(&content, 1 << 19), 1, 1 << 19, file);
-    buf_end(&content);
-    fclose(file);
-    buf_free(&path);
-    return content;
+    return read_file(source_path("tests/data/foreign/%s%s%s", name, version, ending));
 }
 
 static struct section *read_recorded(enum kind kind, const struct answer_class *class,
                                      const char *name, const char *version, const char *ending)
 {
-    struct buf text = recorded(name, version, ending);
-    struct section *section = read_text(kind, class, buf_str(&text));
+    struct section *section = read_text(kind, class, recorded(name, version, ending));
 
     assert_int_equal(section->skipped, 0);
-    buf_free(&text);
     return section;
 }
 
@@ -821,11 +807,9 @@ TEST(nodes_of_every_data_parser_are_read)
 TEST(groups_of_nodes_are_refused_with_what_to_ask_instead)
 {
     for (size_t i = 1; i < COUNT(versions); i++) {
-        struct buf text = recorded("sinfo-", versions[i], ".json");
-
-        assert_refused(KIND_NODES, &answer_foreign_nodes, text.p, -EOPNOTSUPP,
+        assert_refused(KIND_NODES, &answer_foreign_nodes,
+                       recorded("sinfo-", versions[i], ".json").p, -EOPNOTSUPP,
                        "scontrol show nodes --json");
-        buf_free(&text);
     }
 }
 
@@ -1119,18 +1103,17 @@ TEST(the_pieces_in_which_an_answer_comes_make_no_difference)
 
     for (size_t i = 0; i < COUNT(recordings); i++) {
         for (size_t v = recordings[i].first; v < COUNT(versions); v++) {
-            struct buf text = recorded(recordings[i].name, versions[v], recordings[i].ending);
+            struct str text = recorded(recordings[i].name, versions[v], recordings[i].ending);
 
             for (size_t k = 0; k < COUNT(pieces); k++) {
-                struct outcome cut = read_in_pieces(recordings[i].kind, recordings[i].class,
-                                                    buf_str(&text), pieces[k]);
+                struct outcome cut =
+                    read_in_pieces(recordings[i].kind, recordings[i].class, text, pieces[k]);
 
                 assert_int_equal(cut.code, 0);
-                assert_same_sections(
-                    cut.section, read_text(recordings[i].kind, recordings[i].class, buf_str(&text)),
-                    recordings[i].name);
+                assert_same_sections(cut.section,
+                                     read_text(recordings[i].kind, recordings[i].class, text),
+                                     recordings[i].name);
             }
-            buf_free(&text);
         }
     }
 }
@@ -1138,15 +1121,14 @@ TEST(the_pieces_in_which_an_answer_comes_make_no_difference)
 TEST(an_answer_may_end_anywhere)
 {
     for (size_t i = 0; i < COUNT(recordings); i++) {
-        struct buf text = recorded(recordings[i].name, "24.11", recordings[i].ending);
+        struct str text = recorded(recordings[i].name, "24.11", recordings[i].ending);
 
         for (size_t n = 0; n < text.n; n += 1 + n / 50) {
             struct outcome outcome = read_in_pieces(recordings[i].kind, recordings[i].class,
-                                                    str_head(buf_str(&text), n), SIZE_MAX);
+                                                    str_head(text, n), SIZE_MAX);
 
             section_unref(outcome.section);
         }
-        buf_free(&text);
     }
 }
 
@@ -1451,8 +1433,8 @@ TEST(a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing)
     struct buf command;
 
     buf_init(&command, 4096);
-    buf_printf(&command, "sh -c 'echo a warning >&2; cat %s/foreign/squeue-24.11.txt'",
-               getenv("TEST_DATA"));
+    buf_printf(&command, "sh -c 'echo a warning >&2; cat %s'",
+               source_path("tests/data/foreign/squeue-24.11.txt"));
     settings.commands[KIND_JOBS] = buf_str(&command);
     source = open_cli(settings);
     section = ask(source, KIND_JOBS, warning);
@@ -1463,34 +1445,13 @@ TEST(a_command_of_the_sites_own_is_run_as_given_and_a_warning_hides_nothing)
     buf_free(&command);
 }
 
-static void put_script(const char *directory, const char *name, const char *counter,
-                       const char *answer)
+static void put_script(const char *name, const char *counter, const char *answer)
 {
-    struct buf path;
-    FILE *file;
+    char commands[1000];
 
-    buf_init(&path, 4096);
-    buf_printf(&path, "%s/%s", directory, name);
-    file = fopen(path.p, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\necho \"$0 $*\" >>%s/%s\ncat %s/foreign/%s\n", directory, counter,
-            getenv("TEST_DATA"), answer);
-    fclose(file);
-    assert_int_equal(chmod(path.p, 0755), 0);
-    buf_free(&path);
-}
-
-static void assert_file(const char *directory, const char *name, const char *expected)
-{
-    char path[4096], content[4096];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
-    fclose(file);
-    assert_contains(content, expected);
+    snprintf(commands, sizeof(commands), "echo \"$0 $*\" >>%s\ncat %s", test_path("%s", counter),
+             source_path("tests/data/foreign/%s", answer));
+    write_script(name, commands);
 }
 
 #define SDIAG_TEXT                                                                                 \
@@ -1533,50 +1494,35 @@ TEST(the_last_line_of_a_recorded_answer_may_lack_its_newline)
 
 TEST(json_is_asked_for_every_job)
 {
-    char directory[] = "/tmp/sonde-test-XXXXXX", path[4096], warning[SOURCE_WARNING] = "";
+    char warning[SOURCE_WARNING] = "";
     struct source *source;
     struct section *section;
 
-    assert_non_null(mkdtemp(directory));
-    put_script(directory, "squeue", "asked", "squeue-22.05.json");
+    put_script("squeue", "asked", "squeue-22.05.json");
     source =
-        open_cli((struct source_settings){ .spec = STR("json"), .bin_path = str_of(directory) });
+        open_cli((struct source_settings){ .spec = STR("json"), .bin_path = str_of(test_dir()) });
     section = ask(source, KIND_JOBS, warning);
     assert_int_equal(section->jobs.n, 19);
     section_unref(section);
     source_close(source);
-    assert_file(directory, "asked", "--all --local --states=all --json");
-    snprintf(path, sizeof(path), "%s/squeue", directory);
-    unlink(path);
-    snprintf(path, sizeof(path), "%s/asked", directory);
-    unlink(path);
-    rmdir(directory);
+    assert_contains(read_file("asked").p, "--all --local --states=all --json");
 }
 
 /* What is asked of squeue and sinfo in text, whatever they answer. */
 TEST(the_siblings_of_a_federation_are_left_out)
 {
-    static const char *const names[] = { "squeue", "sinfo", "asked-squeue", "asked-sinfo" };
-    char directory[] = "/tmp/sonde-test-XXXXXX", warning[SOURCE_WARNING] = "";
+    char warning[SOURCE_WARNING] = "";
     struct source *source;
     struct section *section;
     struct err err;
 
-    assert_non_null(mkdtemp(directory));
-    put_script(directory, "squeue", "asked-squeue", "nothing.txt");
-    put_script(directory, "sinfo", "asked-sinfo", "nothing.txt");
-    source = open_cli((struct source_settings){ .bin_path = str_of(directory) });
+    put_script("squeue", "asked-squeue", "nothing.txt");
+    put_script("sinfo", "asked-sinfo", "nothing.txt");
+    source = open_cli((struct source_settings){ .bin_path = str_of(test_dir()) });
     for (int kind = KIND_NODES; kind <= KIND_JOBS; kind++)
         assert_true(source->class->read(source, kind, clock_mono(&clock_real) + TEST_DEADLINE,
                                         &section, warning, &err) < 0);
     source_close(source);
-    assert_file(directory, "asked-squeue", "--noheader --all --local --states=all --array");
-    assert_file(directory, "asked-sinfo", "--noheader --all --local --Node --Format ");
-    for (size_t i = 0; i < COUNT(names); i++) {
-        char path[4096];
-
-        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-        unlink(path);
-    }
-    rmdir(directory);
+    assert_contains(read_file("asked-squeue").p, "--noheader --all --local --states=all --array");
+    assert_contains(read_file("asked-sinfo").p, "--noheader --all --local --Node --Format ");
 }

@@ -5,21 +5,19 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "files.h"
 #include "manual_clock.h"
 #include "source/gpu_nvml.h"
 #include "source/gpus.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
-#include <sys/stat.h>
 
 static const char standin[] = NVML_STANDINS "/nvml_standin.so";
 static const char default_library[] = "libnvidia-ml.so.1";
 static const int64_t tick_ns = 15 * NS_PER_SEC;
 
-static char root[] = "/dev/shm/sonde-gpus-XXXXXX"; /* has proc, sys, and the file of the stand-in */
 static const char *missing_function;
 static const char *library_by_default; /* what libnvidia-ml.so.1 is here; NULL: nothing */
 
@@ -42,7 +40,6 @@ void *__wrap_dlsym(void *library, const char *name)
 
 struct fixture {
     struct manual_clock clock;
-    char proc[64], sys[64];
     struct gpus_config config;
     struct gpus *gpus;
     struct gpu_look *look;
@@ -51,60 +48,21 @@ struct fixture {
 
 static struct fixture *fixture;
 
-static void put(const char *path, const char *text)
-{
-    char full[512];
-    FILE *file;
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    file = fopen(full, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
-{
-    (void)status;
-    (void)type;
-    return at->level == 0 ? 0 : remove(path);
-}
-
-static void remove_all(const char *path)
-{
-    char full[512];
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    nftw(full, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Renamed into place: the stand-in may be reading it. */
+/* Moved into place: the stand-in may be reading it. */
 static void invent(const char *text)
 {
-    char from[128], to[128];
-
-    put("new", text);
-    snprintf(from, sizeof(from), "%s/new", root);
-    snprintf(to, sizeof(to), "%s/gpus", root);
-    assert_int_equal(rename(from, to), 0);
+    replace_file("gpus", text);
 }
 
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    remove_all("");
     missing_function = NULL;
     library_by_default = NULL;
     manual_clock_init(&fixture->clock, 1800000000 * NS_PER_SEC, 5000 * NS_PER_SEC);
-    snprintf(fixture->proc, sizeof(fixture->proc), "%s/proc", root);
-    snprintf(fixture->sys, sizeof(fixture->sys), "%s/sys", root);
+    setenv("SONDE_NVML_STANDIN", test_path("gpus"), 1);
     fixture->config =
-        (struct gpus_config){ standin, fixture->sys, fixture->proc, &fixture->clock.clock };
+        (struct gpus_config){ standin, test_path("sys"), test_path("proc"), &fixture->clock.clock };
     fixture->library = __real_dlopen(standin, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(fixture->library);
 }
@@ -119,23 +77,6 @@ static void teardown(void)
 }
 
 FIXTURE(setup, teardown)
-
-static void make_root(void)
-{
-    char path[128];
-
-    assert_non_null(mkdtemp(root));
-    snprintf(path, sizeof(path), "%s/gpus", root);
-    setenv("SONDE_NVML_STANDIN", path, 1);
-}
-
-static void remove_root(void)
-{
-    remove_all("");
-    rmdir(root);
-}
-
-PROGRAM_FIXTURE(make_root, remove_root)
 
 static unsigned count_calls(const char *name)
 {
@@ -750,7 +691,8 @@ TEST(without_nvidia_there_is_nothing_and_no_error)
     assert_int_equal(look->errors, 0);
     assert_int_equal(count_calls("nvmlInit_v2"), 0);
 
-    put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54\n");
+    write_file("proc/driver/nvidia/version",
+               "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54\n");
     look = look_again();
     assert_int_equal(look->n_gpus, 2);
 }
@@ -765,7 +707,7 @@ TEST(a_library_that_cannot_be_opened_is_said)
     assert_contains(look->first_error, "/nonexistent/nvml.so cannot be opened");
     fixture->gpus = gpus_stop(fixture->gpus);
 
-    put("proc/driver/nvidia/version", "");
+    write_file("proc/driver/nvidia/version", "");
     fixture->config.nvml = NULL;
     look = start();
     assert_int_equal(look->up, 0);
@@ -886,43 +828,44 @@ static void make_amd_tree(void)
 #define DRM   "sys/class/drm/"
 #define KFD   "sys/class/kfd/kfd/"
 #define HWMON "/device/hwmon/hwmon7/"
-    put(DRM "card10/device/vendor", "0x1002\n");
-    put(DRM "card10/device/gpu_busy_percent", "100\n");
-    put(DRM "card10/device/drm/renderD137/dev", "226:137\n");
-    put(DRM "card10" HWMON "power1_input", "90000000\n");
-    put(DRM "card10" HWMON "temp2_input", "71000\n");
-    put(DRM "card1/device/vendor", "0x1002\n");
-    put(DRM "card1/device/unique_id", "a1b2c3d4e5f60718\n");
-    put(DRM "card1/device/product_name", "AMD Instinct MI210\n");
-    put(DRM "card1/device/gpu_busy_percent", "93\n");
-    put(DRM "card1/device/mem_busy_percent", "12\n");
-    put(DRM "card1/device/mem_info_vram_used", "1000000\n");
-    put(DRM "card1/device/mem_info_vram_total", "68702699520\n");
-    put(DRM "card1/device/drm/card1/dev", "226:1\n");
-    put(DRM "card1/device/drm/renderD129/dev", "226:129\n");
-    put(DRM "card1/device/hwmon/hwmon7/power1_average", "251000000\n");
-    put(DRM "card1" HWMON "power1_cap", "300000000\n");
-    put(DRM "card1" HWMON "temp1_input", "54000\n");
-    put(DRM "card1" HWMON "freq1_input", "1700000000\n");
-    put(DRM "card1" HWMON "freq2_input", "1600000000\n");
-    put(DRM "card1/device/ras/umc_err_count", "ue: 1\nce: 3\n");
-    put(DRM "card1/device/ras/gfx_err_count", "ue: 0\nce: 4\nde: 9\n");
-    put(DRM "card1/device/ras/features", "feature mask: 0x5\n");
-    put(DRM "card2/device/vendor", "0x1a03\n");
-    put(DRM "card1-DP-1/device/vendor", "0x1002\n");
-    put(DRM "renderD129/device/vendor", "0x1002\n");
-    put(KFD "topology/nodes/0/gpu_id", "0\n");
-    put(KFD "topology/nodes/0/properties", "cpu_cores_count 64\ndrm_render_minor 0\n");
-    put(KFD "topology/nodes/1/gpu_id", "51000\n");
-    put(KFD "topology/nodes/1/properties", "simd_count 416\ndrm_render_minor 129\nhive_id 0\n");
-    put(KFD "topology/nodes/2/gpu_id", "52000\n");
-    put(KFD "topology/nodes/2/properties", "drm_render_minor 137\n");
-    put(KFD "proc/4242/vram_51000", "8192\n");
-    put(KFD "proc/4242/vram_52000", "0\n");
-    put(KFD "proc/4343/vram_51000", "1\n");
-    put(KFD "proc/4343/vram_52000", "4096\n");
-    put(KFD "proc/4444/vram_99999", "4096\n");
-    put(KFD "proc/self/vram_51000", "4096\n");
+    write_file(DRM "card10/device/vendor", "0x1002\n");
+    write_file(DRM "card10/device/gpu_busy_percent", "100\n");
+    write_file(DRM "card10/device/drm/renderD137/dev", "226:137\n");
+    write_file(DRM "card10" HWMON "power1_input", "90000000\n");
+    write_file(DRM "card10" HWMON "temp2_input", "71000\n");
+    write_file(DRM "card1/device/vendor", "0x1002\n");
+    write_file(DRM "card1/device/unique_id", "a1b2c3d4e5f60718\n");
+    write_file(DRM "card1/device/product_name", "AMD Instinct MI210\n");
+    write_file(DRM "card1/device/gpu_busy_percent", "93\n");
+    write_file(DRM "card1/device/mem_busy_percent", "12\n");
+    write_file(DRM "card1/device/mem_info_vram_used", "1000000\n");
+    write_file(DRM "card1/device/mem_info_vram_total", "68702699520\n");
+    write_file(DRM "card1/device/drm/card1/dev", "226:1\n");
+    write_file(DRM "card1/device/drm/renderD129/dev", "226:129\n");
+    write_file(DRM "card1/device/hwmon/hwmon7/power1_average", "251000000\n");
+    write_file(DRM "card1" HWMON "power1_cap", "300000000\n");
+    write_file(DRM "card1" HWMON "temp1_input", "54000\n");
+    write_file(DRM "card1" HWMON "freq1_input", "1700000000\n");
+    write_file(DRM "card1" HWMON "freq2_input", "1600000000\n");
+    write_file(DRM "card1/device/ras/umc_err_count", "ue: 1\nce: 3\n");
+    write_file(DRM "card1/device/ras/gfx_err_count", "ue: 0\nce: 4\nde: 9\n");
+    write_file(DRM "card1/device/ras/features", "feature mask: 0x5\n");
+    write_file(DRM "card2/device/vendor", "0x1a03\n");
+    write_file(DRM "card1-DP-1/device/vendor", "0x1002\n");
+    write_file(DRM "renderD129/device/vendor", "0x1002\n");
+    write_file(KFD "topology/nodes/0/gpu_id", "0\n");
+    write_file(KFD "topology/nodes/0/properties", "cpu_cores_count 64\ndrm_render_minor 0\n");
+    write_file(KFD "topology/nodes/1/gpu_id", "51000\n");
+    write_file(KFD "topology/nodes/1/properties",
+               "simd_count 416\ndrm_render_minor 129\nhive_id 0\n");
+    write_file(KFD "topology/nodes/2/gpu_id", "52000\n");
+    write_file(KFD "topology/nodes/2/properties", "drm_render_minor 137\n");
+    write_file(KFD "proc/4242/vram_51000", "8192\n");
+    write_file(KFD "proc/4242/vram_52000", "0\n");
+    write_file(KFD "proc/4343/vram_51000", "1\n");
+    write_file(KFD "proc/4343/vram_52000", "4096\n");
+    write_file(KFD "proc/4444/vram_99999", "4096\n");
+    write_file(KFD "proc/self/vram_51000", "4096\n");
 }
 
 TEST(gpus_of_amd_are_told_in_the_order_of_their_cards)
@@ -1008,7 +951,7 @@ TEST(bad_files_of_amd_are_absent)
         const struct gpu_look *look;
 
         for (size_t k = 0; k < COUNT(files); k++)
-            put(files[k], bad[i]);
+            write_file(files[k], bad[i]);
         look = look_again();
         assert_int_equal(look->n_gpus, 2);
         assert_int_equal(look->errors, 0);

@@ -2,6 +2,7 @@
 /* Tests of the HTTP server in src/http. */
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 #include "manual_clock.h"
 
@@ -992,7 +993,8 @@ TEST(several_addresses_are_served_at_once)
 
 TEST(a_unix_socket_is_served_and_a_stale_one_replaced)
 {
-    char directory[] = "/tmp/sonde-test-XXXXXX", path[100], address[110];
+    const char *path = test_path("s");
+    char address[110];
     struct sockaddr_un stale = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     struct http_config config;
@@ -1002,8 +1004,6 @@ TEST(a_unix_socket_is_served_and_a_stale_one_replaced)
     struct stat info;
     struct err err;
 
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/s", directory);
     snprintf(address, sizeof(address), "unix:%s", path);
     snprintf(stale.sun_path, sizeof(stale.sun_path), "%s", path);
     assert_int_equal(bind(fd, (struct sockaddr *)&stale, sizeof(stale)), 0);
@@ -1022,12 +1022,9 @@ TEST(a_unix_socket_is_served_and_a_stale_one_replaced)
     stage.server = http_stop(stage.server);
     assert_int_equal(stat(path, &info), -1);
 
-    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    close(fd);
+    write_file(path, "");
     assert_int_equal(http_start(&config, &second, &err), -EEXIST);
     assert_int_equal(stat(path, &info), 0);
-    unlink(path);
-    rmdir(directory);
 }
 
 TEST(sockets_passed_by_systemd_are_used)
@@ -1035,7 +1032,8 @@ TEST(sockets_passed_by_systemd_are_used)
     static const struct str default_address = STR_INIT("127.0.0.1:0");
     struct http_config config = ordinary(&default_address);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    char directory[] = "/tmp/sonde-test-XXXXXX", number[20], path[40];
+    const char *path = test_path("s");
+    char number[20];
     int before = fcntl(3, F_DUPFD_CLOEXEC, 100);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     struct http_server *none;
@@ -1045,8 +1043,6 @@ TEST(sockets_passed_by_systemd_are_used)
     config.n_listen = 0;
     assert_int_equal(http_start(&config, &none, &err), -EINVAL);
     assert_contains(err.text, "--web.listen-address");
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/s", directory);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(dup2(fd, 3), 3);
@@ -1068,8 +1064,6 @@ TEST(sockets_passed_by_systemd_are_used)
     assert_int_equal(reply.status, 200);
     stage.server = http_stop(stage.server);
     assert_int_equal(access(path, F_OK), 0); /* systemd's, not ours to remove */
-    unlink(path);
-    rmdir(directory);
     if (before >= 0) {
         dup2(before, 3);
         close(before);

@@ -3,6 +3,7 @@
  * "MUNGE:UID:PAYLOAD". */
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 #include "manual_clock.h"
 
@@ -38,7 +39,6 @@ static struct section *jobs;
 static bool is_simulated;
 static sem_t hanging, hang_ended; /* munged: is told when it begins to hang, and when it is over */
 static atomic_uint n_unsealed;
-static char directory[] = "/tmp/sonde-trace-XXXXXX";
 
 static struct section *give_jobs(void *ctx, bool *ret_is_simulated)
 {
@@ -97,19 +97,13 @@ static void make_jobs(void)
 static const char *make_web_config(void)
 {
     static struct crypt_data data;
-    static char path[100];
-    char salt[CRYPT_GENSALT_OUTPUT_SIZE];
+    char salt[CRYPT_GENSALT_OUTPUT_SIZE], text[300];
     const char *hash;
-    FILE *file;
 
-    snprintf(path, sizeof(path), "%s/web.yml", directory);
     crypt_gensalt_rn("$2b$", 4, "0123456789abcdef", 16, salt, sizeof(salt));
     hash = crypt_r("secret", salt, &data);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "basic_auth_users:\n  anna: %s\n  bert: %s\n", hash, hash);
-    fclose(file);
-    return path;
+    snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n  bert: %s\n", hash, hash);
+    return write_file("web.yml", text);
 }
 
 static void start_server(const char *web_config)
@@ -166,22 +160,6 @@ static const struct trace_config usual = {
     .max_posts_per_second = 100,
     .max_posts_per_second_per_user = 1,
 };
-
-static void set_up_all(void)
-{
-    assert_non_null(mkdtemp(directory));
-}
-
-static void tear_down_all(void)
-{
-    char path[100];
-
-    snprintf(path, sizeof(path), "%s/web.yml", directory);
-    unlink(path);
-    assert_int_equal(rmdir(directory), 0);
-}
-
-PROGRAM_FIXTURE(set_up_all, tear_down_all)
 
 static void set_up(void)
 {

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "certificates.h"
+#include "files.h"
 #include "http_client.h"
 #include "manual_clock.h"
 
@@ -20,7 +21,6 @@
 #define TLS_13      "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 #define SERVER_PAIR "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
 
-static char directory[] = "/tmp/sonde-web-XXXXXX";
 static struct certificate authority, stranger_authority, old_server, new_server;
 static struct certificate good_client, other_client, expired_client, wrong_purpose_client;
 static struct http_server *server;
@@ -64,29 +64,6 @@ static const struct http_route routes[] = {
     { 0 },
 };
 
-static const char *file_path(const char *name)
-{
-    static char path[200];
-
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    return path;
-}
-
-/* Moved into place, as certbot and Kubernetes do: a reader never meets half of it. */
-static void write_file(const char *name, const char *text)
-{
-    char part[200], whole[200];
-    FILE *file;
-
-    snprintf(part, sizeof(part), "%s/part", directory);
-    snprintf(whole, sizeof(whole), "%s/%s", directory, name);
-    file = fopen(part, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    assert_int_equal(rename(part, whole), 0);
-}
-
 static void make_certificates(void)
 {
     static const unsigned char ip[] = { 10, 0, 0, 1 };
@@ -117,17 +94,11 @@ static void make_certificates(void)
 
 static void set_up_all(void)
 {
-    assert_non_null(mkdtemp(directory));
     make_certificates();
 }
 
 static void tear_down_all(void)
 {
-    static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "web.yml" };
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        unlink(file_path(names[i]));
-    rmdir(directory);
     certificate_free(&authority);
     certificate_free(&stranger_authority);
     certificate_free(&old_server);
@@ -151,9 +122,9 @@ static void set_up(void)
     client.fd = other.fd = -1;
     atomic_store(&is_ready, false);
     atomic_store(&n_waiting, 0);
-    write_file("cert.pem", old_server.cert_pem);
-    write_file("key.pem", old_server.key_pem);
-    write_file("ca.pem", authority.cert_pem);
+    replace_file("cert.pem", old_server.cert_pem);
+    replace_file("key.pem", old_server.key_pem);
+    replace_file("ca.pem", authority.cert_pem);
 }
 
 static void tear_down(void)
@@ -174,7 +145,7 @@ static void start_with_clock(const char *web_config, const struct clock *clock)
         .routes = routes,
         .listen = &listen,
         .n_listen = 1,
-        .web_config = file_path("web.yml"),
+        .web_config = test_path("web.yml"),
         .max_connections = 100,
         .workers = 1,
         .queue = 10,
@@ -186,7 +157,7 @@ static void start_with_clock(const char *web_config, const struct clock *clock)
     };
     struct err err;
 
-    write_file("web.yml", web_config);
+    replace_file("web.yml", web_config);
     if (http_start(&config, &server, &err) < 0)
         fail_msg("%s", err.text);
 }
@@ -198,7 +169,7 @@ static void start(const char *web_config)
 
 static int reload(const char *web_config, struct err *err)
 {
-    write_file("web.yml", web_config);
+    replace_file("web.yml", web_config);
     return http_reload(server, err);
 }
 
@@ -297,11 +268,11 @@ TEST(a_new_certificate_serves_new_connections)
     client_open(&client, http_address(server, 0));
     assert_int_equal(client_handshake(&client, credentials, ANY_TLS), 0);
     assert_true(serves(&old_server));
-    write_file("cert.pem", new_server.cert_pem); /* for a moment, the key does not fit */
+    replace_file("cert.pem", new_server.cert_pem); /* for a moment, the key does not fit */
     manual_clock_advance(&manual, NS_PER_SEC);
     http_wake(server);
     assert_true(serves(&old_server));
-    write_file("key.pem", new_server.key_pem);
+    replace_file("key.pem", new_server.key_pem);
     for (int i = 0; i < 1000 && !serves(&new_server); i++)
         manual_clock_advance(&manual, NS_PER_SEC / 50);
     assert_true(serves(&new_server));

@@ -2,6 +2,7 @@
 /* /ingest over the real server into a real store. */
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 
 #include "base/arena.h"
@@ -21,7 +22,7 @@ enum { SUBMIT = 1700000000 };
 #define POST(records) "{\"cluster\":\"north\",\"records\":[" records "]}"
 
 struct fixture {
-    char directory[40], store[80], token_file[80];
+    const char *store, *token_file;
     struct log *log;
     struct recorded_cluster clusters[2];
     size_t n_clusters;
@@ -60,15 +61,6 @@ int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *ba
     if (fault.code)
         return err_set(err, fault.code, "the store is \"full\"");
     return __real_recorder_put(recorder, batch, deadline_ns, cancelled, err);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static void start_server(void)
@@ -121,34 +113,23 @@ static void start(void)
 static void set_up(void)
 {
     f = heap_alloc(sizeof(*f));
-    *f = (struct fixture){ .directory = "/tmp/sonde-ingest-XXXXXX",
+    *f = (struct fixture){ .store = test_path("store.db"),
+                           .token_file = write_file("token", "s3cret\n"),
                            .clusters = { { .name = STR("north") }, { .name = STR("south") } },
                            .n_clusters = 2 };
     f->client.fd = -1;
     fault.code = 0;
-    assert_non_null(mkdtemp(f->directory));
-    snprintf(f->store, sizeof(f->store), "%s/store.db", f->directory);
-    snprintf(f->token_file, sizeof(f->token_file), "%s/token", f->directory);
-    write_file(f->token_file, "s3cret\n");
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
 }
 
 static void tear_down(void)
 {
-    static const char *const ends[] = { "/store.db", "/store.db-wal", "/store.db-shm", "/token" };
-    char path[100];
-
     atomic_store(&fault.hangs, false);
     client_close(&f->client);
     http_stop(f->server);
     http_ingest_free(f->ingest);
     recorder_stop(f->recorder);
     log_free(f->log);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        snprintf(path, sizeof(path), "%s%s", f->directory, ends[i]);
-        unlink(path);
-    }
-    rmdir(f->directory);
     free(f);
 }
 

@@ -10,8 +10,9 @@
 #include "manual_clock.h"
 #include "test.h"
 
+#include "files.h"
+
 #include <math.h>
-#include <sys/stat.h>
 
 struct outcome {
     struct section *section;
@@ -59,35 +60,24 @@ static void add_text(struct section *section, const struct answer_class *class, 
 }
 
 /* "doors/shares-24.11-v0.0.42.json", of the test data. */
-static struct buf file_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static struct buf file_of(const char *format, ...)
+static struct str file_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct str file_of(const char *format, ...)
 {
-    struct buf content;
-    char name[256], path[4096];
+    char name[256];
     va_list args;
-    FILE *file;
 
     va_start(args, format);
     vsnprintf(name, sizeof(name), format, args);
     va_end(args);
-    snprintf(path, sizeof(path), "%s/%s", getenv("TEST_DATA"), name);
-    buf_init(&content, 1 << 20);
-    file = fopen(path, "rb");
-    if (!file)
-        fail_msg("%s cannot be opened", path);
-    content.n = fread(buf_room(&content, 1 << 19), 1, 1 << 19, file);
-    buf_end(&content);
-    fclose(file);
-    return content;
+    return read_file(source_path("tests/data/%s", name));
 }
 
-static struct section *read_file(enum kind kind, const struct answer_class *class,
-                                 struct buf content)
+static struct section *read_whole(enum kind kind, const struct answer_class *class,
+                                  struct str content)
 {
-    struct section *section = read_text(kind, class, buf_str(&content));
+    struct section *section = read_text(kind, class, content);
 
     assert_int_equal(section->skipped, 0);
-    buf_free(&content);
     return section;
 }
 
@@ -102,7 +92,7 @@ static const struct parser {
     { "26.05", "v0.0.45+complex", 45 },
 };
 
-static struct buf document_of(const char *what, const struct parser *parser)
+static struct str document_of(const char *what, const struct parser *parser)
 {
     return file_of("doors/%s-%s-%s.json", what, parser->release, parser->name);
 }
@@ -200,9 +190,9 @@ TEST(partitions_of_every_parser_are_those_of_the_text)
 {
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *json =
-            read_file(KIND_NODES, &answer_json_partitions, document_of("partitions", &parsers[i]));
-        struct section *text = read_file(KIND_NODES, &answer_partitions,
-                                         file_of("doors/partitions-%s.txt", parsers[i].release));
+            read_whole(KIND_NODES, &answer_json_partitions, document_of("partitions", &parsers[i]));
+        struct section *text = read_whole(KIND_NODES, &answer_partitions,
+                                          file_of("doors/partitions-%s.txt", parsers[i].release));
 
         assert_int_equal(text->nodes.n_partitions, 5);
         assert_true(text->nodes.partition[0].is_default && text->nodes.partition[0].is_up);
@@ -301,10 +291,10 @@ static void forget_activity(struct section *section)
 TEST(reservations_of_every_parser_are_those_of_the_text)
 {
     for (size_t i = 0; i < COUNT(parsers); i++) {
-        struct section *json = read_file(KIND_RESERVATIONS, &answer_json_reservations,
-                                         document_of("reservations", &parsers[i]));
-        struct section *text = read_file(KIND_RESERVATIONS, &answer_reservations,
-                                         file_of("doors/reservations-%s.txt", parsers[i].release));
+        struct section *json = read_whole(KIND_RESERVATIONS, &answer_json_reservations,
+                                          document_of("reservations", &parsers[i]));
+        struct section *text = read_whole(KIND_RESERVATIONS, &answer_reservations,
+                                          file_of("doors/reservations-%s.txt", parsers[i].release));
 
         assert_int_equal(text->reservations.n, 2);
         forget_activity(json);
@@ -358,9 +348,9 @@ TEST(shares_of_every_parser_are_those_of_the_text)
 
         if (parsers[i].number < 40)
             continue;
-        json = read_file(KIND_SHARES, &answer_json_shares, document_of("shares", &parsers[i]));
-        text = read_file(KIND_SHARES, &answer_sshare,
-                         file_of("doors/shares-%s.txt", parsers[i].release));
+        json = read_whole(KIND_SHARES, &answer_json_shares, document_of("shares", &parsers[i]));
+        text = read_whole(KIND_SHARES, &answer_sshare,
+                          file_of("doors/shares-%s.txt", parsers[i].release));
         assert_int_equal(text->shares.n, 15);
         assert_same(json, text, parsers[i].name);
     }
@@ -492,16 +482,14 @@ TEST(limits_of_every_parser_are_those_of_the_text)
         struct section *json, *text;
         struct arena arena = { 0 };
         struct map in_json, in_text;
-        struct buf document;
 
         if (parsers[i].number < 42)
             kinds &= ~(1u << LIMIT_SUBMITTED | 1u << LIMIT_TRES_SECONDS);
-        json = read_file(KIND_ASSOCIATIONS, &answer_json_associations,
-                         document_of("associations", &parsers[i]));
-        document = document_of("qos", &parsers[i]);
-        add_text(json, &answer_json_qos, buf_str(&document));
-        text = read_file(KIND_ASSOCIATIONS, &answer_associations,
-                         file_of("doors/associations-%s.txt", parsers[i].release));
+        json = read_whole(KIND_ASSOCIATIONS, &answer_json_associations,
+                          document_of("associations", &parsers[i]));
+        add_text(json, &answer_json_qos, document_of("qos", &parsers[i]));
+        text = read_whole(KIND_ASSOCIATIONS, &answer_associations,
+                          file_of("doors/associations-%s.txt", parsers[i].release));
         assert_int_equal(json->associations.n, 15);
         assert_int_equal(json->associations.n_qos, 4);
         for (size_t k = 0; k < json->associations.n_limits; k++)
@@ -516,7 +504,6 @@ TEST(limits_of_every_parser_are_those_of_the_text)
         map_free(&in_json);
         map_free(&in_text);
         arena_clear(&arena);
-        buf_free(&document);
         section_unref(json);
         section_unref(text);
     }
@@ -550,7 +537,7 @@ TEST(any_document_tells_who_answers)
 {
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *section =
-            read_file(KIND_CONFIG, &answer_json_config, document_of("ping", &parsers[i]));
+            read_whole(KIND_CONFIG, &answer_json_config, document_of("ping", &parsers[i]));
         struct str version = section_text(section, section->config.version);
 
         assert_true(str_starts(version, str_of(parsers[i].release)));
@@ -597,16 +584,15 @@ TEST(gpus_of_every_parser_are_those_that_scontrol_shows)
 {
     for (size_t i = 0; i < COUNT(parsers); i++) {
         struct section *section =
-            read_file(KIND_JOBS, &answer_json_jobs, document_of("gpus", &parsers[i]));
+            read_whole(KIND_JOBS, &answer_json_jobs, document_of("gpus", &parsers[i]));
         struct buf told = list_gpus(section);
-        struct buf shown = file_of("doors/gpus-%s.txt", parsers[i].release);
+        struct str shown = file_of("doors/gpus-%s.txt", parsers[i].release);
 
         assert_true(shown.n);
-        if (!str_eq(buf_str(&told), buf_str(&shown)))
+        if (!str_eq(buf_str(&told), shown))
             fail_msg("%s tells\n%.*sand not\n%.*s", parsers[i].name, STR_ARG(buf_str(&told)),
-                     STR_ARG(buf_str(&shown)));
+                     STR_ARG(shown));
         buf_free(&told);
-        buf_free(&shown);
         section_unref(section);
     }
 }
@@ -653,19 +639,19 @@ TEST(a_node_without_gpus_keeps_its_place_among_the_details)
 
 TEST(old_parsers_tell_the_same_of_jobs_and_nodes)
 {
-    assert_same(read_file(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[0])),
-                read_file(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[1])),
+    assert_same(read_whole(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[0])),
+                read_whole(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[1])),
                 "v0.0.37");
-    assert_same(read_file(KIND_NODES, &answer_json_nodes, document_of("nodes", &parsers[0])),
-                read_file(KIND_NODES, &answer_json_nodes, document_of("nodes", &parsers[1])),
+    assert_same(read_whole(KIND_NODES, &answer_json_nodes, document_of("nodes", &parsers[0])),
+                read_whole(KIND_NODES, &answer_json_nodes, document_of("nodes", &parsers[1])),
                 "v0.0.37");
     assert_same(
-        read_file(KIND_JOBS, &answer_json_jobs, file_of("doors/jobs-23.02-v0.0.39-made.json")),
-        read_file(KIND_JOBS, &answer_json_jobs, file_of("foreign/squeue-24.11-v0.0.40.json")),
+        read_whole(KIND_JOBS, &answer_json_jobs, file_of("doors/jobs-23.02-v0.0.39-made.json")),
+        read_whole(KIND_JOBS, &answer_json_jobs, file_of("foreign/squeue-24.11-v0.0.40.json")),
         "v0.0.39");
     assert_same(
-        read_file(KIND_NODES, &answer_json_nodes, file_of("doors/nodes-23.02-v0.0.39-made.json")),
-        read_file(KIND_NODES, &answer_json_nodes, file_of("foreign/nodes-24.11-v0.0.40.json")),
+        read_whole(KIND_NODES, &answer_json_nodes, file_of("doors/nodes-23.02-v0.0.39-made.json")),
+        read_whole(KIND_NODES, &answer_json_nodes, file_of("foreign/nodes-24.11-v0.0.40.json")),
         "v0.0.39");
     for (size_t i = 0; i < 2; i++) {
         static const struct {
@@ -677,10 +663,10 @@ TEST(old_parsers_tell_the_same_of_jobs_and_nodes)
             { "reservations", KIND_RESERVATIONS, &answer_json_reservations },
         };
 
-        assert_same(read_file(kinds[i].kind, kinds[i].class,
-                              file_of("doors/%s-23.02-v0.0.39-made.json", kinds[i].name)),
-                    read_file(kinds[i].kind, kinds[i].class,
-                              file_of("doors/%s-24.11-v0.0.40.json", kinds[i].name)),
+        assert_same(read_whole(kinds[i].kind, kinds[i].class,
+                               file_of("doors/%s-23.02-v0.0.39-made.json", kinds[i].name)),
+                    read_whole(kinds[i].kind, kinds[i].class,
+                               file_of("doors/%s-24.11-v0.0.40.json", kinds[i].name)),
                     kinds[i].name);
     }
 }
@@ -688,14 +674,14 @@ TEST(old_parsers_tell_the_same_of_jobs_and_nodes)
 TEST(statistics_of_an_old_slurmrestd_are_read)
 {
     struct section *section =
-        read_file(KIND_DIAG, &answer_json_diag, document_of("diag", &parsers[1]));
+        read_whole(KIND_DIAG, &answer_json_diag, document_of("diag", &parsers[1]));
 
     assert_true(section->diag.backfill.count > 0);
     assert_true(section->diag.n_rpc_by_type > 5);
     assert_true(section->diag.backfill_mean_table < 10);
     assert_int_equal(section->diag.main.last_depth, MODEL_UNKNOWN_U64);
     section_unref(section);
-    section_unref(read_file(KIND_DIAG, &answer_json_diag, document_of("diag", &parsers[0])));
+    section_unref(read_whole(KIND_DIAG, &answer_json_diag, document_of("diag", &parsers[0])));
 }
 
 /* Newer ones have the queue's mean in the place of the table's. */
@@ -780,36 +766,33 @@ TEST(the_pieces_in_which_a_document_comes_make_no_difference)
     static const size_t pieces[] = { 1, 2, 7, 4093 };
 
     for (size_t i = 0; i < COUNT(documents); i++) {
-        struct buf text = file_of("%s", documents[i].file);
+        struct str text = file_of("%s", documents[i].file);
 
         for (size_t k = 0; k < COUNT(pieces); k++) {
             struct section *section = section_new(documents[i].kind);
             struct err err;
 
-            assert_int_equal(feed_to(documents[i].class, section, buf_str(&text), pieces[k], &err),
-                             0);
-            assert_same(section, read_text(documents[i].kind, documents[i].class, buf_str(&text)),
+            assert_int_equal(feed_to(documents[i].class, section, text, pieces[k], &err), 0);
+            assert_same(section, read_text(documents[i].kind, documents[i].class, text),
                         documents[i].file);
         }
-        buf_free(&text);
     }
 }
 
 TEST(a_document_that_is_cut_off_anywhere_is_refused)
 {
     for (size_t i = 0; i < COUNT(documents); i++) {
-        struct buf text = file_of("%s", documents[i].file);
+        struct str text = file_of("%s", documents[i].file);
 
         while (text.n && text.p[text.n - 1] != '}')
             text.n--;
         for (size_t n = 0; n < text.n; n += text.n < 5000 ? 1 : 13) {
             struct outcome outcome =
-                read_as(documents[i].kind, documents[i].class, str_head(buf_str(&text), n));
+                read_as(documents[i].kind, documents[i].class, str_head(text, n));
 
             assert_int_equal(outcome.code, -EBADMSG);
             section_unref(outcome.section);
         }
-        buf_free(&text);
     }
 }
 
@@ -847,16 +830,16 @@ TEST(values_of_the_wrong_type_cost_at_most_themselves)
 
     buf_init(&wrong, 1 << 20);
     for (size_t i = 0; i < COUNT(documents); i++) {
-        struct buf text = file_of("%s", documents[i].file);
+        struct str text = file_of("%s", documents[i].file);
 
         for (size_t at = 0; at + 2 < text.n; at++) {
-            struct str rest = str_skip(buf_str(&text), at + 2);
+            struct str rest = str_skip(text, at + 2);
             struct outcome outcome;
 
             if (memcmp(text.p + at, "\":", 2) != 0)
                 continue;
             buf_reset(&wrong);
-            buf_put(&wrong, str_head(buf_str(&text), at + 2));
+            buf_put(&wrong, str_head(text, at + 2));
             buf_text(&wrong, others[at % COUNT(others)]);
             buf_put(&wrong, str_skip(rest, value_length(rest)));
             outcome = read_as(documents[i].kind, documents[i].class, buf_str(&wrong));
@@ -864,7 +847,6 @@ TEST(values_of_the_wrong_type_cost_at_most_themselves)
                 fail_msg("%s: %s", documents[i].file, outcome.err.text);
             section_unref(outcome.section);
         }
-        buf_free(&text);
     }
     buf_free(&wrong);
 }
@@ -956,26 +938,20 @@ TEST(what_is_no_document_is_refused_with_the_reason)
         }
 }
 
-/* A directory with commands, which write down what they are asked in a file "asked". */
+/* Commands in test_dir(), which write down what they are asked in a file "asked". */
 struct commands {
-    char directory[32];
     struct manual_clock clock;
     struct source *source;
     char warning[SOURCE_WARNING];
 };
 
-static void put_command(const struct commands *commands, const char *name, const char *script)
+static void put_command(const char *name, const char *script)
 {
-    char path[128];
-    FILE *file;
+    char text[4096];
 
-    snprintf(path, sizeof(path), "%s/%s", commands->directory, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "#!/bin/sh\necho \"%s $*\" >>%s/asked\ndata=%s\ncase \"$*\" in\n%s\nesac\n", name,
-            commands->directory, getenv("TEST_DATA"), script);
-    fclose(file);
-    assert_int_equal(chmod(path, 0755), 0);
+    snprintf(text, sizeof(text), "echo \"%s $*\" >>%s/asked\ndata=%s\ncase \"$*\" in\n%s\nesac",
+             name, test_dir(), source_path("tests/data"), script);
+    write_script(name, text);
 }
 
 static void begin_commands(struct commands *commands)
@@ -983,39 +959,18 @@ static void begin_commands(struct commands *commands)
     struct source_settings settings = { .spec = STR("json"), .max_output = 64 << 20 };
     struct err err;
 
-    *commands = (struct commands){ .directory = "/tmp/sonde-test-XXXXXX" };
-    assert_non_null(mkdtemp(commands->directory));
+    *commands = (struct commands){ 0 };
     manual_clock_init(&commands->clock, 1800000000 * NS_PER_SEC, NS_PER_SEC);
-    settings.bin_path = str_of(commands->directory);
+    settings.bin_path = str_of(test_dir());
     if (source_open(&settings, &commands->clock.clock, &commands->source, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 /* What has been asked since the last time, in lines. */
-static struct buf asked_of(const struct commands *commands)
+static void assert_asked(const char *expected)
 {
-    char path[128];
-    struct buf lines;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/asked", commands->directory);
-    buf_init(&lines, 65536);
-    file = fopen(path, "r");
-    if (file) {
-        lines.n = fread(buf_room(&lines, 8192), 1, 8192, file);
-        buf_end(&lines);
-        fclose(file);
-        unlink(path);
-    }
-    return lines;
-}
-
-static void assert_asked(const struct commands *commands, const char *expected)
-{
-    struct buf lines = asked_of(commands);
-
-    assert_str(buf_str(&lines), expected);
-    buf_free(&lines);
+    assert_str(read_file("asked"), expected);
+    remove_all("asked");
 }
 
 static struct section *ask(struct commands *commands, enum kind kind)
@@ -1033,17 +988,8 @@ static struct section *ask(struct commands *commands, enum kind kind)
 
 static void end_commands(struct commands *commands)
 {
-    static const char *const names[] = { "asked", "sinfo", "scontrol", "sdiag", "sshare" };
-
     source_close(commands->source);
     manual_clock_destroy(&commands->clock);
-    for (size_t i = 0; i < COUNT(names); i++) {
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/%s", commands->directory, names[i]);
-        unlink(path);
-    }
-    assert_int_equal(rmdir(commands->directory), 0);
 }
 
 #define NO_JSON   "*--json*) echo \"$0: unrecognized option '--json'\" >&2; exit 1 ;;\n"
@@ -1058,14 +1004,13 @@ TEST(nodes_are_asked_of_scontrol_and_then_their_partitions)
     struct section *section;
 
     begin_commands(&commands);
-    put_command(&commands, "scontrol",
-                "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n" PARTS);
+    put_command("scontrol", "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n" PARTS);
     section = ask(&commands, KIND_NODES);
     assert_int_equal(section->nodes.n, 8);
     assert_false(section->nodes.lacks_settings);
     assert_str(str_of(commands.warning), "");
     section_unref(section);
-    assert_asked(&commands, ASK_JSON ASK_PARTS);
+    assert_asked(ASK_JSON ASK_PARTS);
     end_commands(&commands);
 }
 
@@ -1075,9 +1020,8 @@ TEST(nodes_stay_when_their_partitions_are_not_told)
     struct section *section;
 
     begin_commands(&commands);
-    put_command(&commands, "scontrol",
-                "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n"
-                "*) echo Unable to contact slurm controller >&2; exit 1 ;;");
+    put_command("scontrol", "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n"
+                            "*) echo Unable to contact slurm controller >&2; exit 1 ;;");
     section = ask(&commands, KIND_NODES);
     assert_int_equal(section->nodes.n, 8);
     assert_true(section->nodes.lacks_settings);
@@ -1092,23 +1036,22 @@ TEST(sinfo_is_asked_while_scontrol_has_no_json)
     struct commands commands;
 
     begin_commands(&commands);
-    put_command(&commands, "scontrol", NO_JSON PARTS);
-    put_command(&commands, "sinfo", "*) cat \"$data/foreign/nodes-22.05.json\" ;;");
+    put_command("scontrol", NO_JSON PARTS);
+    put_command("sinfo", "*) cat \"$data/foreign/nodes-22.05.json\" ;;");
     for (int i = 0; i < 3; i++) {
         struct section *section = ask(&commands, KIND_NODES);
 
         assert_int_equal(section->nodes.n, 8);
         section_unref(section);
-        assert_asked(&commands, i == 1 ? ASK_SINFO ASK_PARTS : ASK_JSON ASK_SINFO ASK_PARTS);
+        assert_asked(i == 1 ? ASK_SINFO ASK_PARTS : ASK_JSON ASK_SINFO ASK_PARTS);
         if (i == 1)
             manual_clock_advance(&commands.clock, 3600 * NS_PER_SEC);
     }
-    put_command(&commands, "scontrol",
-                "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n" PARTS);
+    put_command("scontrol", "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n" PARTS);
     manual_clock_advance(&commands.clock, 3600 * NS_PER_SEC);
     for (int i = 0; i < 2; i++) {
         section_unref(ask(&commands, KIND_NODES));
-        assert_asked(&commands, ASK_JSON ASK_PARTS);
+        assert_asked(ASK_JSON ASK_PARTS);
     }
     end_commands(&commands);
 }
@@ -1138,13 +1081,13 @@ TEST(text_is_asked_of_what_has_no_json)
                    "%s\"\") printf 'sdiag output at now (1794769240)\\nData since then "
                    "(1794769228)\\nServer thread count: 3\\n' ;;",
                    lacks[i]);
-        put_command(&commands, "sdiag", script.p);
+        put_command("sdiag", script.p);
         for (int k = 0; k < 2; k++) {
             struct section *section = ask(&commands, KIND_DIAG);
 
             assert_int_equal(section->diag.server_threads, 3);
             section_unref(section);
-            assert_asked(&commands, k ? "sdiag \n" : "sdiag --json\nsdiag \n");
+            assert_asked(k ? "sdiag \n" : "sdiag --json\nsdiag \n");
         }
         buf_free(&script);
         end_commands(&commands);
@@ -1158,17 +1101,17 @@ TEST(a_failure_of_slurms_is_no_lack_of_json)
     struct err err;
 
     begin_commands(&commands);
-    put_command(&commands, "sshare", "*) echo 'sshare: error: Connection refused' >&2; exit 1 ;;");
+    put_command("sshare", "*) echo 'sshare: error: Connection refused' >&2; exit 1 ;;");
     assert_true(commands.source->class->read(commands.source, KIND_SHARES,
                                              clock_mono(&clock_real) + TEST_DEADLINE, &section,
                                              commands.warning, &err) < 0);
     assert_contains(err.text, "Connection refused");
-    assert_asked(&commands, "sshare --all --json\n");
-    put_command(&commands, "sshare", "*) cat \"$data/doors/shares-24.11-v0.0.42.json\" ;;");
+    assert_asked("sshare --all --json\n");
+    put_command("sshare", "*) cat \"$data/doors/shares-24.11-v0.0.42.json\" ;;");
     section = ask(&commands, KIND_SHARES);
     assert_int_equal(section->shares.n, 15);
     section_unref(section);
-    assert_asked(&commands, "sshare --all --json\n");
+    assert_asked("sshare --all --json\n");
     end_commands(&commands);
 }
 
@@ -1178,15 +1121,14 @@ TEST(reservations_and_licences_are_asked_for_in_json)
     struct section *section;
 
     begin_commands(&commands);
-    put_command(&commands, "scontrol",
-                "*res*) cat \"$data/doors/reservations-24.11-v0.0.42.json\" ;;\n"
-                "*lic*) cat \"$data/foreign/licenses-24.11.json\" ;;");
+    put_command("scontrol", "*res*) cat \"$data/doors/reservations-24.11-v0.0.42.json\" ;;\n"
+                            "*lic*) cat \"$data/foreign/licenses-24.11.json\" ;;");
     section = ask(&commands, KIND_RESERVATIONS);
     assert_int_equal(section->reservations.n, 2);
     section_unref(section);
     section = ask(&commands, KIND_LICENSES);
     assert_int_equal(section->licenses.n, 2);
     section_unref(section);
-    assert_asked(&commands, "scontrol show reservations --json\nscontrol show licenses --json\n");
+    assert_asked("scontrol show reservations --json\nscontrol show licenses --json\n");
     end_commands(&commands);
 }

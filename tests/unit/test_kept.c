@@ -3,13 +3,13 @@
  * is a real one; of the recorder, nothing is needed but the cluster's name. */
 #include "test.h"
 
+#include "files.h"
 #include "manual_clock.h"
 #include "record/kept.h"
 
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const int64_t day = 24 * 3600;
@@ -29,7 +29,8 @@ bool recorder_get_name(struct recorder *recorder, size_t cluster, char *to, size
 }
 
 static struct manual_clock manual;
-static char directory[64], url[128], file[128];
+static char url[128];
+static const char *file;
 static struct source *source;
 static struct section *section;
 static struct err err;
@@ -39,43 +40,25 @@ static void set_up(void)
 {
     manual_clock_init(&manual, now * NS_PER_SEC, 0);
     cluster_name = "mila";
-    snprintf(directory, sizeof(directory), "/tmp/test_kept.XXXXXX");
-    assert_non_null(mkdtemp(directory));
-    snprintf(url, sizeof(url), "sqlite:%s/store", directory);
-    snprintf(file, sizeof(file), "%s/allocations.yml", directory);
+    snprintf(url, sizeof(url), "sqlite:%s", test_path("store"));
+    file = test_path("allocations.yml");
 }
 
 static void remove_store(void)
 {
-    static const char *const names[] = { "store", "store-wal", "store-shm" };
-    char path[128];
-
-    for (size_t i = 0; i < COUNT(names); i++) {
-        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-        unlink(path);
-    }
+    remove_all("store");
+    remove_all("store-wal");
+    remove_all("store-shm");
 }
 
 static void tear_down(void)
 {
     section = section_unref(section);
     source = source_close(source);
-    remove_store();
-    unlink(file);
-    assert_int_equal(rmdir(directory), 0);
     manual_clock_destroy(&manual);
 }
 
 FIXTURE(set_up, tear_down)
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *stream = fopen(path, "we");
-
-    assert_non_null(stream);
-    assert_true(fputs(text, stream) >= 0);
-    assert_int_equal(fclose(stream), 0);
-}
 
 static struct store *open_store(void)
 {
@@ -575,16 +558,16 @@ TEST(a_mistake_made_later_leaves_what_the_file_said_before)
 
 TEST(more_accounts_than_are_asked_for_by_name_are_counted_too)
 {
-    FILE *stream;
+    struct buf text;
 
     make_usage();
-    stream = fopen(file, "we");
-    assert_non_null(stream);
-    fputs("clusters:\n  mila:\n", stream);
+    buf_init(&text, 1 << 20);
+    buf_text(&text, "clusters:\n  mila:\n");
     for (unsigned i = 0; i < 600; i++)
-        fprintf(stream, "    a%u: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n", i);
-    fputs("    physics: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n", stream);
-    assert_int_equal(fclose(stream), 0);
+        buf_printf(&text, "    a%u: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n", i);
+    buf_text(&text, "    physics: {cpu_years: 1, from: 2026-04-01, to: 2027-04-01}\n");
+    write_bytes(file, buf_str(&text));
+    buf_free(&text);
     open_source();
     look_well(KIND_ALLOCATIONS);
     assert_int_equal(section->allocations.n, 601);

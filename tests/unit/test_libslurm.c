@@ -4,27 +4,21 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "files.h"
 #include "source/sim.h"
 #include "source/source.h"
 #include "source/wire.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { NOON = 1794225600, ANSWER_MAX = 64 << 20 };
 
-static char directory[] = "/tmp/sonde-test-libslurm-XXXXXX";
-
-static int open_file(const char *name, mode_t mode)
+static int open_file(const char *name)
 {
-    char path[200];
-    int fd;
+    int fd = open(test_path("%s", name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     assert_true(fd >= 0);
     return fd;
 }
@@ -33,31 +27,19 @@ static int open_file(const char *name, mode_t mode)
  * `play FILE` answers with it. */
 static void put_helper(const char *release, const char *script)
 {
-    static const char prelude[] =
-        "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nplay() { cat \"$1\" >&0; }\n"
-        "hello() { play hello; }\n"
-        "ask() { [ \"$(head -c 24 | wc -c)\" = 24 ] || exit 0; }\n";
-    char name[100];
-    int fd;
+    char text[1000];
 
-    snprintf(name, sizeof(name), "sonde-libslurm-%s", release);
-    fd = open_file(name, 0755);
-    assert_true(write(fd, prelude, strlen(prelude)) > 0);
-    assert_true(write(fd, script, strlen(script)) > 0);
-    close(fd);
-}
-
-static void remove_helper(const char *release)
-{
-    char path[200];
-
-    snprintf(path, sizeof(path), "%s/sonde-libslurm-%s", directory, release);
-    unlink(path);
+    snprintf(text, sizeof(text),
+             "cd \"$(dirname \"$0\")\"\nplay() { cat \"$1\" >&0; }\n"
+             "hello() { play hello; }\n"
+             "ask() { [ \"$(head -c 24 | wc -c)\" = 24 ] || exit 0; }\n%s",
+             script);
+    write_script(test_path("sonde-libslurm-%s", release), text);
 }
 
 static void put_answer(const char *name, enum kind kind, const char *settings)
 {
-    int fd = open_file(name, 0644);
+    int fd = open_file(name);
     struct section *section;
     struct sim sim;
     struct err err;
@@ -69,47 +51,34 @@ static void put_answer(const char *name, enum kind kind, const char *settings)
     close(fd);
 }
 
-static void make_directory(void)
+static void make_answers(void)
 {
     struct err err;
     int fd;
 
-    assert_non_null(mkdtemp(directory));
-    fd = open_file("hello", 0644);
+    fd = open_file("hello");
     assert_int_equal(wire_write_hello(fd, STR("22.05"), &err), 0);
     close(fd);
-    fd = open_file("unchanged", 0644);
+    fd = open_file("unchanged");
     assert_int_equal(wire_write_unchanged(fd, &err), 0);
     close(fd);
-    fd = open_file("error", 0644);
+    fd = open_file("error");
     assert_int_equal(wire_write_error(fd, EACCES, STR("Access denied"), &err), 0);
     close(fd);
-    fd = open_file("down", 0644);
+    fd = open_file("down");
     assert_int_equal(wire_write_error(fd, EREMOTEIO, STR("slurmctld is down"), &err), 0);
     close(fd);
     put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
     put_answer("nodes", KIND_NODES, "nodes=16,jobs=100");
 }
 
-static void remove_directory(void)
-{
-    DIR *all = opendir(directory);
-    struct dirent *entry;
-
-    while ((entry = readdir(all)))
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(all), entry->d_name, 0);
-    closedir(all);
-    assert_int_equal(rmdir(directory), 0);
-}
-
-PROGRAM_FIXTURE(make_directory, remove_directory)
+FIXTURE(make_answers, NULL)
 
 static struct source *open_source(size_t max_output)
 {
     struct source_settings settings = {
         .spec = STR_INIT("libslurm"),
-        .helper_dir = str_of(directory),
+        .helper_dir = str_of(test_dir()),
         .conf = STR_INIT("/etc/here/slurm.conf"),
         .max_output = max_output,
     };
@@ -150,8 +119,6 @@ static void close_source(struct source *source)
     source_close(source);
     assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
-    remove_helper("22.05");
-    remove_helper("26.05");
 }
 
 TEST(what_a_helper_tells_becomes_sections)
@@ -206,7 +173,7 @@ TEST(without_any_helper_it_says_where_it_has_looked)
     struct err err = { 0 };
 
     assert_int_equal(source->class->probe(source, &err), -ENOENT);
-    assert_contains(err.text, directory);
+    assert_contains(err.text, test_dir());
     assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -ENOENT);
     close_source(source);
 }
@@ -300,7 +267,6 @@ TEST(floods_have_a_ceiling)
     assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
     assert_contains(err.text, "no end");
     close_source(source);
-    put_answer("jobs", KIND_JOBS, "nodes=16,jobs=100");
 }
 
 TEST(one_that_dies_unasked_is_replaced_before_it_is_missed)
@@ -388,15 +354,11 @@ TEST(a_helper_gets_its_socket_and_slurm_conf_and_nothing_else)
 {
     struct source *source = open_source(ANSWER_MAX);
     int leak = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
-    char said[100] = "", path[200];
-    FILE *file;
+    const char *said;
 
     put_helper("22.05", "(cd /proc/$$/fd && echo $SLURM_CONF *) >said; hello; ask; play jobs; ask");
     assert_jobs(source);
-    snprintf(path, sizeof(path), "%s/said", directory);
-    file = fopen(path, "r");
-    assert_non_null(fgets(said, sizeof(said), file));
-    fclose(file);
+    said = read_file("said").p;
     /* and the script itself, which the shell reads from 10 or 255 */
     assert_contains(said, "/etc/here/slurm.conf 0 1");
     assert_null(strstr(said, " 3"));

@@ -3,13 +3,13 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "files.h"
 #include "manual_clock.h"
 #include "source/lustre_targets.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -18,11 +18,8 @@
 
 static const int64_t tick_ns = 15 * NS_PER_SEC;
 
-static char root[] = "/dev/shm/sonde-lustre-XXXXXX"; /* has proc, sys and lctl */
-
 struct fixture {
     struct manual_clock clock;
-    char proc[64], sys[64], lctl[64];
     struct lustre_targets_config config;
     struct lustre_targets *targets;
     struct lustre_use *use;
@@ -30,76 +27,21 @@ struct fixture {
 
 static struct fixture *fixture;
 
-static void put(const char *path, const char *text)
-{
-    char full[512];
-    FILE *file;
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        assert_true(mkdir(full, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    if (!text)
-        return;
-    file = fopen(full, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
-{
-    (void)status;
-    (void)type;
-    return at->level == 0 ? 0 : remove(path);
-}
-
-static void remove_all(const char *path)
-{
-    char full[512];
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    nftw(full, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
 static void put_lctl(const char *script)
 {
-    char text[4096], path[128];
+    char text[4096];
 
-    snprintf(text, sizeof(text), "#!/bin/sh\necho \"$*\" >>%s/asked\n%s\n", root, script);
-    put("lctl", text);
-    snprintf(path, sizeof(path), "%s/lctl", root);
-    assert_int_equal(chmod(path, 0755), 0);
-}
-
-static struct str asked(void)
-{
-    static char text[1024];
-    char path[128];
-    FILE *file;
-    size_t n = 0;
-
-    snprintf(path, sizeof(path), "%s/asked", root);
-    file = fopen(path, "re");
-    if (file) {
-        n = fread(text, 1, sizeof(text), file);
-        fclose(file);
-    }
-    return (struct str){ text, n };
+    snprintf(text, sizeof(text), "echo \"$*\" >>%s/asked\n%s", test_dir(), script);
+    write_script("lctl", text);
 }
 
 static void set_up(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    remove_all("");
+    write_file("asked", "");
     manual_clock_init(&fixture->clock, 1800000000 * NS_PER_SEC, 5000 * NS_PER_SEC);
-    snprintf(fixture->proc, sizeof(fixture->proc), "%s/proc", root);
-    snprintf(fixture->sys, sizeof(fixture->sys), "%s/sys", root);
-    snprintf(fixture->lctl, sizeof(fixture->lctl), "%s/lctl", root);
     fixture->config = (struct lustre_targets_config){
-        fixture->proc, fixture->sys, fixture->lctl, 10, 1 << 20, &fixture->clock.clock,
+        test_path("proc"), test_path("sys"), test_path("lctl"), 10, 1 << 20, &fixture->clock.clock,
     };
 }
 
@@ -112,19 +54,6 @@ static void tear_down(void)
 }
 
 FIXTURE(set_up, tear_down)
-
-static void make_root(void)
-{
-    assert_non_null(mkdtemp(root));
-}
-
-static void remove_root(void)
-{
-    remove_all("");
-    rmdir(root);
-}
-
-PROGRAM_FIXTURE(make_root, remove_root)
 
 /* Whether a look of this very moment has come. */
 static bool has_looked(void)
@@ -183,13 +112,13 @@ TEST(each_target_is_read_wherever_its_file_is)
 {
     const struct lustre_use *use;
 
-    put(OST("scratch-OST0000"), "job_stats:\n" READ("4711", "100"));
-    put(MDT("scratch-MDT0000"), "job_stats:\n" OPEN("rm.0", "7"));
-    put("sys/kernel/debug/lustre/obdfilter/scratch-OST0001/job_stats",
-        "job_stats:\n" READ("4711", "200"));
-    put("sys/kernel/debug/lustre/mdt/home-MDT0001/job_stats", "");
-    put("sys/fs/lustre/obdfilter/scratch-OST0000/", NULL);
-    put("proc/fs/lustre/obdfilter/num_refs", "8\n");
+    write_file(OST("scratch-OST0000"), "job_stats:\n" READ("4711", "100"));
+    write_file(MDT("scratch-MDT0000"), "job_stats:\n" OPEN("rm.0", "7"));
+    write_file("sys/kernel/debug/lustre/obdfilter/scratch-OST0001/job_stats",
+               "job_stats:\n" READ("4711", "200"));
+    write_file("sys/kernel/debug/lustre/mdt/home-MDT0001/job_stats", "");
+    make_dir("sys/fs/lustre/obdfilter/scratch-OST0000");
+    write_file("proc/fs/lustre/obdfilter/num_refs", "8\n");
     use = look();
     assert_int_equal(use->n_targets, 4);
     assert_int_equal(use->n_unread, 0);
@@ -200,15 +129,16 @@ TEST(each_target_is_read_wherever_its_file_is)
     assert_string_equal(use->first_error, "");
     assert_true(use->bytes_read > 300);
     assert_int_equal(use->lines_left_out, 0);
-    assert_int_equal(asked().n, 0);
+    assert_int_equal(read_file("asked").n, 0);
 }
 
 TEST(a_target_with_two_files_is_read_once)
 {
     const struct lustre_use *use;
 
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "200"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    write_file("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats",
+               "job_stats:\n" READ("1", "200"));
     use = look();
     assert_int_equal(use->n_targets, 1);
     assert_int_equal(use->n, 1);
@@ -221,20 +151,20 @@ TEST(a_node_that_is_no_server_has_no_targets)
 
     assert_int_equal(use->n_targets, 0);
     assert_string_equal(use->first_error, "");
-    put("proc/fs/lustre/llite/scratch-ffff/stats", "a client\n");
-    put("sys/fs/lustre/mdt", "not a directory\n");
+    write_file("proc/fs/lustre/llite/scratch-ffff/stats", "a client\n");
+    write_file("sys/fs/lustre/mdt", "not a directory\n");
     use = look();
     assert_int_equal(use->n_targets, 0);
     assert_int_equal(use->n_unread, 0);
-    assert_int_equal(asked().n, 0);
+    assert_int_equal(read_file("asked").n, 0);
 }
 
 TEST(targets_come_and_go_and_count_anew)
 {
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") READ("2", "50"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100") READ("2", "50"));
     look();
-    put(OST("a-OST0001"), "job_stats:\n" READ("1", "7"));
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "30"));
+    write_file(OST("a-OST0001"), "job_stats:\n" READ("1", "7"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "30"));
     assert_int_equal(value_of(look(), "a-OST0001", "1"), 7);
     assert_int_equal(value_of(look(), "a-OST0000", "1"), 30);
     assert_int_equal(value_of(look(), "a-OST0000", "2"), -1);
@@ -246,22 +176,23 @@ TEST(what_cannot_be_read_is_counted_and_the_rest_is_there)
 {
     const struct lustre_use *use;
 
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    put(OST("a-OST0001") "/", NULL);
-    put("sys/fs/lustre/obdfilter/a-OST0002/", NULL);
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    make_dir(OST("a-OST0001"));
+    make_dir("sys/fs/lustre/obdfilter/a-OST0002");
     fixture->config.lctl = NULL;
     use = look();
     assert_int_equal(use->n_targets, 3);
     assert_int_equal(use->n_unread, 2);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_contains(use->first_error, "a-OST0001/job_stats: Is a directory");
-    remove_all("proc/fs/lustre/obdfilter/a-OST0001");
+    remove_all(OST("a-OST0001"));
     assert_contains(look()->first_error, "a-OST0001 has no job_stats");
 }
 
 TEST(lines_that_cannot_be_read_are_counted_in_each_look_anew)
 {
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100") "  read_bytes:      { samples: -1 }\n");
+    write_file(OST("a-OST0000"),
+               "job_stats:\n" READ("1", "100") "  read_bytes:      { samples: -1 }\n");
     assert_int_equal(look()->lines_left_out, 1);
     assert_int_equal(look()->lines_left_out, 1);
 }
@@ -271,9 +202,9 @@ TEST(ids_past_the_ceiling_are_counted)
     const struct lustre_use *use;
 
     fixture->config.max_ids = 2;
-    put(OST("a-OST0000"),
-        "job_stats:\n" READ("1", "100000") READ("2", "300000") READ("3", "200000") READ("2", "5"));
-    put(OST("a-OST0001"), "job_stats:\n" READ("1", "1"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100000") READ("2", "300000")
+                                     READ("3", "200000") READ("2", "5"));
+    write_file(OST("a-OST0001"), "job_stats:\n" READ("1", "1"));
     use = look();
     assert_int_equal(use->n, 3);
     assert_int_equal(use->ids_left_out, 1);
@@ -296,10 +227,8 @@ static int count_threads(void)
 
 static void make_pipe(const char *path)
 {
-    char full[512];
+    const char *full = write_file(path, "");
 
-    put(path, "");
-    snprintf(full, sizeof(full), "%s/%s", root, path);
     assert_int_equal(unlink(full), 0);
     assert_int_equal(mkfifo(full, 0644), 0);
 }
@@ -307,10 +236,9 @@ static void make_pipe(const char *path)
 /* Once somebody waits for a writer of the pipe; who then waits for what it writes, or its end. */
 static int open_pipe(const char *path)
 {
-    char full[512];
+    const char *full = test_path("%s", path);
     int fd = -1;
 
-    snprintf(full, sizeof(full), "%s/%s", root, path);
     wait_until_true(fd >= 0 || (fd = open(full, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
     return fd;
 }
@@ -321,7 +249,7 @@ TEST(a_file_that_hangs_delays_nobody)
     int threads = count_threads(), pipe;
     int64_t began_ns;
 
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     look();
     make_pipe(OST("a-OST0001"));
     manual_clock_advance(&fixture->clock, tick_ns);
@@ -347,7 +275,7 @@ TEST(a_file_that_hung_is_read_again)
     lustre_targets_ask(fixture->targets);
     close(open_pipe(OST("a-OST0001")));
     remove_all("proc/fs/lustre/obdfilter/a-OST0001");
-    put(OST("a-OST0001"), "job_stats:\n" READ("1", "100"));
+    write_file(OST("a-OST0001"), "job_stats:\n" READ("1", "100"));
     manual_clock_advance(&fixture->clock, tick_ns);
     wait_until_true((lustre_targets_ask(fixture->targets), has_looked()));
     assert_int_equal(value_of(fixture->use, "a-OST0001", "1"), 100);
@@ -357,10 +285,10 @@ TEST(a_look_outlives_the_next_one_and_the_thread)
 {
     struct lustre_use *first;
 
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     look();
     first = lustre_targets_latest(fixture->targets, tick_ns);
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "200"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "200"));
     assert_int_equal(value_of(look(), "a-OST0000", "1"), 200);
     fixture->targets = lustre_targets_stop(fixture->targets);
     assert_int_equal(value_of(first, "a-OST0000", "1"), 100);
@@ -369,7 +297,7 @@ TEST(a_look_outlives_the_next_one_and_the_thread)
 
 TEST(without_an_asker_nobody_looks)
 {
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     start();
     fixture->targets = lustre_targets_stop(fixture->targets);
     assert_null(lustre_targets_latest(NULL, INT64_MAX));
@@ -381,23 +309,23 @@ TEST(without_files_lctl_is_asked_for_what_there_is)
 {
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
-    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
+    make_dir("sys/fs/lustre/obdfilter/a-OST0001");
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") "obdfilter.a-OST0001.job_stats=\n.");
     use = look();
-    assert_str(asked(), "get_param obdfilter.*.job_stats\n");
+    assert_str(read_file("asked"), "get_param obdfilter.*.job_stats\n");
     assert_int_equal(use->n_targets, 2);
     assert_int_equal(use->n_unread, 0); /* the second one is idle */
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_true(use->bytes_read > 100);
     assert_string_equal(use->first_error, "");
-    put("proc/fs/lustre/mdt/a-MDT0000/", NULL);
+    make_dir("proc/fs/lustre/mdt/a-MDT0000");
     put_lctl("cat <<'.'\nobdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
                  READ("2", "6") "mdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
     use = look();
-    assert_str(asked(), "get_param obdfilter.*.job_stats\n"
-                        "get_param obdfilter.*.job_stats mdt.*.job_stats\n");
+    assert_str(read_file("asked"), "get_param obdfilter.*.job_stats\n"
+                                   "get_param obdfilter.*.job_stats mdt.*.job_stats\n");
     assert_int_equal(use->n, 3);
     assert_int_equal(value_of(use, "a-OST0001", "2"), 6);
     assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
@@ -429,8 +357,8 @@ TEST(what_lctl_says_of_unknown_targets_or_a_second_time_is_left_out)
     };
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
-    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
+    make_dir("sys/fs/lustre/obdfilter/a-OST0001");
     put_printing_lctl(printed, COUNT(printed));
     use = look();
     assert_int_equal(use->n, 2);
@@ -443,7 +371,7 @@ TEST(an_lctl_that_names_no_target_has_not_told_of_any)
 {
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
     put_lctl("echo hello; echo world");
     use = look();
     assert_int_equal(use->n_unread, 1);
@@ -462,15 +390,15 @@ TEST(lctl_is_asked_for_those_without_a_file_beside_those_with_one)
     };
     const struct lustre_use *use;
 
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
-    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
+    make_dir("sys/fs/lustre/mdt/a-MDT0000");
     put_lctl("cat <<'.'\nmdt.a-MDT0000.job_stats=\njob_stats:\n" OPEN("1", "9") ".");
     use = look();
-    assert_str(asked(), "get_param mdt.*.job_stats\n");
+    assert_str(read_file("asked"), "get_param mdt.*.job_stats\n");
     assert_int_equal(use->n_unread, 0);
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100);
     assert_int_equal(value_of(use, "a-MDT0000", "1"), 9);
-    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0001");
     put_printing_lctl(osts, COUNT(osts));
     use = look();
     assert_int_equal(value_of(use, "a-OST0000", "1"), 100); /* its file has told */
@@ -493,10 +421,7 @@ static const struct lustre_use *look_as_nobody(void)
 
 static void set_mode(const char *path, mode_t mode)
 {
-    char full[512];
-
-    snprintf(full, sizeof(full), "%s/%s", root, path);
-    assert_int_equal(chmod(full, mode), 0);
+    assert_int_equal(chmod(test_path("%s", path), mode), 0);
 }
 
 TEST(what_may_not_be_read_is_not_taken_for_absent)
@@ -505,20 +430,21 @@ TEST(what_may_not_be_read_is_not_taken_for_absent)
 
     fixture->config.lctl = NULL;
     set_mode("", 0755);
-    put("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats", "job_stats:\n" READ("1", "1"));
+    write_file("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats",
+               "job_stats:\n" READ("1", "1"));
     set_mode("sys/kernel/debug", 0);
     use = look_as_nobody();
     assert_int_equal(use->n_targets, 0); /* nobody can tell */
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
     use = look_as_nobody();
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "a-OST0000 cannot be looked for: ");
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
     /* What is not needed may be closed. */
-    put(OST("a-OST0000"), "job_stats:\n" READ("1", "1"));
+    write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "1"));
     use = look_as_nobody();
     assert_int_equal(use->n_unread, 0);
     assert_string_equal(use->first_error, "");
@@ -556,8 +482,8 @@ TEST(of_an_lctl_that_failed_what_it_printed_counts)
 {
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
-    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
+    make_dir("sys/fs/lustre/obdfilter/a-OST0001");
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") ".\necho 'error: get_param: no luck' >&2; exit 2");
     use = look();
@@ -570,8 +496,8 @@ TEST(of_an_lctl_that_was_killed_whole_targets_count)
 {
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/obdfilter/a-OST0000/", NULL);
-    put("sys/fs/lustre/obdfilter/a-OST0001/", NULL);
+    make_dir("sys/fs/lustre/obdfilter/a-OST0000");
+    make_dir("sys/fs/lustre/obdfilter/a-OST0001");
     put_lctl("cat <<'.'\nobdfilter.a-OST0000.job_stats=\njob_stats:\n" READ(
         "1", "100") "obdfilter.a-OST0001.job_stats=\njob_stats:\n" READ("1", "5")
                  READ("2", "5") ".\nkill -9 $$");
@@ -585,11 +511,11 @@ TEST(an_lctl_that_hangs_does_not_outlive_the_thread)
 {
     int threads = count_threads();
 
-    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    make_dir("sys/fs/lustre/mdt/a-MDT0000");
     put_lctl("exec sleep 1000");
     start();
     lustre_targets_ask(fixture->targets);
-    wait_until_true(asked().n > 0);
+    wait_until_true(read_file("asked").n > 0);
     fixture->targets = lustre_targets_stop(fixture->targets);
     wait_until_true(count_threads() == threads);
 }
@@ -598,7 +524,7 @@ TEST(without_lctl_targets_without_files_are_unread)
 {
     const struct lustre_use *use;
 
-    put("sys/fs/lustre/mdt/a-MDT0000/", NULL);
+    make_dir("sys/fs/lustre/mdt/a-MDT0000");
     use = look();
     assert_int_equal(use->n_targets, 1);
     assert_int_equal(use->n_unread, 1);

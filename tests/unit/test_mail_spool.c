@@ -2,6 +2,7 @@
 /* Tests of mail/spool: mails on disk. */
 #include "test.h"
 
+#include "files.h"
 #include "mail/spool.h"
 #include "model/job.h"
 
@@ -19,42 +20,22 @@ static const char *const of_a_job[] = {
 
 static char *const *const ended = (char *const *)(uintptr_t)of_a_job;
 
-struct directory {
-    char path[64];
-};
-
-static struct directory make_directory(void)
+/* The path of the only file in test_dir(). */
+static const char *only_file(void)
 {
-    struct directory directory = { "/tmp/mail-spool-XXXXXX" };
-
-    assert_non_null(mkdtemp(directory.path));
-    return directory;
-}
-
-/* The only file in it, whose name is returned; the directory is removed with it. */
-static size_t take_only_file(const struct directory *directory, char name[256], char *text,
-                             size_t room)
-{
-    DIR *listing = opendir(directory->path);
+    DIR *listing = opendir(test_dir());
     struct dirent *entry;
+    const char *path = NULL;
     size_t n_files = 0;
-    ssize_t n;
-    int fd;
 
     while ((entry = readdir(listing)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            snprintf(name, 256, "%s", entry->d_name);
+            path = test_path("%s", entry->d_name);
             n_files++;
         }
-    assert_int_equal(n_files, 1);
-    fd = openat(dirfd(listing), name, O_RDONLY | O_CLOEXEC);
-    n = read(fd, text, room);
-    assert_true(n > 0);
-    close(fd);
-    assert_int_equal(unlinkat(dirfd(listing), name, 0), 0);
     closedir(listing);
-    assert_int_equal(rmdir(directory->path), 0);
-    return (size_t)n;
+    assert_int_equal(n_files, 1);
+    return path;
 }
 
 TEST(facts_come_from_the_environment_and_never_from_the_subject)
@@ -110,19 +91,16 @@ TEST(of_slurm_20_11_there_is_a_subject_and_nothing_else)
 
 TEST(an_entry_comes_back_as_it_was)
 {
-    struct directory directory = make_directory();
     struct mail_entry entry, back;
     struct arena arena = { 0 };
-    char text[MAIL_ENTRY_MAX], name[256];
     struct err err;
-    size_t n;
 
     mail_entry_of_environment(ended, "s", "anna@x.org", 1234567890, &entry);
     entry.name = STR("</script><h1>\r\nBcc: x \"q\" \xff \xc3\xa9");
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
-    n = take_only_file(&directory, name, text, sizeof(text));
-    assert_int_equal(strlen(name), MAIL_ENTRY_ID + strlen(MAIL_ENTRY_SUFFIX));
-    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), 0);
+    assert_int_equal(strlen(strrchr(only_file(), '/') + 1),
+                     MAIL_ENTRY_ID + strlen(MAIL_ENTRY_SUFFIX));
+    assert_int_equal(mail_entry_read(read_file(only_file()), &arena, &back, &err), 0);
     assert_str(back.name, "</script><h1>\r\nBcc: x \"q\" \xef\xbf\xbd \xc3\xa9");
     assert_str(back.to, "anna@x.org");
     assert_int_equal(back.job_id, 4711);
@@ -135,13 +113,10 @@ TEST(an_entry_comes_back_as_it_was)
 
 TEST(however_long_and_odd_the_texts_an_entry_fits_its_ceiling)
 {
-    struct directory directory = make_directory();
     char *long_name = heap_array(1 << 20, 1);
-    char text[MAIL_ENTRY_MAX + 1], name[256];
     struct mail_entry entry, back;
     struct arena arena = { 0 };
     struct err err;
-    size_t n;
 
     memset(long_name, '\1', 1 << 20);
     long_name[(1 << 20) - 1] = '\0';
@@ -149,10 +124,9 @@ TEST(however_long_and_odd_the_texts_an_entry_fits_its_ceiling)
     entry.name = entry.event = entry.cluster = entry.user = entry.account = entry.partition =
         entry.state = entry.exit_code = entry.nodes = entry.run_time = entry.queued_time =
             str_of(long_name);
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
-    n = take_only_file(&directory, name, text, sizeof(text));
-    assert_true(n < MAIL_ENTRY_MAX);
-    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), 0);
+    assert_true(read_file(only_file()).n < MAIL_ENTRY_MAX);
+    assert_int_equal(mail_entry_read(read_file(only_file()), &arena, &back, &err), 0);
     assert_int_equal(back.name.n, 256);
     arena_clear(&arena);
     free(long_name);
@@ -160,27 +134,23 @@ TEST(however_long_and_odd_the_texts_an_entry_fits_its_ceiling)
 
 TEST(texts_are_cut_between_characters)
 {
-    struct directory directory = make_directory();
-    char text[MAIL_ENTRY_MAX], name[256], job[257];
+    char job[257];
     struct mail_entry entry, back;
     struct arena arena = { 0 };
     struct err err;
-    size_t n;
 
     memset(job, 'x', sizeof(job));
     memcpy(job + 254, "\xe2\x82\xac", 3);
     mail_entry_of_environment(ended, "s", "anna", 1, &entry);
     entry.name = (struct str){ job, sizeof(job) };
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
-    n = take_only_file(&directory, name, text, sizeof(text));
-    assert_int_equal(mail_entry_read((struct str){ text, n }, &arena, &back, &err), 0);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), 0);
+    assert_int_equal(mail_entry_read(read_file(only_file()), &arena, &back, &err), 0);
     assert_int_equal(back.name.n, 254);
     arena_clear(&arena);
 }
 
 TEST(an_address_is_never_cut)
 {
-    struct directory directory = make_directory();
     char to[MAIL_ADDRESS_MAX + 2];
     struct mail_entry entry;
     struct err err;
@@ -188,11 +158,10 @@ TEST(an_address_is_never_cut)
     memset(to, 'a', sizeof(to) - 1);
     to[sizeof(to) - 1] = '\0';
     mail_entry_of_environment(ended, "s", to, 1, &entry);
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), -EINVAL);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), -EINVAL);
     assert_contains(err.text, "too long");
     entry.to = STR("");
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), -EINVAL);
-    assert_int_equal(rmdir(directory.path), 0);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), -EINVAL);
 }
 
 TEST(a_missing_directory_is_told_with_how_to_make_it)
@@ -208,27 +177,16 @@ TEST(a_missing_directory_is_told_with_how_to_make_it)
 
 TEST(the_group_may_read_an_entry_whatever_the_umask)
 {
-    struct directory directory = make_directory();
-    char text[MAIL_ENTRY_MAX], name[256], path[400];
     struct mail_entry entry;
     struct stat status;
     struct err err;
     mode_t before = umask(0077);
-    DIR *listing;
-    struct dirent *one;
 
     mail_entry_of_environment(ended, "s", "anna", 1, &entry);
-    assert_int_equal(mail_spool_add(directory.path, &entry, &err), 0);
+    assert_int_equal(mail_spool_add(test_dir(), &entry, &err), 0);
     umask(before);
-    listing = opendir(directory.path);
-    while ((one = readdir(listing)))
-        if (one->d_name[0] != '.') {
-            snprintf(path, sizeof(path), "%s/%s", directory.path, one->d_name);
-            assert_int_equal(stat(path, &status), 0);
-            assert_int_equal(status.st_mode & 07777, 0640);
-        }
-    closedir(listing);
-    take_only_file(&directory, name, text, sizeof(text));
+    assert_int_equal(stat(only_file(), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
 }
 
 TEST(what_is_no_entry_is_refused_with_a_sentence)

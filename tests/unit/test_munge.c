@@ -4,6 +4,7 @@
 
 #include "base/munge.h"
 #include "base/thread.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,35 +24,24 @@ void *__wrap_dlopen(const char *name, int flags)
 
 static const char munged_program[] = "/usr/sbin/munged";
 static pid_t munged;
-static char directory[] = "/tmp/sonde-munge-XXXXXX";
-static char munge_socket[64];
-
-static void write_key(const char *path)
-{
-    unsigned char key[256];
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-    assert_int_equal(getrandom(key, sizeof(key), 0), sizeof(key));
-    assert_int_equal(write(fd, key, sizeof(key)), sizeof(key));
-    close(fd);
-}
+static const char *munge_socket;
 
 static void start_munged(void)
 {
     static const char *const files[] = { "key", "socket", "pid", "log", "seed" };
-    char flags[COUNT(files)][100];
+    char flags[COUNT(files)][300];
+    unsigned char key[256];
     char *argv[COUNT(files) + 3] = { (char *)munged_program, (char *)"--foreground" };
     posix_spawn_file_actions_t actions;
 
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(chmod(directory, 0755), 0);
-    snprintf(munge_socket, sizeof(munge_socket), "%s/socket", directory);
+    assert_int_equal(getrandom(key, sizeof(key), 0), sizeof(key));
+    assert_int_equal(chmod(write_bytes("key", (struct str){ (char *)key, sizeof(key) }), 0600), 0);
+    munge_socket = test_path("socket");
     for (size_t i = 0; i < COUNT(files); i++) {
-        snprintf(flags[i], sizeof(flags[i]), "--%s%s=%s/%s", files[i], i == 1 ? "" : "-file",
-                 directory, files[i]);
+        snprintf(flags[i], sizeof(flags[i]), "--%s%s=%s", files[i], i == 1 ? "" : "-file",
+                 test_path("%s", files[i]));
         argv[i + 2] = flags[i];
     }
-    write_key(strchr(flags[0], '/'));
     if (access(munged_program, X_OK) < 0)
         return;
     posix_spawn_file_actions_init(&actions);
@@ -63,18 +53,10 @@ static void start_munged(void)
 
 static void stop_munged(void)
 {
-    static const char *const files[] = { "key", "seed" };
-    char path[100];
-
     if (munged) {
         kill(munged, SIGTERM);
         waitpid(munged, NULL, 0);
     }
-    for (size_t i = 0; i < COUNT(files); i++) {
-        snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
-        unlink(path);
-    }
-    assert_int_equal(rmdir(directory), 0);
 }
 
 PROGRAM_FIXTURE(start_munged, stop_munged)

@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "base/spawn.h"
 #include "base/yaml.h"
+#include "files.h"
 
 #include <fcntl.h>
 
@@ -112,7 +113,6 @@ struct fixture {
     struct settings settings;
     struct err err;
     char **rest;
-    char file[64]; /* made by put_file */
 };
 
 static struct fixture *fixture;
@@ -124,8 +124,6 @@ static void setup(void)
 
 static void teardown(void)
 {
-    if (fixture->file[0])
-        unlink(fixture->file);
     arena_clear(&fixture->arena);
     free(fixture);
 }
@@ -166,18 +164,13 @@ static void assert_refused(const char *const *env, const char *const *args, cons
     assert_null(fixture->rest);
 }
 
-/* Writes the configuration file; its name has no directory, so that sentences can be compared. */
-static const char *put_file(const char *text)
-{
-    FILE *file;
+/* The configuration file; its name has no directory, so that sentences can be compared. */
+static const char yml[] = "sonde.yml";
 
-    assert_int_equal(chdir("/tmp"), 0);
-    snprintf(fixture->file, sizeof(fixture->file), "sonde-test-%d.yml", (int)getpid());
-    file = fopen(fixture->file, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return fixture->file;
+static void put_file(const char *text)
+{
+    write_file(yml, text);
+    assert_int_equal(chdir(test_dir()), 0);
 }
 
 static void assert_file_refused(const char *text, const char *sentence)
@@ -185,8 +178,8 @@ static void assert_file_refused(const char *text, const char *sentence)
     char expected[500];
 
     put_file(text);
-    snprintf(expected, sizeof(expected), "%s%s", fixture->file, sentence);
-    assert_refused(NO_ENV, ARGS("--config.file", fixture->file), expected);
+    snprintf(expected, sizeof(expected), "%s%s", yml, sentence);
+    assert_refused(NO_ENV, ARGS("--config.file", yml), expected);
 }
 
 static void assert_initial(const struct settings *settings)
@@ -277,26 +270,26 @@ TEST(a_list_is_replaced_and_then_collected)
     assert_int_equal(parse(NO_ENV, ARGS("--web.listen-address="))->listen.n, 0);
 
     put_file("web.listen-address: [\":6\", ':7']\n");
-    settings = parse(NO_ENV, ARGS("--config.file", fixture->file));
+    settings = parse(NO_ENV, ARGS("--config.file", yml));
     assert_int_equal(settings->listen.n, 2);
     assert_str(settings->listen.items[1], ":7");
     put_file("web.listen-address: :8,x\n");
-    settings = parse(NO_ENV, ARGS("--config.file", fixture->file));
+    settings = parse(NO_ENV, ARGS("--config.file", yml));
     assert_int_equal(settings->listen.n, 1);
     assert_str(settings->listen.items[0], ":8,x");
     put_file("web.listen-address: []\n");
-    assert_int_equal(parse(NO_ENV, ARGS("--config.file", fixture->file))->listen.n, 0);
+    assert_int_equal(parse(NO_ENV, ARGS("--config.file", yml))->listen.n, 0);
 }
 
 TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
-    const char *file = put_file("log.level: warn\nslurm.poll-limit: 20\n");
+    put_file("log.level: warn\nslurm.poll-limit: 20\n");
 
-    assert_str(parse(NO_ENV, ARGS("--config.file", file))->level, "warn");
+    assert_str(parse(NO_ENV, ARGS("--config.file", yml))->level, "warn");
     assert_int_equal(fixture->settings.poll_limit_ns, 20 * NS_PER_SEC);
-    assert_str(parse(ARGS("LOGLEVEL=error"), ARGS("--config.file", file))->level, "error");
+    assert_str(parse(ARGS("LOGLEVEL=error"), ARGS("--config.file", yml))->level, "error");
     assert_str(
-        parse(ARGS("LOGLEVEL=error"), ARGS("--log.level=debug", "--config.file", file))->level,
+        parse(ARGS("LOGLEVEL=error"), ARGS("--log.level=debug", "--config.file", yml))->level,
         "debug");
 }
 
@@ -317,7 +310,7 @@ TEST(keys_of_the_file_are_flat_or_nested)
              "collector.jobs: no\n"
              "log: {level: Error}\n"
              "demo: true\n");
-    settings = parse(NO_ENV, ARGS("-config.file", fixture->file));
+    settings = parse(NO_ENV, ARGS("-config.file", yml));
     assert_str(settings->config, "/etc/web.yml");
     assert_str(settings->telemetry_path, "/m");
     assert_int_equal(settings->most_jobs, 5);
@@ -329,11 +322,11 @@ TEST(keys_of_the_file_are_flat_or_nested)
 TEST(a_key_without_a_value_leaves_what_was)
 {
     put_file("web:\nlog: {level: ~}\nslurm.poll-limit: null\ncollector.jobs:\n");
-    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
+    assert_initial(parse(NO_ENV, ARGS("--config.file", yml)));
     put_file("web.telemetry-path: \"\"\n");
-    assert_str(parse(NO_ENV, ARGS("--config.file", fixture->file))->telemetry_path, "");
+    assert_str(parse(NO_ENV, ARGS("--config.file", yml))->telemetry_path, "");
     put_file("");
-    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
+    assert_initial(parse(NO_ENV, ARGS("--config.file", yml)));
     assert_initial(parse(NO_ENV, ARGS("--config.file=")));
 }
 
@@ -412,11 +405,11 @@ TEST(the_file_of_another_command_is_read_for_what_both_have)
 
     doctor.shares_file = true;
     put_file("quux: [a, b]\nweb:\n  unheard-of: {a: b}\n  telemetry-path: /t\ndemo: true\n");
-    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", fixture->file)), 0);
+    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", yml)), 0);
     assert_str(fixture->settings.telemetry_path, "/t");
     assert_true(fixture->settings.demo);
     put_file("quux: 1\nlog.level: [info]\n");
-    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
+    assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--config.file", yml)), -EINVAL);
     assert_contains(fixture->err.text, ":2: log.level: takes one value");
     assert_int_equal(parse_as(&doctor, NO_ENV, ARGS("--quux")), -EINVAL);
 }
@@ -430,7 +423,7 @@ TEST(a_key_that_belongs_elsewhere_is_sent_there)
     };
 
     put_file("slurm:\n  poll-limit: 3s\n");
-    assert_int_equal(parse_as(&command, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
+    assert_int_equal(parse_as(&command, NO_ENV, ARGS("--config.file", yml)), -EINVAL);
     assert_contains(fixture->err.text, ":2: slurm.poll-limit does not belong here: it is for all");
 }
 
@@ -441,10 +434,10 @@ TEST(what_was_given_is_told_whoever_gave_it_and_whatever_its_value)
 
     command.is_given = is_given;
     put_file("web.telemetry-path: /metrics\ndemo:\n");
-    assert_int_equal(parse_as(&command, ARGS("POLL_LIMIT=10s", "LISTEN="),
-                              ARGS("--config.file", fixture->file, "--no-collector.jobs",
-                                   "--web.log-level=info")),
-                     0);
+    assert_int_equal(
+        parse_as(&command, ARGS("POLL_LIMIT=10s", "LISTEN="),
+                 ARGS("--config.file", yml, "--no-collector.jobs", "--web.log-level=info")),
+        0);
     for (size_t i = 0; i < COUNT(options); i++) {
         const char *name = options[i].name ? options[i].name : "";
         bool is_expected = strcmp(name, "web.telemetry-path") == 0 ||
@@ -601,8 +594,8 @@ TEST(the_settings_are_printed_with_where_each_comes_from)
 
     put_file("slurm.poll-limit: 90s\ndemo:\nweb:\n  telemetry-path: /file\n");
     text = printed_with(ARGS("LOGLEVEL=warn"),
-                        ARGS("--config.print", "--config.file", fixture->file,
-                             "--web.listen-address=:1", "--web.telemetry-path=/flag",
+                        ARGS("--config.print", "--config.file", yml, "--web.listen-address=:1",
+                             "--web.telemetry-path=/flag",
                              "--web.listen-address=http://user:secret@host:2/path"),
                         OPTION_EXIT_OK);
     snprintf(expected, sizeof(expected),
@@ -616,7 +609,7 @@ TEST(the_settings_are_printed_with_where_each_comes_from)
              "collector.jobs.most-series-of-single-jobs: 10000  # default\n"
              "log.level: \"warn\"  # environment, LOGLEVEL\n"
              "demo: false  # default\n",
-             fixture->file);
+             yml);
     assert_string_equal(text, expected);
     free(text);
 }
@@ -634,7 +627,7 @@ TEST(printed_settings_are_a_file_that_means_the_same)
     option_print(&exporter, &before, origins, NULL, &out);
     put_file(out.p);
     buf_free(&out);
-    after = parse(NO_ENV, ARGS("--config.file", fixture->file));
+    after = parse(NO_ENV, ARGS("--config.file", yml));
     assert_true(option_list_equal(before.listen, after->listen));
     assert_str(after->telemetry_path, "/a \"b\"\\c");
     assert_int_equal(after->poll_limit_ns, 1500 * NS_PER_MS);
@@ -690,9 +683,9 @@ TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest)
     struct settings first;
 
     put_file("web.listen-address: [':1', ':2']\ndemo: true\n");
-    first = *parse(NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    first = *parse(NO_ENV, ARGS("--config.file", yml, "--log.level=warn"));
     put_file("slurm.poll-limit: 1h\n");
-    parse(NO_ENV, ARGS("--config.file", fixture->file, "--log.level=warn"));
+    parse(NO_ENV, ARGS("--config.file", yml, "--log.level=warn"));
     assert_int_equal(first.listen.n, 2);
     assert_str(first.listen.items[1], ":2");
     assert_int_equal(fixture->settings.listen.n, 1);
@@ -700,7 +693,7 @@ TEST(parsing_again_reads_the_changed_file_and_forgets_the_rest)
     assert_int_equal(fixture->settings.poll_limit_ns, 3600 * NS_PER_SEC);
     assert_str(fixture->settings.level, "warn");
     put_file("slurm.poll-limit: never\n");
-    assert_int_equal(parse_as(&exporter, NO_ENV, ARGS("--config.file", fixture->file)), -EINVAL);
+    assert_int_equal(parse_as(&exporter, NO_ENV, ARGS("--config.file", yml)), -EINVAL);
     assert_str(first.listen.items[0], ":1");
 }
 
@@ -821,7 +814,7 @@ static int collect(void *ctx, struct str piece, struct err *err)
 /* The page as groff shows it; skips where there is no groff. */
 static void format_man(const struct option_command *command, struct buf *out)
 {
-    char path[] = "/tmp/sonde-option-XXXXXX";
+    const char *path = test_path("page");
     const char *const argv[] = { "groff", "-man", "-Tutf8", "-ww", "-P-cbou", path, NULL };
     struct spawn spawn = { .argv = argv,
                            .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
@@ -830,17 +823,13 @@ static void format_man(const struct option_command *command, struct buf *out)
                            .ctx = out };
     struct spawn_result result;
     struct buf page;
-    int fd = mkstemp(path);
     int code;
 
     buf_init(&page, 1 << 20);
     option_man(command, &page);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, page.p, page.n), page.n);
-    close(fd);
+    write_bytes(path, buf_str(&page));
     buf_free(&page);
     code = spawn_run(&spawn, &result, &fixture->err);
-    unlink(path);
     if (code == -ENOENT) {
         buf_free(out);
         skip_because("%s is not installed", spawn.argv[0]);
@@ -912,7 +901,7 @@ TEST(the_file_in_the_man_page_is_the_initial_settings)
         example = str_skip(example, str_starts(example, STR("\\(dq")) ? 4 : 2);
     }
     put_file(yaml.p);
-    assert_initial(parse(NO_ENV, ARGS("--config.file", fixture->file)));
+    assert_initial(parse(NO_ENV, ARGS("--config.file", yml)));
     buf_free(&page);
     buf_free(&yaml);
 }

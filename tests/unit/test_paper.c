@@ -7,6 +7,8 @@
 #include "report/paper.h"
 #include "test.h"
 
+#include "files.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,28 +24,23 @@ struct fixture {
     struct job_report report;
     struct buf out, text;
     struct err err;
-    char path[64];
+    const char *path;
 };
 
 static struct fixture *f;
 
 static void set_up(void)
 {
-    int fd;
-
     f = calloc(1, sizeof(*f));
     setenv("TZ", "UTC", 1);
     tzset();
     buf_init(&f->out, OUT_MAX);
     buf_init(&f->text, OUT_MAX);
-    snprintf(f->path, sizeof(f->path), "/tmp/sonde-test-paper-XXXXXX");
-    fd = mkstemp(f->path);
-    close(fd);
+    f->path = write_file("paper.pdf", "");
 }
 
 static void tear_down(void)
 {
-    unlink(f->path);
     buf_free(&f->out);
     buf_free(&f->text);
     arena_clear(&f->arena);
@@ -76,11 +73,8 @@ static void assert_says(const char *expected)
 static void read_back(const char *const *argv)
 {
     struct spawn_result result;
-    FILE *file = fopen(f->path, "we");
 
-    assert_non_null(file);
-    assert_int_equal(fwrite(f->out.p, 1, f->out.n, file), f->out.n);
-    fclose(file);
+    write_bytes(f->path, buf_str(&f->out));
     buf_reset(&f->text);
     if (spawn_run(&(struct spawn){ .argv = argv,
                                    .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
@@ -104,12 +98,10 @@ static void make_pdf(void)
  * error; *ret_said is how much it wrote to standard error. */
 static int make_pdf_elsewhere(const char *font_settings, off_t *ret_said)
 {
-    char settings[64] = "/tmp/sonde-test-fonts-XXXXXX";
-    int fd = mkstemp(settings), said = open(f->path, O_RDWR | O_CLOEXEC), status;
+    const char *settings = write_file("fonts.conf", font_settings);
+    int said = open(f->path, O_RDWR | O_CLOEXEC), status;
     pid_t child;
 
-    assert_int_equal(write(fd, font_settings, strlen(font_settings)), strlen(font_settings));
-    close(fd);
     child = fork();
     if (child == 0) {
         setenv("FONTCONFIG_FILE", settings, 1);
@@ -120,7 +112,6 @@ static int make_pdf_elsewhere(const char *font_settings, off_t *ret_said)
     waitpid(child, &status, 0);
     *ret_said = lseek(said, 0, SEEK_END);
     close(said);
-    unlink(settings);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "files.h"
 #include "source/plugin_file.h"
 
 #include <elf.h>
@@ -198,18 +199,14 @@ TEST(only_regular_files_that_can_be_read_are_loaded)
 
 TEST(a_file_that_is_too_large_is_not_read)
 {
-    char path[] = "/dev/shm/sonde-plugin-XXXXXX";
-    int fd = mkstemp(path);
+    const char *path = write_file("large", "");
     struct buf content;
     struct stat status;
     struct err err = { 0 };
 
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, (off_t)PLUGIN_FILE_MAX + 1), 0);
+    assert_int_equal(truncate(path, (off_t)PLUGIN_FILE_MAX + 1), 0);
     assert_int_equal(plugin_file_load(path, &content, &status, &err), -EFBIG);
     assert_contains(err.text, "64 MiB is the most");
-    close(fd);
-    unlink(path);
 }
 
 TEST(versions_are_written_and_read_as_slurm_has_them)

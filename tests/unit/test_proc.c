@@ -4,11 +4,11 @@
 
 #include "base/pattern.h"
 #include "count_allocations.h"
+#include "files.h"
 #include "source/pid_list.h"
 #include "source/proc_text.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -23,29 +23,6 @@ enum { NOBODY = 65534, GONE = 999999999 };
 
 static const struct proc_units units = { .tick_ns = 10000000, .page_bytes = 4096 };
 
-static char place[] = "/dev/shm/sonde-proc-XXXXXX";
-
-static int unlink_any(const char *path, const struct stat *stat, int kind, struct FTW *where)
-{
-    (void)stat;
-    (void)kind;
-    return where->level ? remove(path) : 0;
-}
-
-static void make_place(void)
-{
-    memcpy(strrchr(place, '-') + 1, "XXXXXX", 6);
-    assert_non_null(mkdtemp(place));
-}
-
-static void remove_place(void)
-{
-    nftw(place, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(rmdir(place), 0);
-}
-
-FIXTURE(make_place, remove_place)
-
 static struct proc *open_proc(const char *path)
 {
     struct proc *proc;
@@ -58,16 +35,7 @@ static struct proc *open_proc(const char *path)
 
 static void put_file(int pid, const char *name, struct str text)
 {
-    char path[200];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%d", place, pid);
-    mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/%d/%s", place, pid, name);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fwrite(text.p, 1, text.n, file);
-    fclose(file);
+    write_bytes(test_path("%d/%s", pid, name), text);
 }
 
 /* A child that says when it is ready, and then waits for its end. */
@@ -305,7 +273,7 @@ static int nothing_of_roots_can_be_read(pid_t root)
 
 TEST(why_a_process_cannot_be_read_is_told)
 {
-    struct proc *proc = open_proc("/proc"), *recorded = open_proc(place);
+    struct proc *proc = open_proc("/proc"), *recorded = open_proc(test_dir());
     char value[10];
     struct proc_variable variable = { "PATH", value, sizeof(value) };
     struct proc_files *files = proc_files_new(NULL);
@@ -356,7 +324,7 @@ static int others_are_hidden(pid_t root)
     struct proc_stat stat;
     struct io_use io;
 
-    CHECK(proc_open(place, &proc, NULL) == 0);
+    CHECK(proc_open(test_dir(), &proc, NULL) == 0);
     CHECK(proc_sight(proc) == PROC_SEES_OWN);
     CHECK(!proc_stat(proc, root, &stat));
     CHECK(proc_io(proc, root, &io) == -ESRCH);
@@ -377,7 +345,7 @@ static int look_at_hidden(void)
         return 77;
     pid = fork();
     if (pid == 0) {
-        if (mount("proc", place, "proc", 0, "hidepid=2") < 0)
+        if (mount("proc", test_dir(), "proc", 0, "hidepid=2") < 0)
             _exit(77);
         _exit(as_nobody(others_are_hidden, 1));
     }
@@ -391,6 +359,7 @@ TEST(a_proc_that_hides_others_is_noticed)
     int status;
 
     SKIP_UNLESS_ROOT();
+    test_dir(); /* which the child mounts upon */
     pid = fork();
     if (pid == 0)
         _exit(look_at_hidden());
@@ -400,7 +369,7 @@ TEST(a_proc_that_hides_others_is_noticed)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void write_bytes(size_t n)
+static void write_some(size_t n)
 {
     int ends[2];
     char bytes[4096] = { 0 };
@@ -416,14 +385,14 @@ static pthread_barrier_t barrier;
 static void *write_and_end(void *ctx)
 {
     (void)ctx;
-    write_bytes(20);
+    write_some(20);
     return NULL;
 }
 
 static void *write_and_live(void *ctx)
 {
     (void)ctx;
-    write_bytes(300);
+    write_some(300);
     pthread_barrier_wait(&barrier);
     pause();
     return NULL;
@@ -439,7 +408,7 @@ static void write_in_threads(void *ctx)
     pthread_join(ended, NULL);
     pthread_create(&living, NULL, write_and_live, NULL);
     pthread_barrier_wait(&barrier);
-    write_bytes(1);
+    write_some(1);
 }
 
 TEST(what_threads_did_is_told_from_what_the_process_did)
@@ -467,7 +436,7 @@ static void *wait_for_main_thread(void *ctx)
     struct proc_stat stat = { 0 };
 
     (void)ctx;
-    write_bytes(300);
+    write_some(300);
     if (proc_open("/proc", &proc, NULL) < 0)
         _exit(1);
     while (stat.state != 'Z')
@@ -498,7 +467,7 @@ TEST(a_main_thread_that_has_ended_does_not_count)
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         main_thread_ended = ends[1];
-        write_bytes(4000);
+        write_some(4000);
         pthread_create(&thread, NULL, wait_for_main_thread, NULL);
         pthread_exit(NULL);
     }
@@ -521,12 +490,8 @@ enum { RANDOMIZED = 0x400000, EXITING = 0x4 }; /* flags of a thread */
 
 static void put_thread(int thread, unsigned flags, unsigned written)
 {
-    char path[200], name[64], text[200];
+    char name[64], text[200];
 
-    snprintf(path, sizeof(path), "%s/7/task", place);
-    mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/7/task/%d", place, thread);
-    mkdir(path, 0755);
     snprintf(name, sizeof(name), "task/%d/stat", thread);
     snprintf(text, sizeof(text), "%d (a) R 3 1 1 0 -1 %u 1 2 3 4 5 6 7 8 20 0 3 0 77 1000 9 1 1",
              thread, flags);
@@ -543,7 +508,7 @@ static void put_thread(int thread, unsigned flags, unsigned written)
 
 TEST(what_threads_did_that_are_exiting_is_told_apart)
 {
-    struct proc *proc = open_proc(place);
+    struct proc *proc = open_proc(test_dir());
     struct io_use all, exiting;
     struct proc_stat stat;
 
@@ -625,7 +590,7 @@ static void put_environ(int pid, size_t size)
 
 TEST(an_environment_may_be_long_and_has_a_ceiling)
 {
-    struct proc *proc = open_proc(place);
+    struct proc *proc = open_proc(test_dir());
     char value[10] = "x";
     struct proc_variable variable = { "SONDE", value, sizeof(value) };
 
@@ -683,10 +648,7 @@ static void close_all_but_ready(void)
 
 static int open_in_place(const char *name, int flags)
 {
-    char path[200];
-
-    snprintf(path, sizeof(path), "%s/%s", place, name);
-    return open(path, O_CREAT | O_RDWR | flags, 0600);
+    return open(test_path("%s", name), O_CREAT | O_RDWR | flags, 0600);
 }
 
 /* Waits for its end by signal: the pipes of start() are closed too. */
@@ -703,6 +665,7 @@ static struct child start_with_files(void (*open_files)(void))
     struct child child = { .end = -1 };
     char byte;
 
+    test_dir(); /* which the child writes into */
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     child.pid = fork();
     if (child.pid == 0) {
@@ -740,7 +703,7 @@ static void open_all_kinds(void)
     memfd_create("scratch", 0);
     open("/proc/self/stat", O_RDONLY);
     open("/sys/kernel/uevent_seqnum", O_RDONLY);
-    unlinkat(open(place, O_PATH), "gone", 0);
+    unlinkat(open(test_dir(), O_PATH), "gone", 0);
 }
 
 static void open_one_of_them(void)
@@ -785,13 +748,10 @@ enum { MANY = 100000 };
 /* As a process of that number with so many files open; few systems let a real one have them. */
 static void put_many_links(int pid)
 {
-    char path[200];
     int directory;
 
     put_file(pid, "stat", STR(""));
-    snprintf(path, sizeof(path), "%s/%d/fd", place, pid);
-    mkdir(path, 0755);
-    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    directory = open(make_dir(test_path("%d/fd", pid)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < MANY; i++) {
         char number[16], target[64];
 
@@ -804,7 +764,7 @@ static void put_many_links(int pid)
 
 TEST(a_hundred_thousand_files_are_told_apart_and_more_than_the_ceiling_are_unknown)
 {
-    struct proc *recorded = open_proc(place), *real = open_proc("/proc");
+    struct proc *recorded = open_proc(test_dir()), *real = open_proc("/proc");
     struct child child = start_with_files(open_one_of_them);
     struct proc_files *files = proc_files_new(NULL);
     int64_t begin;

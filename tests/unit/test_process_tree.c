@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* On directories that look like /proc (in memory, for the many), and on the real one. */
+/* On directories that look like /proc, and on the real one. */
 #include "test.h"
 
+#include "files.h"
 #include "source/process_tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { US = 100, TICK_NS = 10000000 };
 #define PAGE (uint64_t) sysconf(_SC_PAGESIZE)
 
-static char proc[] = "/dev/shm/sonde-proc-XXXXXX";
 static struct process_use left; /* by those that the ancestor has waited for */
 
 static void tell_left(struct process_use *ret)
@@ -23,7 +22,7 @@ static void tell_left(struct process_use *ret)
 static struct process_tree begin(void)
 {
     left = (struct process_use){ 0 };
-    return (struct process_tree){ .proc = proc, .ancestor = US, .reaped = tell_left };
+    return (struct process_tree){ .proc = test_dir(), .ancestor = US, .reaped = tell_left };
 }
 
 struct fake {
@@ -36,16 +35,7 @@ struct fake {
 
 static void put_file(int pid, const char *name, const char *text)
 {
-    char path[100];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%d", proc, pid);
-    mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/%d/%s", proc, pid, name);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_file(test_path("%d/%s", pid, name), text);
 }
 
 static void put(int pid, int parent, struct fake fake)
@@ -73,30 +63,13 @@ static void put_children(int pid, int thread, const char *children)
 {
     char path[100];
 
-    snprintf(path, sizeof(path), "%s/%d", proc, pid);
-    mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/%d/task", proc, pid);
-    mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/%d/task/%d", proc, pid, thread);
-    mkdir(path, 0755);
     snprintf(path, sizeof(path), "task/%d/children", thread);
     put_file(pid, path, children);
 }
 
-static int unlink_any(const char *path, const struct stat *stat, int kind, struct FTW *where)
-{
-    (void)stat;
-    (void)kind;
-    return where->level ? remove(path) : 0;
-}
-
 static void take_away(int pid)
 {
-    char path[100];
-
-    snprintf(path, sizeof(path), "%s/%d", proc, pid);
-    nftw(path, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(rmdir(path), 0);
+    remove_all(test_path("%d", pid));
 }
 
 static struct process_tree_sample look(struct process_tree *tree)
@@ -238,11 +211,9 @@ TEST(who_vanishes_or_cannot_be_read_is_left_out)
                                          "205 (x) S 100 1 x 1 1",
                                          "205 (x) SS 100 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1" };
     struct process_tree tree = begin();
-    char path[100];
 
     put(204, US, (struct fake){ .ticks = 3 });
-    snprintf(path, sizeof(path), "%s/206", proc);
-    mkdir(path, 0755); /* ended after it was listed */
+    make_dir("206"); /* ended after it was listed */
     put_file(205, "io", "read_bytes: 5\nwrite_bytes: 5\n");
     for (size_t i = 0; i < COUNT(stats); i++) {
         put_file(205, "stat", stats[i]);
@@ -368,12 +339,9 @@ TEST(more_processes_than_the_ceiling_are_refused)
     struct process_tree tree = begin();
     struct process_tree_sample sample;
     struct err err;
-    char path[100];
 
-    for (int i = 1; i <= PROCESS_TREE_MOST + 1; i++) {
-        snprintf(path, sizeof(path), "%s/%d", proc, i);
-        mkdir(path, 0755);
-    }
+    for (int i = 1; i <= PROCESS_TREE_MOST + 1; i++)
+        assert_int_equal(mkdir(test_path("%d", i), 0755), 0);
     assert_int_equal(process_tree_read(&tree, &sample, &err), -EFBIG);
     assert_contains(err.text, "more than 65536");
     take_away(PROCESS_TREE_MOST + 1);
@@ -401,16 +369,15 @@ static void wait_for_end(const int *ends)
         continue;
 }
 
-static void burn_and_write(void)
+static void burn_and_write(const char *path)
 {
     struct timespec used = { 0 };
-    char path[] = "/tmp/sonde-written-XXXXXX", bytes[4096] = { 0 };
-    int fd = mkstemp(path);
+    char bytes[4096] = { 0 };
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
     for (int i = 0; i < 256; i++)
         if (write(fd, bytes, sizeof(bytes)) < 0)
             _exit(1);
-    unlink(path);
     while (used.tv_nsec < 200 * NS_PER_MS && used.tv_sec == 0)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     _exit(0);
@@ -419,13 +386,14 @@ static void burn_and_write(void)
 /* A child of ours whose own child has ended and was waited for. */
 static pid_t start_family(const int *end, const int *ready)
 {
+    const char *written = test_path("written");
     pid_t child = fork();
 
     if (child == 0) {
         pid_t grandchild = fork();
 
         if (grandchild == 0)
-            burn_and_write();
+            burn_and_write(written);
         waitpid(grandchild, NULL, 0);
         close(ready[0]);
         close(ready[1]);
@@ -464,17 +432,3 @@ TEST(the_kernel_passes_on_what_the_ended_ones_used)
     assert_true(during.used.write_bytes - before.used.write_bytes < 2 << 20);
     assert_true(after.used.write_bytes - during.used.write_bytes < 1 << 20);
 }
-
-static void make_proc(void)
-{
-    memcpy(strrchr(proc, '-') + 1, "XXXXXX", 6);
-    assert_non_null(mkdtemp(proc));
-}
-
-static void remove_proc(void)
-{
-    nftw(proc, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(rmdir(proc), 0);
-}
-
-FIXTURE(make_proc, remove_proc)

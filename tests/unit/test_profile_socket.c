@@ -2,6 +2,7 @@
 /* Tests of source/profile_socket: who may send datagrams. */
 #include "test.h"
 
+#include "files.h"
 #include "source/profile_message.h"
 #include "source/profile_socket.h"
 
@@ -15,22 +16,15 @@
 
 enum { STRANGER = 64998 };
 
-static char directory[] = "/tmp/sonde-test-XXXXXX", path[64];
+static const char *path;
 static struct err err;
 
-static void make_directory(void)
+static void set_up(void)
 {
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/profile.sock", directory);
-    assert_int_equal(chmod(directory, 0755), 0);
+    path = test_path("profile.sock");
 }
 
-static void remove_directory(void)
-{
-    assert_int_equal(rmdir(directory), 0);
-}
-
-PROGRAM_FIXTURE(make_directory, remove_directory)
+FIXTURE(set_up, NULL)
 
 static struct profile_socket *open_socket(uint32_t slurmd_uid)
 {
@@ -237,9 +231,9 @@ TEST(one_that_somebody_answers_at_is_left_alone)
 TEST(what_is_not_such_a_socket_is_left_alone)
 {
     struct profile_socket *opened;
-    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    int fd;
 
-    close(fd);
+    write_file(path, "");
     assert_int_equal(profile_socket_open(path, 0, &opened, &err), -EADDRINUSE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("/dev/null", path), 0);
@@ -269,7 +263,7 @@ TEST(a_missing_directory_is_told_apart)
     struct profile_socket *opened;
     char missing[200];
 
-    snprintf(missing, sizeof(missing), "%s/none/profile.sock", directory);
+    snprintf(missing, sizeof(missing), "%s/none/profile.sock", test_dir());
     assert_int_equal(profile_socket_open(missing, 0, &opened, &err), -ENOENT);
     assert_contains(err.text, missing);
     memset(missing, 'x', sizeof(missing) - 1);
