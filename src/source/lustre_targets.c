@@ -390,7 +390,8 @@ static void read_targets(struct look *look)
 
     qsort(look->targets, look->n_targets, sizeof(*look->targets), by_name);
     if (!targets->movers)
-        targets->movers = movers_new(targets->config.max_ids, targets->config.max_text_bytes);
+        targets->movers =
+            movers_new(targets->config.max_ids, targets->config.max_text_bytes, MOVERS_REMEMBERED);
     movers_begin_look(targets->movers, look->use);
     read_files(look);
     fileless = first_without_file(look);

@@ -7,7 +7,6 @@
 
 enum {
     BLOCK_PLACES = 1 << 10,
-    MOST_PLACES = MOVERS_REMEMBERED / 3 * 4,
     PROBES = 512,         /* places where an id may be, from its own on: many more than it needs */
     NEARBY = 64,          /* of them, those where it may push an idle one out, */
     TURNS = 8,            /* once in so many looks */
@@ -17,8 +16,6 @@ enum {
     OPERATIONS_STEP = 8,  /* at a time there is room for so many more */
     UTF8_GROWTH = 3,      /* bytes of what stands for one that is not UTF-8 */
 };
-
-_Static_assert((MOST_PLACES & (MOST_PLACES - 1)) == 0, "a power of two");
 
 static const float part_that_stays = 0.8f; /* of older movement, from look to look */
 static const double advantage = 1.5;       /* of an id that was kept */
@@ -53,6 +50,7 @@ struct pick {
 struct movers {
     struct mover **blocks; /* of open addressing; growing moves none of them */
     size_t n_places;       /* a power of two */
+    size_t most_places;    /* as well */
     size_t n_taken;
     uint32_t look;
 
@@ -102,12 +100,13 @@ static void cut_blocks(struct movers *movers, size_t n_old)
         free(movers->blocks[i / BLOCK_PLACES]);
 }
 
-struct movers *movers_new(size_t max_ids, size_t max_text_bytes)
+struct movers *movers_new(size_t max_ids, size_t max_text_bytes, size_t max_remembered)
 {
     struct movers *movers = heap_alloc(sizeof(*movers));
 
     add_blocks(movers, BLOCK_PLACES);
     movers->n_places = BLOCK_PLACES;
+    movers->most_places = power_of_two(max_remembered / 3 * 4, BLOCK_PLACES);
     movers->max_ids = max_ids;
     movers->max_text_bytes = max_text_bytes;
     movers->n_buckets = power_of_two(max_ids, 1);
@@ -249,14 +248,14 @@ static void rebuild(struct movers *movers)
 
     for (size_t i = 0; i < n_old; i++)
         n_live += slot(movers, i)->key && !is_gone(movers, slot(movers, i));
-    if (n_live >= MOST_PLACES / 4 * 3)
+    if (n_live >= movers->most_places / 4 * 3)
         return;
     for (size_t i = 0; i < n_old; i++)
         if (is_gone(movers, slot(movers, i)))
             *slot(movers, i) = (struct mover){ 0 };
     movers->n_taken = n_live;
     n_new = power_of_two(2 * n_live, BLOCK_PLACES);
-    n_new = n_new < MOST_PLACES ? n_new : MOST_PLACES;
+    n_new = n_new < movers->most_places ? n_new : movers->most_places;
     if (n_new > n_old)
         add_blocks(movers, n_new);
     movers->n_places = n_new;
@@ -279,7 +278,7 @@ static struct mover *place_of(struct movers *movers, uint64_t key)
 {
     struct mover *place;
 
-    if (is_crowded(movers) && movers->n_places < MOST_PLACES)
+    if (is_crowded(movers) && movers->n_places < movers->most_places)
         rebuild(movers);
     place = find_place(movers, key, !is_crowded(movers));
     return place ? place : find_idle(movers, key);

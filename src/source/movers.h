@@ -9,13 +9,14 @@
 #include "model/lustre_use.h"
 #include "source/job_stats.h"
 
-enum { MOVERS_REMEMBERED = 3 << 16 }; /* ids of all targets, in 6 MB; of more, some have no past */
+enum { MOVERS_REMEMBERED = 3 << 16 }; /* ids of all targets, in 6 MB */
 
 struct movers;
 
 /* `max_ids` are kept of one target; of all targets no more than have samples of `max_text_bytes`
- * (lustre_sample_bytes), whatever their ids and operations are called. */
-struct movers *movers_new(size_t max_ids, size_t max_text_bytes);
+ * (lustre_sample_bytes), whatever their ids and operations are called. `max_remembered` is three
+ * quarters of a power of two; if the targets have more ids than that, some have no past. */
+struct movers *movers_new(size_t max_ids, size_t max_text_bytes, size_t max_remembered);
 struct movers *movers_free(struct movers *movers); /* returns NULL */
 
 /* A look at all targets fills `to`, which must last until its end: with those that are kept, by

@@ -241,7 +241,7 @@ static void measure(struct file *file)
     char name[96];
 
     make_file(file);
-    file->movers = movers_new(MAX_IDS, MAX_TEXT);
+    file->movers = movers_new(MAX_IDS, MAX_TEXT, MOVERS_REMEMBERED);
     bench_measure(runs, COUNT(runs), ROUNDS);
     for (size_t i = 1; i < COUNT(runs); i++) {
         snprintf(name, sizeof(name), "3.5 million lines of job_stats %s, %s", file->release,
