@@ -5,6 +5,7 @@
 
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 
 #include "base/json.h"
@@ -17,14 +18,13 @@
 
 enum { BASE = 1790000000, NOW = BASE + 100000 };
 
-static char directory[] = "/tmp/sonde-api-XXXXXX";
-static char store_file[100], url[120], allocations[100];
+static const char *store_file, *allocations;
+static char url[300];
 static struct store *store;
 static struct api *api;
 static struct http_route routes[API_ROUTES + 1];
 static struct http_server *server;
 static struct log *log_file;
-static int log_fd;
 static struct client client;
 static struct err err;
 
@@ -140,42 +140,28 @@ static inline void start(void)
 
 static inline void set_up(void)
 {
-    memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
-    assert_non_null(mkdtemp(directory));
-    snprintf(store_file, sizeof(store_file), "%s/sonde.db", directory);
+    store_file = test_path("sonde.db");
     snprintf(url, sizeof(url), "sqlite:%s", store_file);
-    snprintf(allocations, sizeof(allocations), "%s/allocations.yml", directory);
-    log_fd = memfd_create("log", MFD_CLOEXEC);
-    log_file = log_new(log_fd, LOG_DEBUG, &clock_real);
+    allocations = test_path("allocations.yml");
+    log_file = test_log(&clock_real);
 }
 
 static inline void remove_store(void)
 {
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char path[120];
-
     store = store_close(store);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        snprintf(path, sizeof(path), "%s%s", store_file, ends[i]);
-        unlink(path);
-    }
+    remove_all("sonde.db");
+    remove_all("sonde.db-wal");
+    remove_all("sonde.db-shm");
 }
 
 static inline void tear_down(void)
 {
-    char path[120];
-
     if (server)
         client_close(&client);
     server = http_stop(server);
     api = api_free(api);
-    remove_store();
+    store = store_close(store);
     log_file = log_free(log_file);
-    close(log_fd);
-    unlink(allocations);
-    snprintf(path, sizeof(path), "%s/web.yml", directory);
-    unlink(path);
-    assert_int_equal(rmdir(directory), 0);
 }
 
 FIXTURE(set_up, tear_down)
@@ -249,15 +235,6 @@ static inline void copy_member(struct str body, const char *name, char *to, size
     assert_true(rest.n < room);
     memcpy(to, rest.p, rest.n);
     to[rest.n] = '\0';
-}
-
-static inline void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 #endif

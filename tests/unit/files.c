@@ -22,6 +22,7 @@ static struct place {
     char path[200];
     struct arena arena; /* of what was returned */
     bool is_on_disk;
+    int log_fd; /* 0: none */
 } of_program, of_test, *current = &of_program;
 
 static pid_t program; /* this one, and no child of it */
@@ -209,6 +210,45 @@ struct str read_file(const char *path)
     return whole;
 }
 
+struct log *test_log(const struct clock *clock)
+{
+    assert_int_equal(current->log_fd, 0);
+    current->log_fd = open(write_file("log", ""), O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(current->log_fd > 0);
+    return log_new(current->log_fd, LOG_DEBUG, clock);
+}
+
+struct str logged(void)
+{
+    return read_file("log");
+}
+
+size_t count_logged(const char *part)
+{
+    size_t n = 0;
+
+    for (const char *text = logged().p; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+void assert_golden(struct str made, const char *path)
+{
+    const char *update = getenv("SONDE_UPDATE_GOLDEN");
+    FILE *file;
+
+    path = source_path("%s", path);
+    if (update && strcmp(update, "1") == 0) {
+        file = fopen(path, "we");
+        assert_non_null(file);
+        assert_int_equal(fwrite(made.p, 1, made.n, file), made.n);
+        assert_int_equal(fclose(file), 0);
+    }
+    if (!str_eq(read_file(path), made))
+        fail_msg("%s is not what is made (SONDE_UPDATE_GOLDEN=1 writes it):\n%.*s", path,
+                 STR_ARG(made));
+}
+
 /* A test may have taken its own rights away. */
 static int open_up(const char *path, const struct stat *status, int flag, struct FTW *ftw)
 {
@@ -237,6 +277,8 @@ void remove_all(const char *path)
 static void remove_place(struct place *place)
 {
     arena_clear(&place->arena);
+    if (place->log_fd)
+        close(place->log_fd);
     if (place->path[0])
         remove_all(place->path);
     *place = (struct place){ 0 };

@@ -4,6 +4,7 @@
 #ifndef SONDE_TESTS_FILES_H
 #define SONDE_TESTS_FILES_H
 
+#include "base/log.h"
 #include "base/str.h"
 
 /* The directory of the test that runs or, if the program's set-up calls this, of the program. It is
@@ -38,8 +39,16 @@ struct str read_file(const char *path);
 /* Removes a file, or a directory with all that is in it; what is not there is no error. */
 void remove_all(const char *path);
 
+/* A log of all levels into a file of test_dir(), what is in it, and how often something is. */
+struct log *test_log(const struct clock *clock);
+struct str logged(void);
+size_t count_logged(const char *part);
+
 /* A path in the repository, such as "tests/data/x.json". */
 __attribute__((format(printf, 1, 2))) const char *source_path(const char *format, ...);
+
+/* Fails unless that file of the repository has this text; SONDE_UPDATE_GOLDEN=1 writes it. */
+void assert_golden(struct str made, const char *path);
 
 /* For test.c. */
 void files_begin_test(void);

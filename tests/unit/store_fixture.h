@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A store in a directory of its own, and questions to its tables as any SQL client would ask them.
- */
+/* The store of a test, a file in test_dir(), and questions to its tables as any SQL client would
+ * ask them. */
 #ifndef SONDE_TESTS_STORE_FIXTURE_H
 #define SONDE_TESTS_STORE_FIXTURE_H
 
 #include "test.h"
+
+#include "files.h"
 
 #include "base/arena.h"
 #include "store/store.h"
@@ -12,58 +14,59 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
-struct fixture {
-    char directory[40], path[60];
-    struct store *store;
+static struct fixture {
+    const char *path;
+    struct store *store; /* NULL: it is not open */
     struct err err;
     char answer[4096];
-};
+} fixture;
 
-static inline void fixture_begin(struct fixture *fixture)
+static inline void fixture_begin(void)
 {
-    *fixture = (struct fixture){ .directory = "/tmp/test_store.XXXXXX" };
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->path, sizeof(fixture->path), "%s/store.db", fixture->directory);
+    fixture = (struct fixture){ .path = test_path("store.db") };
 }
 
-static inline void fixture_open(struct fixture *fixture)
+static inline void fixture_open(void)
 {
-    if (store_open(str_of(fixture->path), false, &fixture->store, &fixture->err) < 0)
-        fail_msg("%s", fixture->err.text);
+    if (store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) < 0)
+        fail_msg("%s", fixture.err.text);
 }
 
-static inline void fixture_remove_files(struct fixture *fixture)
+static inline void fixture_remove_files(void)
 {
     static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
-    char path[80];
 
-    for (size_t i = 0; i < COUNT(suffixes); i++) {
-        snprintf(path, sizeof(path), "%s%s", fixture->path, suffixes[i]);
-        unlink(path);
-    }
+    for (size_t i = 0; i < COUNT(suffixes); i++)
+        remove_all(test_path("store.db%s", suffixes[i]));
 }
 
-static inline void fixture_end(struct fixture *fixture)
+static inline void fixture_begin_open(void)
 {
-    fixture->store = store_close(fixture->store);
-    fixture_remove_files(fixture);
-    rmdir(fixture->directory);
+    fixture_begin();
+    fixture_open();
 }
 
-#define OK(fixture, call)                                                                          \
+static inline void fixture_end(void)
+{
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+}
+
+/* Of what tells its error in fixture.err. */
+#define OK(call)                                                                                   \
     do {                                                                                           \
         if ((call) < 0)                                                                            \
-            fail_msg("%s: %s", #call, (fixture)->err.text);                                        \
+            fail_msg("%s: %s", #call, fixture.err.text);                                           \
     } while (0)
 
 static inline int add_answer(void *ctx, int n, char **values, char **names)
 {
-    struct fixture *fixture = ctx;
-    size_t at = strlen(fixture->answer);
+    size_t at = strlen(fixture.answer);
 
+    (void)ctx;
     (void)names;
-    for (int i = 0; i < n && at < sizeof(fixture->answer); i++)
-        at += (size_t)snprintf(fixture->answer + at, sizeof(fixture->answer) - at, "%s%s",
+    for (int i = 0; i < n && at < sizeof(fixture.answer); i++)
+        at += (size_t)snprintf(fixture.answer + at, sizeof(fixture.answer) - at, "%s%s",
                                i    ? "|"
                                : at ? "\n"
                                     : "",
@@ -72,16 +75,16 @@ static inline int add_answer(void *ctx, int n, char **values, char **names)
 }
 
 /* Rows as lines, columns between bars. */
-static inline const char *ask(struct fixture *fixture, const char *sql)
+static inline const char *ask(const char *sql)
 {
     sqlite3 *db;
 
-    fixture->answer[0] = '\0';
-    assert_int_equal(sqlite3_open_v2(fixture->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-    if (sqlite3_exec(db, sql, add_answer, fixture, NULL) != SQLITE_OK)
+    fixture.answer[0] = '\0';
+    assert_int_equal(sqlite3_open_v2(fixture.path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    if (sqlite3_exec(db, sql, add_answer, NULL, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(db));
     sqlite3_close(db);
-    return fixture->answer;
+    return fixture.answer;
 }
 
 /* A look at a job of ours in the queue, at that time. */
@@ -108,17 +111,16 @@ static inline struct job_record job_in(enum job_base base, uint32_t id, int64_t 
     return record;
 }
 
-static inline void put_in(struct fixture *fixture, const char *cluster,
-                          const struct job_record *record)
+static inline void put_in(const char *cluster, const struct job_record *record)
 {
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture, store_put_job(fixture->store, str_of(cluster), record, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_job(fixture.store, str_of(cluster), record, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
-static inline void put(struct fixture *fixture, struct job_record record)
+static inline void put(struct job_record record)
 {
-    put_in(fixture, "alpha", &record);
+    put_in("alpha", &record);
 }
 
 #endif

@@ -5,11 +5,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "files.h"
 #include "manual_clock.h"
 #include "record/history.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 /* The recorded jobs were submitted at 1794841634 … 1794841639. */
 enum { SEEN = 1794841640, NOW = SEEN + 600, HOUR = 3600, DAY = 24 * HOUR, MARKS = 2 };
@@ -108,39 +108,33 @@ struct world {
     struct history *history;
     struct history_config config;
     struct log *log;
-    FILE *log_file;
-    char calls[64], answer[64], bin[4096], data[4096];
 };
 
-static struct world *world_new(void)
-{
-    struct world *w = heap_alloc(sizeof(*w));
+static struct world *w;
 
-    snprintf(w->bin, sizeof(w->bin), "%s/sacct/bin", getenv("TEST_DATA"));
-    snprintf(w->data, sizeof(w->data), "%s/sacct/24.11.txt", getenv("TEST_DATA"));
-    snprintf(w->calls, sizeof(w->calls), "/tmp/sonde_test_accounting.XXXXXX");
-    close(mkstemp(w->calls));
-    setenv("FAKE_SACCT_ANSWER", w->data, 1);
-    setenv("FAKE_SACCT_LOG", w->calls, 1);
+static void set_up(void)
+{
+    w = heap_alloc(sizeof(*w));
+    setenv("FAKE_SACCT_ANSWER", source_path("tests/data/sacct/24.11.txt"), 1);
+    setenv("FAKE_SACCT_LOG", write_file("calls", ""), 1);
     unsetenv("FAKE_SACCT_REFUSAL");
     manual_clock_init(&w->clock, NOW * NS_PER_SEC, NS_PER_SEC);
     pthread_mutex_init(&w->recorder.lock, NULL);
     w->recorder.has_name = true;
-    w->log_file = tmpfile();
-    w->log = log_new(fileno(w->log_file), LOG_INFO, &w->clock.clock);
+    w->log = test_log(&w->clock.clock);
     w->config = (struct history_config){
         .recorder = &w->recorder,
         .cluster = 3,
-        .source = { .bin_path = str_of(w->bin), .max_output = 64 << 20 },
+        .source = { .bin_path = str_of(source_path("tests/data/sacct/bin")),
+                    .max_output = 64 << 20 },
         .interval_ns = 60 * NS_PER_SEC,
         .timeout_ns = 60 * NS_PER_SEC,
         .clock = &w->clock.clock,
         .log = w->log,
     };
-    return w;
 }
 
-static void start(struct world *w)
+static void start(void)
 {
     struct err err;
 
@@ -148,20 +142,18 @@ static void start(struct world *w)
         fail_msg("%s", err.text);
 }
 
-static void world_free(struct world *w)
+static void tear_down(void)
 {
     history_stop(w->history);
-    unlink(w->calls);
-    if (w->answer[0])
-        unlink(w->answer);
     log_free(w->log);
-    fclose(w->log_file);
     manual_clock_destroy(&w->clock);
     pthread_mutex_destroy(&w->recorder.lock);
     free(w);
 }
 
-static struct history_stats stats_of(struct world *w)
+FIXTURE(set_up, tear_down)
+
+static struct history_stats stats_of(void)
 {
     struct history_stats stats;
 
@@ -169,29 +161,16 @@ static struct history_stats stats_of(struct world *w)
     return stats;
 }
 
-static bool is_complete(struct world *w)
+static bool is_complete(void)
 {
-    return stats_of(w).is_complete;
+    return stats_of().is_complete;
 }
 
 /* It has asked that often and has done all that follows from it: it waits. */
-static void await_questions(struct world *w, uint64_t questions)
+static void await_questions(uint64_t questions)
 {
-    wait_until_true(stats_of(w).questions == questions);
+    wait_until_true(stats_of().questions == questions);
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-}
-
-static struct buf text_of(int fd)
-{
-    struct buf text;
-    ssize_t n;
-
-    buf_init(&text, 1 << 20);
-    for (off_t at = 0; (n = pread(fd, buf_room(&text, 4096), 4096, at)) > 0; at += n) {
-        text.n += (size_t)n;
-        buf_end(&text);
-    }
-    return text;
 }
 
 static size_t count(struct str text, const char *part)
@@ -205,28 +184,13 @@ static size_t count(struct str text, const char *part)
     return n;
 }
 
-static size_t logged(struct world *w, const char *part)
-{
-    struct buf text = text_of(fileno(w->log_file));
-    size_t n = count(buf_str(&text), part);
-
-    buf_free(&text);
-    return n;
-}
-
 /* How often sacct was called with that among its arguments. */
-static size_t called(struct world *w, const char *part)
+static size_t called(const char *part)
 {
-    int fd = open(w->calls, O_RDONLY | O_CLOEXEC);
-    struct buf text = text_of(fd);
-    size_t n = count(buf_str(&text), part);
-
-    close(fd);
-    buf_free(&text);
-    return n;
+    return count(read_file("calls"), part);
 }
 
-static bool has_id(struct world *w, uint32_t id)
+static bool has_id(uint32_t id)
 {
     bool found = false;
 
@@ -239,105 +203,93 @@ static bool has_id(struct world *w, uint32_t id)
 
 TEST(a_new_store_gets_what_is_new_and_then_all_from_before)
 {
-    struct world *w = world_new();
-
-    start(w);
-    wait_until_true(is_complete(w));
+    start();
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(stats_of(w).until, NOW);
-    assert_int_equal(stats_of(w).since, 1009843200);
+    assert_int_equal(stats_of().until, NOW);
+    assert_int_equal(stats_of().since, 1009843200);
     assert_int_equal(w->recorder.marks[0], 1009843200);
     assert_int_equal(w->recorder.marks[1], NOW);
-    assert_true(has_id(w, 5435002));
-    assert_true(has_id(w, 5435008));
-    assert_true(stats_of(w).is_up);
-    assert_int_equal(stats_of(w).failures, 0);
-    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
-    assert_int_equal(called(w, "--starttime 2002-01-01T00:00:00"), 2);
+    assert_true(has_id(5435002));
+    assert_true(has_id(5435008));
+    assert_true(stats_of().is_up);
+    assert_int_equal(stats_of().failures, 0);
+    assert_int_equal(called("--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
+    assert_int_equal(called("--starttime 2002-01-01T00:00:00"), 2);
     /* Empty years are asked for a year at a time. */
-    assert_true(stats_of(w).questions < 50);
-    assert_int_equal(logged(w, "all that slurmdbd has kept is in the store"), 1);
-    world_free(w);
+    assert_true(stats_of().questions < 50);
+    assert_int_equal(count_logged("all that slurmdbd has kept is in the store"), 1);
 }
 
 TEST(afterwards_only_what_is_new_is_asked_for)
 {
-    struct world *w = world_new();
     uint64_t questions;
 
     w->config.first_time = NOW - DAY;
-    start(w);
-    wait_until_true(is_complete(w));
+    start();
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(stats_of(w).since, NOW - DAY);
-    questions = stats_of(w).questions;
+    assert_int_equal(stats_of().since, NOW - DAY);
+    questions = stats_of().questions;
     manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
-    wait_until_true(stats_of(w).questions == questions + 1);
-    wait_until_true(stats_of(w).until == NOW + 60);
-    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:18:20"), 2);
+    wait_until_true(stats_of().questions == questions + 1);
+    wait_until_true(stats_of().until == NOW + 60);
+    assert_int_equal(called("--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:18:20"), 2);
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(stats_of(w).questions, questions + 1);
-    assert_int_equal(stats_of(w).since, NOW - DAY);
-    world_free(w);
+    assert_int_equal(stats_of().questions, questions + 1);
+    assert_int_equal(stats_of().since, NOW - DAY);
 }
 
 TEST(a_gap_is_closed_the_oldest_first)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - 100 * DAY;
     w->recorder.marks[0] = NOW - 100 * DAY;
     w->recorder.marks[1] = NOW - 10 * DAY;
-    start(w);
-    wait_until_true(stats_of(w).until == NOW);
+    start();
+    wait_until_true(stats_of().until == NOW);
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(called(w, "--starttime 2026-11-06T14:17:20 --endtime 2026-11-07T14:17:20"), 2);
-    assert_int_equal(stats_of(w).since, NOW - 100 * DAY);
-    assert_true(has_id(w, 5435002));
-    world_free(w);
+    assert_int_equal(called("--starttime 2026-11-06T14:17:20 --endtime 2026-11-07T14:17:20"), 2);
+    assert_int_equal(stats_of().since, NOW - 100 * DAY);
+    assert_true(has_id(5435002));
 }
 
 TEST(the_mark_moves_with_the_last_of_a_window_only)
 {
-    struct world *w = world_new();
-    FILE *answer;
+    struct buf answer;
 
-    snprintf(w->answer, sizeof(w->answer), "/tmp/sonde_test_accounting.XXXXXX");
-    answer = fdopen(mkstemp(w->answer), "w");
-    fputs("JobID,JobIDRaw,State,Submit,JobName,Eligible,End\n", answer);
+    buf_init(&answer, 1 << 20);
+    buf_text(&answer, "JobID,JobIDRaw,State,Submit,JobName,Eligible,End\n");
     for (int i = 1; i <= 4500; i++)
-        fprintf(answer, "%d~%d~COMPLETED~%d~job~%d~%d~\n", i, i, SEEN, SEEN, SEEN);
-    fclose(answer);
-    setenv("FAKE_SACCT_ANSWER", w->answer, 1);
+        buf_printf(&answer, "%d~%d~COMPLETED~%d~job~%d~%d~\n", i, i, SEEN, SEEN, SEEN);
+    setenv("FAKE_SACCT_ANSWER", write_bytes("answer", buf_str(&answer)), 1);
+    buf_free(&answer);
     w->config.first_time = NOW + 10 - HOUR;
     w->recorder.code = -ENOSPC;
     w->recorder.fails_after = 1;
-    start(w);
-    await_questions(w, 1);
-    assert_int_equal(stats_of(w).failures, 1);
+    start();
+    await_questions(1);
+    assert_int_equal(stats_of().failures, 1);
     assert_int_equal(w->recorder.n_batches, 1);
     assert_int_equal(w->recorder.n_marked, 0);
     assert_int_equal(w->recorder.marks[1], 0);
-    assert_int_equal(logged(w, "cannot be written into the store"), 1);
+    assert_int_equal(count_logged("cannot be written into the store"), 1);
 
     pthread_mutex_lock(&w->recorder.lock);
     w->recorder.code = 0;
     pthread_mutex_unlock(&w->recorder.lock);
     manual_clock_advance(&w->clock, 10 * NS_PER_SEC);
-    wait_until_true(is_complete(w));
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
     assert_int_equal(w->recorder.n_batches, 4);
     assert_int_equal(w->recorder.n_marked, 1);
     assert_int_equal(w->recorder.n_largest, 2000);
     assert_int_equal(w->recorder.n_jobs, 2000 + 4500);
     assert_int_equal(w->recorder.marks[1], NOW + 10);
-    assert_int_equal(logged(w, "slurmdbd is asked again"), 1);
-    world_free(w);
+    assert_int_equal(count_logged("slurmdbd is asked again"), 1);
 }
 
 TEST(a_refusal_of_so_wide_a_time_asks_for_less)
 {
-    struct world *w = world_new();
     uint64_t failures;
 
     setenv("FAKE_SACCT_REFUSAL",
@@ -345,215 +297,185 @@ TEST(a_refusal_of_so_wide_a_time_asks_for_less)
            "exit 1; }",
            1);
     w->config.first_time = NOW - 2 * DAY;
-    start(w);
-    wait_until_true(is_complete(w));
+    start();
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_true(stats_of(w).is_up);
-    failures = stats_of(w).failures;
+    assert_true(stats_of().is_up);
+    failures = stats_of().failures;
     assert_true(failures > 0);
     /* What is answered takes two calls. */
-    assert_int_equal(called(w, "--starttime"), 2 * stats_of(w).questions - failures);
+    assert_int_equal(called("--starttime"), 2 * stats_of().questions - failures);
     assert_int_equal(w->recorder.marks[0], NOW - 2 * DAY);
-    assert_int_equal(logged(w, "less is asked for"), 1);
-    assert_true(has_id(w, 5435002));
+    assert_int_equal(count_logged("less is asked for"), 1);
+    assert_true(has_id(5435002));
     /* Once it is known what is too wide, it is tried rarely: 48 hours are 32 windows. */
-    assert_true(stats_of(w).questions < 50);
-    world_free(w);
+    assert_true(stats_of().questions < 50);
 }
 
 TEST(a_failure_is_told_once_and_tried_again_ever_more_rarely)
 {
-    struct world *w = world_new();
     int64_t waits[] = { 10, 20, 40, 80, 160, 300, 300 };
 
     setenv("FAKE_SACCT_REFUSAL",
            "echo 'sacct: error: Problem talking to the database: Connection refused' >&2; exit 1",
            1);
-    start(w);
+    start();
     for (size_t i = 0; i < COUNT(waits); i++) {
-        await_questions(w, i + 1);
+        await_questions(i + 1);
         manual_clock_advance(&w->clock, (waits[i] - 1) * NS_PER_SEC);
         assert_true(manual_clock_await_waiters(&w->clock, 1));
-        assert_int_equal(stats_of(w).failures, i + 1);
+        assert_int_equal(stats_of().failures, i + 1);
         manual_clock_advance(&w->clock, NS_PER_SEC);
     }
-    await_questions(w, COUNT(waits) + 1);
-    assert_int_equal(stats_of(w).failures, COUNT(waits) + 1);
-    assert_false(stats_of(w).is_up);
-    assert_int_equal(logged(w, "slurmdbd cannot be asked"), 1);
-    assert_int_equal(logged(w, "is slurmdbd running?"), 1);
-    world_free(w);
+    await_questions(COUNT(waits) + 1);
+    assert_int_equal(stats_of().failures, COUNT(waits) + 1);
+    assert_false(stats_of().is_up);
+    assert_int_equal(count_logged("slurmdbd cannot be asked"), 1);
+    assert_int_equal(count_logged("is slurmdbd running?"), 1);
 }
 
 TEST(accounting_that_is_missing_is_looked_for_after_a_minute_and_then_up_to_an_hour)
 {
-    struct world *w = world_new();
     int64_t waits[] = { 60, 120, 240, 480, 960, 1920, 3600, 3600 };
 
     w->config.source.bin_path = STR("/no/such/place");
     w->config.first_time = NOW - DAY;
-    start(w);
+    start();
     for (size_t i = 0; i < COUNT(waits); i++) {
-        await_questions(w, i + 1);
+        await_questions(i + 1);
         manual_clock_advance(&w->clock, (waits[i] - 1) * NS_PER_SEC);
         assert_true(manual_clock_await_waiters(&w->clock, 1));
-        assert_int_equal(stats_of(w).questions, i + 1);
+        assert_int_equal(stats_of().questions, i + 1);
         manual_clock_advance(&w->clock, NS_PER_SEC);
     }
-    await_questions(w, COUNT(waits) + 1);
-    assert_int_equal(stats_of(w).failures, COUNT(waits) + 1);
-    assert_int_equal(logged(w, "jobs are known as far as they are seen"), 1);
-    assert_int_equal(logged(w, "cluster=sandbox"), 1);
-    world_free(w);
+    await_questions(COUNT(waits) + 1);
+    assert_int_equal(stats_of().failures, COUNT(waits) + 1);
+    assert_int_equal(count_logged("jobs are known as far as they are seen"), 1);
+    assert_int_equal(count_logged("cluster=sandbox"), 1);
 }
 
 TEST(accounting_that_is_switched_on_is_found)
 {
-    struct world *w = world_new();
-    char refusal[200], off[] = "/tmp/sonde_test_accounting.XXXXXX";
+    const char *off = write_file("off", "");
+    char refusal[200];
 
-    close(mkstemp(off));
     snprintf(refusal, sizeof(refusal),
              "[ ! -e %s ] || { echo 'Slurm accounting storage is disabled' >&2; exit 1; }", off);
     setenv("FAKE_SACCT_REFUSAL", refusal, 1);
     w->config.first_time = NOW - DAY;
-    start(w);
-    await_questions(w, 1);
-    assert_false(stats_of(w).is_up);
+    start();
+    await_questions(1);
+    assert_false(stats_of().is_up);
     unlink(off);
     manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
-    wait_until_true(is_complete(w));
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_true(stats_of(w).is_up);
-    world_free(w);
+    assert_true(stats_of().is_up);
 }
 
 TEST(nothing_is_asked_until_the_cluster_has_a_name)
 {
-    struct world *w = world_new();
-
     w->recorder.has_name = false;
     w->config.first_time = NOW - HOUR;
-    start(w);
+    start();
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(stats_of(w).questions, 0);
+    assert_int_equal(stats_of().questions, 0);
     pthread_mutex_lock(&w->recorder.lock);
     w->recorder.has_name = true;
     pthread_mutex_unlock(&w->recorder.lock);
     manual_clock_advance(&w->clock, NS_PER_SEC);
-    wait_until_true(is_complete(w));
-    world_free(w);
+    wait_until_true(is_complete());
 }
 
 TEST(runs_of_which_nothing_was_heard_are_asked_for_by_their_ids)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - HOUR;
     w->recorder.open[0] = 5435008;
     w->recorder.open[1] = 77; /* sacct does not know it either */
     w->recorder.n_open = 2;
-    start(w);
-    wait_until_true(is_complete(w));
+    start();
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
-    assert_int_equal(called(w, "--jobs 5435008,77"), 1);
+    assert_int_equal(called("--jobs 5435008,77"), 1);
     assert_int_equal(w->recorder.open_as_of, NOW - 600);
     assert_int_equal(w->recorder.ids[w->recorder.n_jobs - 1], 5435008);
-    world_free(w);
 }
 
 TEST(runs_that_slurmdbd_does_not_know_leave_others_their_turn)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - HOUR;
     w->recorder.n_open = 1100;
     for (uint32_t i = 0; i < 1100; i++)
         w->recorder.open[i] = i + 1;
-    start(w);
+    start();
     for (uint64_t round = 1; round <= 4; round++) {
-        await_questions(w, 2 * round);
+        await_questions(2 * round);
         manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
     }
-    await_questions(w, 10);
-    assert_int_equal(called(w, "--jobs 1,2,"), 2);
-    assert_int_equal(called(w, "--jobs 501,502,"), 2);
-    assert_int_equal(called(w, "--jobs 1001,1002,"), 1);
-    world_free(w);
+    await_questions(10);
+    assert_int_equal(called("--jobs 1,2,"), 2);
+    assert_int_equal(called("--jobs 501,502,"), 2);
+    assert_int_equal(called("--jobs 1001,1002,"), 1);
 }
 
 TEST(a_store_that_fails_is_no_question_that_failed)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - HOUR;
     w->recorder.code = -ENOSPC;
-    start(w);
-    await_questions(w, 1);
-    assert_int_equal(stats_of(w).failures, 0);
-    assert_false(stats_of(w).is_up);
-    world_free(w);
+    start();
+    await_questions(1);
+    assert_int_equal(stats_of().failures, 0);
+    assert_false(stats_of().is_up);
 }
 
 TEST(what_was_asked_for_goes_back_with_the_clock)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - DAY;
     w->recorder.marks[0] = NOW - DAY;
     w->recorder.marks[1] = NOW + 30 * DAY;
-    start(w);
-    wait_until_true(stats_of(w).until == NOW);
+    start();
+    wait_until_true(stats_of().until == NOW);
     assert_int_equal(w->recorder.marks[0], NOW - DAY);
-    assert_int_equal(called(w, "--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
-    world_free(w);
+    assert_int_equal(called("--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 2);
 }
 
 TEST(jobs_that_are_not_ours_are_not_kept)
 {
     struct str account = STR("bio");
-    struct world *w = world_new();
     struct keep *keep;
     struct err err;
 
     assert_int_equal(keep_new(&account, 1, NULL, 0, &keep, &err), 0);
     w->config.keep = keep;
     w->config.first_time = NOW - HOUR;
-    start(w);
-    wait_until_true(is_complete(w));
-    assert_true(has_id(w, 5435009));
-    assert_false(has_id(w, 5435002));
-    world_free(w);
+    start();
+    wait_until_true(is_complete());
+    assert_true(has_id(5435009));
+    assert_false(has_id(5435002));
     keep_free(keep);
 }
 
 TEST(a_store_that_is_replaced_is_filled_anew)
 {
-    struct world *w = world_new();
-
     w->config.first_time = NOW - 30 * DAY;
-    start(w);
-    wait_until_true(is_complete(w));
+    start();
+    wait_until_true(is_complete());
     assert_true(manual_clock_await_waiters(&w->clock, 1));
     pthread_mutex_lock(&w->recorder.lock);
     w->recorder.marks[0] = w->recorder.marks[1] = 0;
     w->recorder.n_jobs = 0;
     pthread_mutex_unlock(&w->recorder.lock);
     manual_clock_advance(&w->clock, 60 * NS_PER_SEC);
-    wait_until_true(stats_of(w).until == NOW + 60);
-    wait_until_true(is_complete(w));
-    assert_true(has_id(w, 5435002));
-    world_free(w);
+    wait_until_true(stats_of().until == NOW + 60);
+    wait_until_true(is_complete());
+    assert_true(has_id(5435002));
 }
 
 TEST(it_can_be_stopped_while_sacct_hangs)
 {
-    struct world *w = world_new();
-
     setenv("FAKE_SACCT_REFUSAL", "exec sleep 60", 1);
-    start(w);
-    wait_until_true(called(w, "--starttime") == 1);
+    start();
+    wait_until_true(called("--starttime") == 1);
     w->history = history_stop(w->history);
-    assert_int_equal(logged(w, "level=warn"), 0);
-    world_free(w);
+    assert_int_equal(count_logged("level=warn"), 0);
 }

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "files.h"
 #include "source/allocation_file.h"
 
 #include <fcntl.h>
@@ -96,13 +97,8 @@ TEST(all_that_can_be_said_is_read)
 
 TEST(the_example_is_read)
 {
-    char example[500];
-    const char *data = getenv("TEST_DATA");
-
-    if (!data)
-        skip_because("TEST_DATA is not set");
-    snprintf(example, sizeof(example), "%s/../../packaging/examples/allocations.yml", data);
-    if (allocation_file_read(example, &arena, &list, &err) < 0)
+    if (allocation_file_read(source_path("packaging/examples/allocations.yml"), &arena, &list,
+                             &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(list.n, 4);
     assert_str(list.entry[2].includes[0], "rrg-anna-ad");

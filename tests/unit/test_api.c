@@ -399,7 +399,7 @@ TEST(a_store_that_goes_is_told_and_one_that_comes_is_used)
     assert_int_equal(reply.status, 503);
     assert_str(reply_header(&reply, "Retry-After"), "10");
     /* Where it should be is for the log. */
-    assert_false(has(reply.body, directory));
+    assert_false(has(reply.body, test_dir()));
     open_store(false);
     put_one("one", run(7, BASE));
     assert_has(get("/api/v1/jobs", 200), "\"job_id\":7,");
@@ -463,7 +463,7 @@ TEST(only_reading_methods_are_answered)
 TEST(nobody_is_answered_without_a_name_unless_that_was_allowed)
 {
     static struct crypt_data data;
-    char salt[CRYPT_GENSALT_OUTPUT_SIZE], path[120], text[300];
+    char salt[CRYPT_GENSALT_OUTPUT_SIZE], text[300];
 
     open_store(false);
     start();
@@ -474,11 +474,9 @@ TEST(nobody_is_answered_without_a_name_unless_that_was_allowed)
     http_stop(server);
     api_free(api);
 
-    snprintf(path, sizeof(path), "%s/web.yml", directory);
     crypt_gensalt_rn("$2b$", 4, "0123456789abcdef", 16, salt, sizeof(salt));
     snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n", crypt_r("secret", salt, &data));
-    write_file(path, text);
-    start_with(20 * NS_PER_SEC, path);
+    start_with(20 * NS_PER_SEC, write_file("web.yml", text));
     api_set_access(api, false, false);
     assert_int_equal(client_get(&client, "/api/v1/jobs").status, 401);
     assert_int_equal(
@@ -540,22 +538,13 @@ TEST(only_who_calls_it_by_a_name_of_its_own_is_answered_where_that_is_checked)
     assert_int_equal(client_get(&client, "/api/v1/jobs").status, 200); /* as "x" */
 }
 
-static struct str logged(void)
-{
-    static char text[65536];
-    ssize_t n = pread(log_fd, text, sizeof(text), 0);
-
-    assert_true(n >= 0);
-    return (struct str){ text, (size_t)n };
-}
-
 TEST(whether_the_store_can_be_read_is_told_and_why_not_is_logged_once)
 {
     start();
     for (int i = 0; i < 3; i++) {
         assert_int_equal(api_check_store(api, &err), -ENOENT);
         assert_contains(err.text, "the store cannot be read at the moment");
-        assert_null(strstr(err.text, directory));
+        assert_null(strstr(err.text, test_dir()));
     }
     assert_int_equal(count(logged(), "answers are 503 until it can"), 1);
     open_store(false);
@@ -713,23 +702,6 @@ TEST(a_document_comes_out_as_json_or_not_at_all)
     buf_free(&out);
 }
 
-static char *read_docs(void)
-{
-    const char *data = getenv("TEST_DATA");
-    char path[4096], *text;
-    FILE *file;
-
-    if (!data)
-        skip_because("TEST_DATA is not set");
-    text = heap_alloc(1 << 20);
-    snprintf(path, sizeof(path), "%s/../../docs/api.md", data);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    text[fread(text, 1, (1 << 20) - 1, file)] = '\0';
-    fclose(file);
-    return text;
-}
-
 /* What the docs say of a resource: from its headline to the next. */
 static struct str section_of(const char *docs, const struct api_resource *resource)
 {
@@ -781,7 +753,7 @@ static void assert_shape_told(struct str section, const char *of, const struct a
 
 TEST(the_docs_tell_every_path_parameter_and_field)
 {
-    char *docs = read_docs();
+    const char *docs = read_file(source_path("docs/api.md")).p;
 
     for (size_t i = 0; i < API_RESOURCES; i++) {
         const struct api_resource *resource = api_resources[i];
@@ -799,7 +771,6 @@ TEST(the_docs_tell_every_path_parameter_and_field)
         snprintf(word, sizeof(word), "%.*s", STR_ARG(usage_key_words[i]));
         assert_told(section_of(docs, &api_usage), "group_by", word);
     }
-    free(docs);
 }
 
 static struct board *give_board(void *ctx, int64_t deadline_ns, struct err *why)

@@ -9,7 +9,6 @@
 #include "web/board_store.h"
 
 struct boards {
-    struct fixture store;
     struct manual_clock clock;
     struct board_store *boards;
     struct board_source source;
@@ -21,17 +20,16 @@ static struct boards b;
 static void set_up(void)
 {
     b = (struct boards){ 0 };
-    fixture_begin(&b.store);
-    fixture_open(&b.store);
+    fixture_begin_open();
     manual_clock_init(&b.clock, MADE_NOW * NS_PER_SEC, 1000 * NS_PER_SEC);
-    OK(&b, board_store_open(b.store.path, &b.clock.clock, &b.boards, &b.err));
+    OK(board_store_open(fixture.path, &b.clock.clock, &b.boards, &b.err));
     b.source = board_store_source(b.boards);
 }
 
 static void tear_down(void)
 {
     board_store_close(b.boards);
-    fixture_end(&b.store);
+    fixture_end();
     manual_clock_destroy(&b.clock);
 }
 
@@ -72,17 +70,17 @@ static struct job_record record_in(const char *state, uint32_t id)
 
 static void put_record(const char *cluster, struct job_record record)
 {
-    OK(&b.store, store_begin(b.store.store, &b.store.err));
-    OK(&b.store, store_put_job(b.store.store, str_of(cluster), &record, &b.store.err));
-    OK(&b.store, store_commit(b.store.store, &b.store.err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_job(fixture.store, str_of(cluster), &record, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 static void put_look_without(const char *cluster, int64_t time, const struct run_name *gone,
                              size_t n)
 {
-    OK(&b.store, store_begin(b.store.store, &b.store.err));
-    OK(&b.store, store_put_look(b.store.store, str_of(cluster), time, gone, n, &b.store.err));
-    OK(&b.store, store_commit(b.store.store, &b.store.err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_look(fixture.store, str_of(cluster), time, gone, n, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 static void put_look(const char *cluster, int64_t time)
@@ -100,10 +98,10 @@ static void put_kept(const char *cluster, struct section *section, int64_t time)
 
     buf_init(&document, 1 << 20);
     record_put(&document, section, &about);
-    OK(&b.store, store_begin(b.store.store, &b.store.err));
-    OK(&b.store, store_put_section(b.store.store, str_of(cluster), kind_name(section->kind), time,
-                                   buf_str(&document), &b.store.err));
-    OK(&b.store, store_commit(b.store.store, &b.store.err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_section(fixture.store, str_of(cluster), kind_name(section->kind), time,
+                         buf_str(&document), &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
     buf_free(&document);
     section_unref(section);
 }
@@ -274,12 +272,12 @@ TEST(a_store_that_is_not_there_is_told_until_it_is)
 {
     struct board *board;
 
-    b.store.store = store_close(b.store.store);
-    fixture_remove_files(&b.store);
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
     assert_null(try_to_take());
     assert_int_equal(b.err.code, ENOENT);
     assert_contains(b.err.text, "there is no store");
-    fixture_open(&b.store);
+    fixture_open();
     put_look("north", MADE_NOW);
     board = take();
     assert_int_equal(board->n_clusters, 1);
@@ -288,10 +286,10 @@ TEST(a_store_that_is_not_there_is_told_until_it_is)
 
 TEST(a_damaged_section_is_told)
 {
-    OK(&b.store, store_begin(b.store.store, &b.store.err));
-    OK(&b.store, store_put_section(b.store.store, STR("north"), "nodes", MADE_NOW,
-                                   STR("{\"sonde\": \"of another kind\"}"), &b.store.err));
-    OK(&b.store, store_commit(b.store.store, &b.store.err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_section(fixture.store, STR("north"), "nodes", MADE_NOW,
+                         STR("{\"sonde\": \"of another kind\"}"), &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
     assert_null(try_to_take());
     assert_int_equal(b.err.code, EBADMSG);
     assert_contains(b.err.text, "what the store has of nodes");
@@ -325,7 +323,7 @@ TEST(many_may_ask_at_once)
 
     put_look("north", MADE_NOW);
     for (size_t i = 0; i < COUNT(threads); i++)
-        OK(&b, thread_start(&threads[i], "asker", take_many, &b, &b.err));
+        OK(thread_start(&threads[i], "asker", take_many, &b, &b.err));
     for (int i = 0; i < 50; i++) {
         manual_clock_advance(&b.clock, 10 * NS_PER_SEC / 4);
         put_look("north", MADE_NOW + i);

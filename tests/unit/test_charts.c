@@ -6,6 +6,8 @@
 #include "report/job_charts.h"
 #include "test.h"
 
+#include "files.h"
+
 #include <expat.h>
 #include <math.h>
 #include <stdio.h>
@@ -709,15 +711,9 @@ TEST(charts_have_the_colours_of_the_pages)
 {
     static const char *const words[INK_SERIES] = { "blue",  "red",  "green", "purple",
                                                    "amber", "teal", "grey",  "olive" };
-    char path[4096], *style = calloc(1, OUT_MAX), *dark;
-    FILE *file;
+    const char *style = read_file(source_path("src/web/static/sonde.css")).p;
+    const char *dark = strstr(style, "prefers-color-scheme: dark");
 
-    snprintf(path, sizeof(path), "%s/../../src/web/static/sonde.css", getenv("TEST_DATA"));
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_true(fread(style, 1, OUT_MAX - 1, file) > 0);
-    fclose(file);
-    dark = strstr(style, "prefers-color-scheme: dark");
     assert_non_null(dark);
     for (int i = 0; i < INK_SERIES; i++) {
         const struct ink_look *look = ink_look(INK_FIRST + i);
@@ -730,7 +726,6 @@ TEST(charts_have_the_colours_of_the_pages)
         snprintf(rule, sizeof(rule), ".sonde-line-%s { stroke: var(--%s); }", look->name, words[i]);
         assert_contains(style, rule);
     }
-    free(style);
 }
 
 TEST(an_image_brings_its_colours_and_a_chart_in_a_page_does_not)
@@ -751,27 +746,11 @@ TEST(an_image_brings_its_colours_and_a_chart_in_a_page_does_not)
 
 TEST(a_chart_is_drawn_as_before)
 {
-    const char *update = getenv("SONDE_UPDATE_GOLDEN");
-    char path[4096], *expected = calloc(1, OUT_MAX);
-    FILE *file;
-
     set_zone("Europe/Berlin");
     add_node("node01", 32, NAN);
     add_node("node02", 32, NAN);
     make_plots(&f->facts, &f->arena, &(struct made_plots){ 2, 40, 0, BEGIN, 300, 0.2 });
     draw(JOB_CHART_CPU);
     chart_svg(&f->out, &f->chart, "cpu-");
-    snprintf(path, sizeof(path), "%s/report/cpu.svg", getenv("TEST_DATA"));
-    if (update && strcmp(update, "1") == 0) {
-        file = fopen(path, "we");
-        assert_non_null(file);
-        fwrite(f->out.p, 1, f->out.n, file);
-        fclose(file);
-    }
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_true(fread(expected, 1, OUT_MAX - 1, file) > 0);
-    fclose(file);
-    assert_string_equal(f->out.p, expected);
-    free(expected);
+    assert_golden(buf_str(&f->out), "tests/data/report/cpu.svg");
 }

@@ -3,6 +3,7 @@
  * line. */
 #include "test.h"
 
+#include "files.h"
 #include "made_job.h"
 
 #include "report/checks.h"
@@ -115,13 +116,8 @@ TEST(what_is_set_is_what_is_judged_by)
 
 TEST(the_example_is_read)
 {
-    char example[500];
-    const char *data = getenv("TEST_DATA");
-
-    if (!data)
-        skip_because("TEST_DATA is not set");
-    snprintf(example, sizeof(example), "%s/../../packaging/examples/checks.yml", data);
-    if (check_settings_read(example, &arena, &settings, &err) < 0)
+    if (check_settings_read(source_path("packaging/examples/checks.yml"), &arena, &settings, &err) <
+        0)
         fail_msg("%s", err.text);
     assert_int_equal(settings.check[place_of("scratch_unused")].severity, SEVERITY_NOTE);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is judged of a job: memory, time and files on both sides of each threshold, jobs as a whole,
  * and the table itself. CPUs and GPUs are in test_checks_cores.c. */
+#include "files.h"
 #include "judged_job.h"
 
 #include <stdio.h>
@@ -237,26 +238,6 @@ TEST(names_are_unique_and_every_row_is_whole)
     }
 }
 
-/* Whole, of at most 100 KB. */
-static char *read_repository_file(const char *name)
-{
-    char path[500], *text;
-    const char *data = getenv("TEST_DATA");
-    size_t n;
-    FILE *file;
-
-    if (!data)
-        skip_because("TEST_DATA is not set");
-    snprintf(path, sizeof(path), "%s/../../%s", data, name);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    text = arena_alloc(&arena, 100001);
-    n = fread(text, 1, 100000, file);
-    assert_true(n < 100000);
-    fclose(file);
-    return text;
-}
-
 static void put_row(struct buf *to, const struct check *check)
 {
     buf_printf(to, "| `%s` | %s | ", check->name, severity_words[check->severity]);
@@ -269,7 +250,7 @@ static void put_row(struct buf *to, const struct check *check)
 
 TEST(the_documentation_has_this_table)
 {
-    char *documentation = read_repository_file("docs/report.md");
+    const char *documentation = read_file(source_path("docs/report.md")).p;
     struct buf table;
 
     buf_init(&table, 100000);

@@ -12,7 +12,6 @@
 struct fixture {
     struct manual_clock clock;
     const char *told;
-    int log_fds[2];
     struct log *log;
     struct drain_child *child;
 };
@@ -23,16 +22,13 @@ static void set_up(void)
 {
     f = (struct fixture){ .told = write_file("told", "") };
     manual_clock_init(&f.clock, NS_PER_SEC, 50 * NS_PER_SEC);
-    assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
-    f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
+    f.log = test_log(&f.clock.clock);
 }
 
 static void tear_down(void)
 {
     drain_child_stop(f.child);
     log_free(f.log);
-    close(f.log_fds[0]);
-    close(f.log_fds[1]);
     manual_clock_destroy(&f.clock);
 }
 
@@ -90,19 +86,14 @@ TEST(it_runs_until_it_is_told_to_end)
 
 TEST(one_that_ends_is_started_again_ever_more_rarely)
 {
-    char logged[4096];
-    ssize_t n;
-
     start("echo x >>\"$told\"; exit 2");
     wait_until_true(has_told(1));
     wait_until_true(has_told(4));
     wait_until_true(has_ended());
     assert_true(manual_clock_await_waiters(&f.clock, 1));
-    n = read(f.log_fds[0], logged, sizeof(logged) - 1);
-    assert_true(n > 0);
-    logged[n] = '\0';
-    assert_contains(logged, "sonde report --drain has ended; it is started again");
-    assert_contains(logged, "status=2 in_seconds=1 hint=\"look at the file of --report.config\"");
-    assert_contains(logged, "in_seconds=2");
-    assert_contains(logged, "in_seconds=4");
+    assert_contains(logged().p, "sonde report --drain has ended; it is started again");
+    assert_contains(logged().p,
+                    "status=2 in_seconds=1 hint=\"look at the file of --report.config\"");
+    assert_contains(logged().p, "in_seconds=2");
+    assert_contains(logged().p, "in_seconds=4");
 }

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "collector/usage.h"
+#include "files.h"
 #include "report/facts_kept.h"
 #include "report/kept_words.h"
 
@@ -13,7 +14,6 @@
 enum { BEGIN = 1700006400, STEP = 15 };
 
 struct fixture {
-    char directory[40], path[60];
     struct ticks_writer *writer;
     struct ticks_reader *reader;
     struct arena arena;
@@ -31,15 +31,11 @@ struct fixture {
 /* Job 7, which ended after so many seconds. */
 static void begin(struct fixture *f, int64_t seconds, uint32_t nodes)
 {
-    struct ticks_config config = { .retention_seconds = 86400 };
+    struct ticks_config config = { .path = test_path("series.db"), .retention_seconds = 86400 };
 
-    *f = (struct fixture){ .directory = "/tmp/test_kept.XXXXXX",
-                           .row = { .gpus = MODEL_UNKNOWN_U64, .elapsed_seconds = seconds } };
-    assert_non_null(mkdtemp(f->directory));
-    snprintf(f->path, sizeof(f->path), "%s/series.db", f->directory);
-    config.path = f->path;
+    *f = (struct fixture){ .row = { .gpus = MODEL_UNKNOWN_U64, .elapsed_seconds = seconds } };
     OK(f, ticks_open(&config, &f->writer, &f->err));
-    OK(f, ticks_reader_open(f->path, &f->reader, &f->err));
+    OK(f, ticks_reader_open(config.path, &f->reader, &f->err));
     job_record_clear(&f->row.record);
     f->row.record.id = 7;
     f->row.key.cluster = STR("beluga");
@@ -53,17 +49,9 @@ static void begin(struct fixture *f, int64_t seconds, uint32_t nodes)
 
 static void end(struct fixture *f)
 {
-    static const char *const suffixes[] = { "", "-wal", "-shm" };
-    char path[80];
-
     ticks_reader_close(f->reader);
     ticks_close(f->writer);
     arena_clear(&f->arena);
-    for (size_t i = 0; i < COUNT(suffixes); i++) {
-        snprintf(path, sizeof(path), "%s%s", f->path, suffixes[i]);
-        unlink(path);
-    }
-    rmdir(f->directory);
 }
 
 static void put(struct fixture *f, int64_t time, const char *name, double value)

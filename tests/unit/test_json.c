@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "files.h"
 
 #include <math.h>
 
@@ -682,44 +683,23 @@ TEST(a_gigabyte_of_string_is_refused_after_its_first_megabyte)
     free(piece);
 }
 
-static struct buf read_data(const char *name)
-{
-    const char *directory = getenv("TEST_DATA");
-    struct buf path, content;
-    FILE *file;
-
-    if (!directory)
-        fail_msg("TEST_DATA is not set: it names the directory tests/data");
-    buf_init(&path, 4096);
-    buf_init(&content, 1 << 20);
-    buf_printf(&path, "%s/json/%s", directory, name);
-    file = fopen(path.p, "rb");
-    if (!file)
-        fail_msg("%s cannot be opened", path.p);
-    content.n = fread(buf_room(&content, 1 << 19), 1, 1 << 19, file);
-    buf_end(&content);
-    fclose(file);
-    buf_free(&path);
-    return content;
-}
-
 /* Recorded output is read to its end, the same in pieces of any size, and has this in it. */
 static void check_recording(const char *name, const char *const *parts)
 {
     static const size_t sizes[] = { 1, 2, 3, 5, 7, 13, 64, 1000, 4096 };
-    struct buf document = read_data(name), whole, cut;
+    struct str document = read_file(source_path("tests/data/json/%s", name));
+    struct buf whole, cut;
 
     buf_init(&whole, 1 << 20);
     buf_init(&cut, 1 << 20);
-    trace(&whole, buf_str(&document), (struct cut){ document.n, 1 }, (struct str){ 0 });
+    trace(&whole, document, (struct cut){ document.n, 1 }, (struct str){ 0 });
     assert_int_equal(whole.p[whole.n - 1], '}');
     for (; *parts; parts++)
         assert_contains(whole.p, *parts);
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        trace(&cut, buf_str(&document), (struct cut){ sizes[i], sizes[i] }, (struct str){ 0 });
+        trace(&cut, document, (struct cut){ sizes[i], sizes[i] }, (struct str){ 0 });
         assert_true(str_eq(buf_str(&cut), buf_str(&whole)));
     }
-    buf_free(&document);
     buf_free(&whole);
     buf_free(&cut);
 }

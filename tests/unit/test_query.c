@@ -11,11 +11,11 @@
 enum { RUNS = 600, DAY = 86400, MOST = 2 * RUNS };
 static const int64_t first_submit = 1790000000, now = 1790000000 + 100 * (int64_t)DAY;
 
-static struct store_reader *open_reader(struct fixture *fixture)
+static struct store_reader *open_reader(void)
 {
     struct store_reader *reader = NULL;
 
-    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+    OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
     return reader;
 }
 
@@ -92,7 +92,7 @@ static struct made make_run(uint64_t *seed, uint32_t id)
     return made;
 }
 
-static void put_made(struct fixture *fixture, const struct made *made)
+static void put_made(const struct made *made)
 {
     struct job_record record;
 
@@ -124,12 +124,11 @@ static void put_made(struct fixture *fixture, const struct made *made)
     if (made->suspended)
         record.suspended_seconds = made->suspended;
     record.cpu_seconds = made->cpu_seconds;
-    OK(fixture, store_put_job(fixture->store, str_of(made->cluster), &record, &fixture->err));
+    OK(store_put_job(fixture.store, str_of(made->cluster), &record, &fixture.err));
 }
 
 /* A store with many runs, and the runs. */
 struct world {
-    struct fixture fixture;
     struct made runs[RUNS];
     struct store_reader *reader;
 };
@@ -141,21 +140,21 @@ static void make_world(void)
     uint64_t seed = 7;
 
     world = heap_alloc(sizeof(*world));
-    fixture_begin(&world->fixture);
-    fixture_open(&world->fixture);
-    OK(&world->fixture, store_begin(world->fixture.store, &world->fixture.err));
+    fixture_begin();
+    fixture_open();
+    OK(store_begin(fixture.store, &fixture.err));
     for (uint32_t i = 0; i < RUNS; i++) {
         world->runs[i] = make_run(&seed, 100 + i);
-        put_made(&world->fixture, &world->runs[i]);
+        put_made(&world->runs[i]);
     }
-    OK(&world->fixture, store_commit(world->fixture.store, &world->fixture.err));
-    world->reader = open_reader(&world->fixture);
+    OK(store_commit(fixture.store, &fixture.err));
+    world->reader = open_reader();
 }
 
 static void end_world(void)
 {
     store_reader_close(world->reader);
-    fixture_end(&world->fixture);
+    fixture_end();
     free(world);
 }
 
@@ -193,8 +192,7 @@ static struct found *ask_pages(const struct job_filter *filter, size_t limit)
 
     do {
         before = found->n;
-        OK(&world->fixture,
-           store_jobs(world->reader, filter, &order, now, find, found, &world->fixture.err));
+        OK(store_jobs(world->reader, filter, &order, now, find, found, &fixture.err));
         if (found->n)
             order.after = (struct run_key){
                 found->runs[found->n - 1].submit_time,
@@ -507,8 +505,8 @@ static void check_plan(const char *what, const struct job_filter *filter, bool m
     struct branches branches;
     struct err err = { 0 };
 
-    OK(&world->fixture, branches_make(&branches, world->reader, filter,
-                                      "id, submit_time, job_id, cluster", true, &err));
+    OK(branches_make(&branches, world->reader, filter, "id, submit_time, job_id, cluster", true,
+                     &err));
     assert_true(branches.n > 0);
     for (size_t i = 0; i < BRANCH_STATEMENTS && branches.sql[i].n; i++) {
         char sql[1 << 15];
@@ -595,8 +593,7 @@ static void check_usage(int64_t from, int64_t to)
 
     question.filter.from = from;
     question.filter.to = to;
-    OK(&world->fixture,
-       store_usage(world->reader, &question, &arena, &rows, &n, &world->fixture.err));
+    OK(store_usage(world->reader, &question, &arena, &rows, &n, &fixture.err));
     for (size_t i = 0; i < n; i++) {
         uint64_t expected = 0, gpus = 0;
 
@@ -647,8 +644,7 @@ TEST(a_run_with_two_types_of_gpu_counts_in_both_and_once_in_all)
 
     question.filter.from = first_submit + 10 * DAY;
     question.filter.to = first_submit + 30 * DAY;
-    OK(&world->fixture,
-       store_usage(world->reader, &question, &arena, &rows, &n, &world->fixture.err));
+    OK(store_usage(world->reader, &question, &arena, &rows, &n, &fixture.err));
     for (size_t k = 0; k < RUNS; k++) {
         uint64_t part = part_of(&world->runs[k], question.filter.from, question.filter.to);
 
@@ -698,8 +694,7 @@ TEST(sums_that_are_asked_for_together_are_those_that_are_asked_for_alone)
 
     question.filter.from = to - 30 * DAY;
     question.filter.to = to;
-    OK(&world->fixture,
-       store_usage_sums(world->reader, &question, sums, COUNT(sums), &arena, &world->fixture.err));
+    OK(store_usage_sums(world->reader, &question, sums, COUNT(sums), &arena, &fixture.err));
     assert_true(sums[0].row[0].jobs < sums[1].row[0].jobs);
     for (size_t i = 0; i < COUNT(sums); i++) {
         struct usage_question alone = question;
@@ -709,8 +704,7 @@ TEST(sums_that_are_asked_for_together_are_those_that_are_asked_for_alone)
         alone.filter.from = sums[i].from ? sums[i].from : question.filter.from;
         alone.keys = sums[i].keys;
         alone.n_keys = sums[i].n_keys;
-        OK(&world->fixture,
-           store_usage(world->reader, &alone, &arena, &rows, &n, &world->fixture.err));
+        OK(store_usage(world->reader, &alone, &arena, &rows, &n, &fixture.err));
         assert_same_rows(&sums[i], rows, n);
     }
     arena_clear(&arena);
@@ -750,8 +744,7 @@ TEST(a_question_ends_at_its_deadline)
         -ETIMEDOUT);
     assert_contains(err.text, "did not answer in time");
     store_reader_deadline(world->reader, 0);
-    OK(&world->fixture,
-       store_jobs(world->reader, &filter, &(struct job_order){ 0 }, now, find, found, &err));
+    OK(store_jobs(world->reader, &filter, &(struct job_order){ 0 }, now, find, found, &err));
     assert_int_equal(found->n, RUNS);
     free(found);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of source/record and source/replay: recordings. */
 #include "test.h"
+
+#include "files.h"
 #include "manual_clock.h"
 
 #include "source/record_reader.h"
 #include "source/sim.h"
 #include "source/source.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -657,8 +658,7 @@ TEST(times_are_moved_and_what_has_none_stays_without)
 
 /* A directory of a test, with a clock. */
 struct fixture {
-    char spec[64];
-    const char *path; /* the end of it */
+    char spec[300];
     int directory;
     struct manual_clock clock;
 };
@@ -668,23 +668,14 @@ static struct fixture *fixture;
 static void set_up(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    snprintf(fixture->spec, sizeof(fixture->spec), "replay:/tmp/test_record.XXXXXX");
-    fixture->path = mkdtemp(fixture->spec + strlen("replay:"));
-    assert_non_null(fixture->path);
-    fixture->directory = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(fixture->spec, sizeof(fixture->spec), "replay:%s", test_dir());
+    fixture->directory = open(test_dir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     manual_clock_init(&fixture->clock, (NOW + 500000) * NS_PER_SEC, 77 * NS_PER_SEC);
 }
 
 static void tear_down(void)
 {
-    DIR *directory = fdopendir(fixture->directory);
-    const struct dirent *entry;
-
-    while ((entry = readdir(directory)))
-        if (entry->d_name[0] != '.')
-            unlinkat(fixture->directory, entry->d_name, 0);
-    closedir(directory);
-    rmdir(fixture->path);
+    close(fixture->directory);
     manual_clock_destroy(&fixture->clock);
     free(fixture);
 }
@@ -702,14 +693,6 @@ static void record_look(unsigned look, uint32_t id, double at_seconds)
     if (record_add(fixture->directory, look, section, &when, NULL, &bytes, &err) < 0)
         fail_msg("%s", err.text);
     section_unref(section);
-}
-
-static void put_file(const char *name, const char *text)
-{
-    int fd = openat(fixture->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
 }
 
 static int try_open(size_t most, struct source **ret, struct err *err)
@@ -789,12 +772,12 @@ TEST(a_directory_that_holds_a_recording_is_not_added_to, .set_up = set_up, .tear
     struct err err;
     int fd;
 
-    put_file("notes.txt", "not ours");
-    fd = record_directory(fixture->path, &err);
+    write_file("notes.txt", "not ours");
+    fd = record_directory(test_dir(), &err);
     assert_true(fd >= 0);
     close(fd);
     record_look(1, 1, 0);
-    assert_int_equal(record_directory(fixture->path, &err), -EEXIST);
+    assert_int_equal(record_directory(test_dir(), &err), -EEXIST);
     assert_contains(err.text, "already holds a recording");
     assert_int_equal(record_directory("/dev/null/x", &err), -ENOTDIR);
 }
@@ -807,8 +790,8 @@ TEST(looks_are_told_when_their_time_has_come, .set_up = set_up, .tear_down = tea
     record_look(1, 1, 0.5);
     record_look(2, 2, 30.5);
     record_look(3, 3, 60.5);
-    put_file("000004-jobs.json.new", "half");
-    put_file("4-jobs.json", "a stranger's");
+    write_file("000004-jobs.json.new", "half");
+    write_file("4-jobs.json", "a stranger's");
     source = open_replay();
     assert_int_equal(job_now(source, warning), 1);
     manual_clock_advance(&fixture->clock, 30 * NS_PER_SEC - 1);
@@ -910,14 +893,14 @@ TEST(what_cannot_be_played_is_named, .set_up = set_up, .tear_down = tear_down)
     assert_int_equal(unlinkat(fixture->directory, "000001-jobs.json", 0), 0);
     assert_int_equal(unlinkat(fixture->directory, "000001-nodes.json", 0), 0);
 
-    put_file("000001-nodes.json", ABOUT("jobs") "}");
+    write_file("000001-nodes.json", ABOUT("jobs") "}");
     assert_int_equal(try_open(MOST_BYTES, &source, &err), -EBADMSG);
     assert_contains(err.text, "000001-nodes.json: it tells of jobs; remove that file");
     assert_int_equal(unlinkat(fixture->directory, "000001-nodes.json", 0), 0);
 
     record_look(1, 1, 0);
     source = open_replay();
-    put_file("000001-jobs.json", "{\"x");
+    write_file("000001-jobs.json", "{\"x");
     assert_int_equal(read_kind(source, KIND_JOBS, &section, warning, &err), -EBADMSG);
     assert_contains(err.text, "000001-jobs.json");
     source_close(source);

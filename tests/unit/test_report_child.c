@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/thread.h"
+#include "files.h"
 #include "web/report_child.h"
 
 #include <fcntl.h>
@@ -11,35 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/sonde-child-XXXXXX";
-static char program[100], gate[100], log_path[100];
+static const char *program, *gate, *log_path;
 
-static void write_program(const char *body)
+static void set_up(void)
 {
-    int fd = open(program, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-
-    assert_true(fd >= 0);
-    dprintf(fd, "#!/bin/sh\n%s\n", body);
-    close(fd);
+    program = test_path("report");
+    gate = test_path("gate");
+    log_path = test_path("log");
 }
 
-static void make_directory(void)
-{
-    assert_non_null(mkdtemp(directory));
-    snprintf(program, sizeof(program), "%s/report", directory);
-    snprintf(gate, sizeof(gate), "%s/gate", directory);
-    snprintf(log_path, sizeof(log_path), "%s/log", directory);
-}
-
-static void remove_directory(void)
-{
-    unlink(program);
-    unlink(gate);
-    unlink(log_path);
-    assert_int_equal(rmdir(directory), 0);
-}
-
-PROGRAM_FIXTURE(make_directory, remove_directory)
+FIXTURE(set_up, NULL)
 
 static struct report_question question_of(const char *job, int64_t timeout_ns)
 {
@@ -57,7 +39,7 @@ TEST(the_job_comes_last_and_is_never_a_flag)
     struct buf out;
     struct err err;
 
-    write_program("printf '[%s]' \"$@\"");
+    write_script(program, "printf '[%s]' \"$@\"");
     buf_init(&out, REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), 0);
     assert_str(buf_str(&out), "[--store=x.db][--chart=cpu][--png][--][beluga:--mail]");
@@ -72,7 +54,7 @@ TEST(a_child_that_hangs_ends_with_the_deadline)
     struct buf out;
     struct err err;
 
-    write_program("exec sleep 60");
+    write_script(program, "exec sleep 60");
     buf_init(&out, REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
     buf_free(&out);
@@ -86,7 +68,7 @@ TEST(a_child_that_never_stops_writing_is_stopped)
     struct buf out;
     struct err err;
 
-    write_program("exec cat /dev/zero");
+    write_script(program, "exec cat /dev/zero");
     buf_init(&out, 2 * (size_t)REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), -EFBIG);
     assert_true(out.n <= REPORT_CHILD_BYTES);
@@ -102,9 +84,9 @@ TEST(nothing_to_draw_is_told_from_a_failure)
     struct err err;
 
     buf_init(&out, REPORT_CHILD_BYTES);
-    write_program("echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
+    write_script(program, "echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
     assert_int_equal(report_child_run(child, &question, &out, &err), -ENODATA);
-    write_program("echo 'sonde report: the disk is full' >&2; exit 1");
+    write_script(program, "echo 'sonde report: the disk is full' >&2; exit 1");
     assert_int_equal(report_child_run(child, &question, &out, &err), -EREMOTEIO);
     assert_contains(err.text, "the disk is full");
     buf_free(&out);
@@ -145,12 +127,10 @@ static int close_gate(void)
     char body[400];
     int fd;
 
-    unlink(gate);
-    unlink(log_path);
     assert_int_equal(mkfifo(gate, 0600), 0);
     fd = open(gate, O_RDWR | O_CLOEXEC); /* stays open: nobody at the gate sees its end */
     snprintf(body, sizeof(body), "printf x >>%s; read line <%s", log_path, gate);
-    write_program(body);
+    write_script(program, body);
     return fd;
 }
 

@@ -6,6 +6,8 @@
 #include "report/waiting.h"
 #include "test.h"
 
+#include "files.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,58 +48,25 @@ PROGRAM_FIXTURE(set_zone, NULL)
 
 static const struct text_look plain = { false, false, 80 }, rich = { true, true, 80 };
 
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = calloc(1, OUT_MAX);
-
-    if (file) {
-        size_t n = fread(text, 1, OUT_MAX - 1, file);
-
-        text[n] = '\0';
-        fclose(file);
-    }
-    return text;
-}
-
-/* As in tests/data/report; SONDE_UPDATE_GOLDEN=1 writes it anew. */
-static void assert_golden(const struct buf *out, const char *name)
-{
-    const char *update = getenv("SONDE_UPDATE_GOLDEN");
-    char path[4096], *expected;
-
-    snprintf(path, sizeof(path), "%s/report/%s", getenv("TEST_DATA"), name);
-    if (update && strcmp(update, "1") == 0) {
-        FILE *file = fopen(path, "we");
-
-        assert_non_null(file);
-        fwrite(out->p, 1, out->n, file);
-        fclose(file);
-    }
-    expected = read_file(path);
-    assert_string_equal(out->p, expected);
-    free(expected);
-}
-
 TEST(a_good_job_is_told_so_at_a_glance)
 {
     make_good(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
-    assert_golden(&f->out, "good.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/good.txt");
 }
 
 TEST(a_wasteful_job_is_told_what_matters_first)
 {
     make_wasteful(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
-    assert_golden(&f->out, "wasteful.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/wasteful.txt");
 }
 
 TEST(colour_and_blocks_only_add_to_what_is_said)
 {
     make_wasteful(&f->report, &f->arena);
     report_text(&f->out, &f->report, &rich);
-    assert_golden(&f->out, "wasteful_rich.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/wasteful_rich.txt");
     assert_contains(f->out.p, "\033[31mCRITICAL\033[0m");
 }
 
@@ -105,7 +74,7 @@ TEST(a_job_of_accounting_alone_says_that_nothing_was_measured)
 {
     make_accounted(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
-    assert_golden(&f->out, "accounted.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/accounted.txt");
     assert_contains(f->out.p, "No measurements were found: http://prometheus.example:9090");
     assert_null(strstr(f->out.p, "Nothing to improve"));
 }
@@ -161,10 +130,10 @@ TEST(an_array_is_summed_up)
     struct array_report array = { make_array(&f->arena, 20), 20, NULL };
 
     report_array_text(&f->out, &array, &plain);
-    assert_golden(&f->out, "array.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/array.txt");
     buf_reset(&f->out);
     report_array_json(&f->out, &array);
-    assert_golden(&f->out, "array.json");
+    assert_golden(buf_str(&f->out), "tests/data/report/array.json");
 }
 
 TEST(a_second_more_is_not_far_slower)
@@ -200,7 +169,7 @@ TEST(json_has_all_that_is_known_and_nothing_else)
 {
     make_wasteful(&f->report, &f->arena);
     report_json(&f->out, &f->report);
-    assert_golden(&f->out, "wasteful.json");
+    assert_golden(buf_str(&f->out), "tests/data/report/wasteful.json");
 }
 
 /* Keys that are states are told in words. */
@@ -227,10 +196,8 @@ static void assert_documented(const struct buf *out, const char *document)
 TEST(every_member_of_the_json_is_documented)
 {
     struct array_report array = { make_array(&f->arena, 20), 20, NULL };
-    char path[4096], *document;
+    const char *document = read_file(source_path("docs/report.md")).p;
 
-    snprintf(path, sizeof(path), "%s/../../docs/report.md", getenv("TEST_DATA"));
-    document = read_file(path);
     make_huge(&f->report, &f->arena);
     report_json(&f->out, &f->report);
     assert_documented(&f->out, document);
@@ -246,23 +213,22 @@ TEST(every_member_of_the_json_is_documented)
     buf_reset(&f->out);
     report_array_json(&f->out, &array);
     assert_documented(&f->out, document);
-    free(document);
 }
 
 TEST(petricores_mail_and_usage_have_its_shapes)
 {
     make_good(&f->report, &f->arena);
     petricore_mail(&f->out, &f->report);
-    assert_golden(&f->out, "petricore_good.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/petricore_good.txt");
     assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=false")));
     buf_reset(&f->out);
     make_wasteful(&f->report, &f->arena);
     petricore_mail(&f->out, &f->report);
-    assert_golden(&f->out, "petricore_wasteful.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/petricore_wasteful.txt");
     assert_true(str_ends(buf_str(&f->out), STR("\nWARNING=true")));
     buf_reset(&f->out);
     petricore_usage(&f->out, &f->report);
-    assert_golden(&f->out, "petricore_wasteful.json");
+    assert_golden(buf_str(&f->out), "tests/data/report/petricore_wasteful.json");
 }
 
 TEST(petricores_warning_is_not_raised_by_a_note)
@@ -352,7 +318,7 @@ TEST(a_waiting_job_has_nothing_yet_and_is_told_why)
 {
     make_waiting(&f->report, &f->arena, "JobHeldUser");
     report_text(&f->out, &f->report, &plain);
-    assert_golden(&f->out, "waiting.txt");
+    assert_golden(buf_str(&f->out), "tests/data/report/waiting.txt");
     assert_null(strstr(f->out.p, "Allocated"));
     assert_null(strstr(f->out.p, "No measurements"));
     for (size_t view = 0; view < COUNT(view_names) - 2; view++) {

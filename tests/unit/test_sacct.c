@@ -4,10 +4,10 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "files.h"
 #include "source/sacct.h"
 
 #include <math.h>
-#include <sys/stat.h>
 
 enum { FILE_MAX = 4 << 20, RECORDS_MAX = 200, AS_OF = 1794900000 };
 
@@ -92,22 +92,7 @@ static struct str extra_of(const struct job_record *job, const char *name)
 
 static const char *data_file(const char *name)
 {
-    static char path[4096];
-
-    snprintf(path, sizeof(path), "%s/sacct/%s", getenv("TEST_DATA"), name);
-    return path;
-}
-
-static void read_file(const char *path, struct buf *to)
-{
-    FILE *file = fopen(path, "rb");
-
-    if (!file)
-        fail_msg("%s cannot be opened", path);
-    buf_init(to, FILE_MAX);
-    to->n = fread(buf_room(to, FILE_MAX - 1), 1, FILE_MAX - 1, file);
-    buf_end(to);
-    fclose(file);
+    return source_path("tests/data/sacct/%s", name);
 }
 
 /* Those that a recording's first line names, in its order. */
@@ -176,20 +161,17 @@ static struct told *read_recording(const char *release, size_t piece, bool only_
     struct told *told = told_new();
     struct sacct_fields fields;
     struct outcome outcome;
-    struct buf recording;
     struct str rest;
     char name[40];
 
     snprintf(name, sizeof(name), "%s.txt", release);
-    read_file(data_file(name), &recording);
-    rest = buf_str(&recording);
+    rest = read_file(data_file(name));
     fields_of(str_cut(&rest, '\n'), &fields);
     outcome = read_text(&fields, rest, piece, only_ineligible, told);
     if (outcome.code < 0)
         fail_msg("%s: %s", release, outcome.err.text);
     assert_int_equal(outcome.counts.records, told->n);
     assert_int_equal(outcome.counts.skipped, 0);
-    buf_free(&recording);
     return told;
 }
 
@@ -554,23 +536,20 @@ TEST(what_ends_in_the_middle_is_not_believed)
 TEST(all_fields_of_a_release_are_asked_for_that_do_not_follow_from_others)
 {
     for (size_t r = 0; r < COUNT(releases); r++) {
-        struct buf help, recording, list;
+        struct buf list;
         struct sacct_fields fields;
-        struct str rest;
+        struct str help, rest;
         struct err err;
         char name[60];
 
         snprintf(name, sizeof(name), "helpformat-%s.txt", releases[r]);
-        read_file(data_file(name), &help);
+        help = read_file(data_file(name));
         snprintf(name, sizeof(name), "%s.txt", releases[r]);
-        read_file(data_file(name), &recording);
-        rest = buf_str(&recording);
-        assert_int_equal(sacct_fields_read(buf_str(&help), &fields, &err), 0);
+        rest = read_file(data_file(name));
+        assert_int_equal(sacct_fields_read(help, &fields, &err), 0);
         buf_init(&list, 64 * 1024);
         sacct_fields_put(&fields, &list);
         assert_true(str_eq(buf_str(&list), str_cut(&rest, '\n')));
-        buf_free(&help);
-        buf_free(&recording);
         buf_free(&list);
     }
 }
@@ -596,11 +575,11 @@ TEST(fields_of_releases_to_come_are_asked_for_and_bad_names_are_not)
 TEST(the_order_of_fields_is_another_each_time)
 {
     struct sacct_fields first, second;
-    struct buf help, a, b;
+    struct str help = read_file(data_file("helpformat-24.11.txt"));
+    struct buf a, b;
     struct err err;
 
-    read_file(data_file("helpformat-24.11.txt"), &help);
-    assert_int_equal(sacct_fields_read(buf_str(&help), &first, &err), 0);
+    assert_int_equal(sacct_fields_read(help, &first, &err), 0);
     second = first;
     sacct_fields_shuffle(&first);
     sacct_fields_shuffle(&second);
@@ -618,7 +597,6 @@ TEST(the_order_of_fields_is_another_each_time)
                      first.field[i].place == second.field[k].place;
         assert_int_equal(found, 1);
     }
-    buf_free(&help);
     buf_free(&a);
     buf_free(&b);
 }
@@ -630,7 +608,6 @@ struct asking {
     struct sacct_question question;
     struct sacct_result result;
     struct err err;
-    char log[64], bin[4096];
 };
 
 static struct asking *ask_new(const char *release, const char *prefix, size_t max_output)
@@ -641,12 +618,9 @@ static struct asking *ask_new(const char *release, const char *prefix, size_t ma
 
     snprintf(name, sizeof(name), "%s.txt", release);
     setenv("FAKE_SACCT_ANSWER", data_file(name), 1);
-    snprintf(asking->bin, sizeof(asking->bin), "%s", data_file("bin"));
-    snprintf(asking->log, sizeof(asking->log), "/tmp/sonde_test_sacct.XXXXXX");
-    close(mkstemp(asking->log));
-    setenv("FAKE_SACCT_LOG", asking->log, 1);
+    setenv("FAKE_SACCT_LOG", write_file("log", ""), 1);
     unsetenv("FAKE_SACCT_REFUSAL");
-    settings.bin_path = str_of(asking->bin);
+    settings.bin_path = str_of(data_file("bin"));
     settings.prefix = str_of(prefix);
     if (sacct_new(&settings, &asking->sacct, &asking->err) < 0)
         fail_msg("%s", asking->err.text);
@@ -669,7 +643,6 @@ static int ask(struct asking *asking)
 
 static void ask_free(struct asking *asking)
 {
-    unlink(asking->log);
     sacct_free(asking->sacct);
     told_free(asking->told);
     free(asking);
@@ -700,7 +673,6 @@ TEST(the_format_is_no_argument_and_times_are_utc)
 
     for (size_t i = 0; i < COUNT(prefixes); i++) {
         struct asking *asking;
-        struct buf log;
         struct str rest, line, arguments;
 
         setenv("TZ", "Australia/Lord_Howe", 1);
@@ -711,8 +683,7 @@ TEST(the_format_is_no_argument_and_times_are_utc)
         unsetenv("TZ");
         unsetenv("SACCT_FORMAT");
         find(asking->told, "completed-steps", 0);
-        read_file(asking->log, &log);
-        rest = buf_str(&log);
+        rest = read_file("log");
         line = str_cut(&rest, '\n');
         assert_str(str_cut(&line, '|'), "--helpformat");
         line = str_cut(&rest, '\n');
@@ -724,7 +695,6 @@ TEST(the_format_is_no_argument_and_times_are_utc)
         assert_str(str_cut(&line, '|'), "%s");
         assert_str(str_cut(&line, '|'), "/no/slurm.conf");
         assert_true(str_find_str(line, STR("WorkDir")) < line.n);
-        buf_free(&log);
         ask_free(asking);
     }
 }
@@ -818,7 +788,6 @@ TEST(what_the_taker_refuses_is_passed_on)
 TEST(after_an_upgrade_the_fields_are_asked_for_again)
 {
     struct asking *asking = ask_new("24.11", "", FILE_MAX);
-    struct buf log;
     size_t questions = 0;
 
     setenv("FAKE_SACCT_REFUSAL",
@@ -829,11 +798,9 @@ TEST(after_an_upgrade_the_fields_are_asked_for_again)
         fail_msg("%s", asking->err.text);
     if (ask(asking) < 0)
         fail_msg("%s", asking->err.text);
-    read_file(asking->log, &log);
-    for (struct str rest = buf_str(&log); rest.p;)
+    for (struct str rest = read_file("log"); rest.p;)
         questions += str_starts(str_cut(&rest, '\n'), STR("--helpformat"));
     assert_int_equal(questions, 2);
-    buf_free(&log);
     ask_free(asking);
 }
 

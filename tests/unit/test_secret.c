@@ -4,12 +4,13 @@
 
 #include "base/arena.h"
 #include "base/secret.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 struct fixture {
-    char directory[64], path[80];
+    const char *path;
     char *secret;
     struct err err;
 };
@@ -19,16 +20,12 @@ static struct fixture *fixture;
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-secret-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->path, sizeof(fixture->path), "%s/file", fixture->directory);
+    fixture->path = test_path("file");
 }
 
 static void teardown(void)
 {
     secret_free(fixture->secret);
-    unlink(fixture->path);
-    rmdir(fixture->directory);
     free(fixture);
 }
 
@@ -36,10 +33,7 @@ FIXTURE(setup, teardown)
 
 static void put_file(struct str bytes)
 {
-    int fd = open(fixture->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_int_equal(write(fd, bytes.p, bytes.n), bytes.n);
-    close(fd);
+    assert_int_equal(chmod(write_bytes(fixture->path, bytes), 0600), 0);
 }
 
 static int look(struct str bytes)
@@ -73,7 +67,7 @@ TEST(a_file_that_everybody_may_read_or_change_will_not_do)
         assert_int_equal(chmod(fixture->path, cases[i].mode), 0);
         assert_int_equal(secret_check(fixture->path, "token", &fixture->err), cases[i].code);
     }
-    assert_contains(fixture->err.text, "everybody may read or change the token file /tmp/");
+    assert_contains(fixture->err.text, "everybody may read or change the token file /");
     assert_contains(fixture->err.text, "chmod o=");
 }
 
@@ -88,7 +82,7 @@ TEST(what_is_not_one_line_is_refused_and_not_told)
     for (size_t i = 0; i < COUNT(others); i++) {
         assert_int_equal(look(others[i]), -EINVAL);
         assert_null(fixture->secret);
-        assert_contains(fixture->err.text, "the token file /tmp/");
+        assert_contains(fixture->err.text, "the token file /");
         assert_contains(fixture->err.text, "/file holds no token: one line is expected");
         assert_null(strstr(fixture->err.text, "hid"));
     }

@@ -3,6 +3,7 @@
  * show, and to whom. */
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 
 #include "store/store.h"
@@ -11,16 +12,14 @@
 #include "web/site.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BASE = 1790000000, NOW = BASE + 100000 };
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x1b[31m"
 
-static char directory[] = "/tmp/sonde-pages-XXXXXX";
-static char store_file[100], series_file[100], url[120], program[100];
+static const char *series_file, *program;
+static char url[300];
 static struct store *store;
 static struct board *board;
 static struct site *site;
@@ -337,17 +336,10 @@ static void stop(void)
 
 static void begin(void)
 {
-    int fd;
-
-    assert_non_null(mkdtemp(directory));
-    snprintf(store_file, sizeof(store_file), "%s/store.db", directory);
-    snprintf(series_file, sizeof(series_file), "%s/series.db", directory);
-    snprintf(url, sizeof(url), "sqlite:%s", store_file);
-    snprintf(program, sizeof(program), "%s/report", directory);
-    fd = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    dprintf(fd, "#!/bin/sh\nprintf 'made'; printf ' %%s' \"$@\"\n");
-    close(fd);
-    log_file = log_new(memfd_create("log", MFD_CLOEXEC), LOG_DEBUG, &clock_real);
+    series_file = test_path("series.db");
+    snprintf(url, sizeof(url), "sqlite:%s", test_path("store.db"));
+    program = write_script("report", "printf 'made'; printf ' %s' \"$@\"");
+    log_file = test_log(&clock_real);
     must(store_open(str_of(url), false, &store, &err));
     fill_store();
     fill_series();
@@ -357,21 +349,10 @@ static void begin(void)
 
 static void end(void)
 {
-    static const char *const suffixes[] = { "", "-wal", "-shm" };
-    char path[120];
-
     stop();
     board_unref(board);
     store_close(store);
     log_free(log_file);
-    for (size_t i = 0; i < COUNT(suffixes); i++) {
-        snprintf(path, sizeof(path), "%s%s", store_file, suffixes[i]);
-        unlink(path);
-        snprintf(path, sizeof(path), "%s%s", series_file, suffixes[i]);
-        unlink(path);
-    }
-    unlink(program);
-    assert_int_equal(rmdir(directory), 0);
 }
 
 PROGRAM_FIXTURE(begin, end)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/spawn.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -174,17 +175,9 @@ TEST(endless_output_is_stopped_at_the_ceiling)
  * started it cannot kill it, as squeue through sudo. */
 static const char *make_unkillable(void)
 {
-    static char path[64];
-    char buffer[65536];
-    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+    const char *path = write_bytes("unkillable", read_file("/proc/self/exe"));
 
-    snprintf(path, sizeof(path), "./unkillable-%d", (int)getpid());
-    to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
-    for (ssize_t n; (n = read(from, buffer, sizeof(buffer))) > 0;)
-        assert_int_equal(write(to, buffer, (size_t)n), n);
-    close(from);
-    assert_int_equal(fchmod(to, 04755), 0);
-    close(to);
+    assert_int_equal(chmod(path, 04755), 0);
     return path;
 }
 
@@ -227,7 +220,8 @@ TEST(a_command_that_cannot_be_killed_is_left_behind_and_not_started_again)
     pid_t child, left = 0;
     int report[2], status;
 
-    if (geteuid() != 0 || (statvfs(".", &mount) == 0 && mount.f_flag & ST_NOSUID))
+    put_dir_on_disk();
+    if (geteuid() != 0 || (statvfs(test_dir(), &mount) == 0 && mount.f_flag & ST_NOSUID))
         skip_because("only root can make a process that its user cannot kill");
     path = make_unkillable();
     assert_int_equal(pipe2(report, O_CLOEXEC), 0);
@@ -238,7 +232,6 @@ TEST(a_command_that_cannot_be_killed_is_left_behind_and_not_started_again)
     assert_int_equal(read(report[0], &left, sizeof(left)), sizeof(left));
     assert_true(left > 1);
     kill(left, SIGKILL);
-    unlink(path);
     close(report[0]);
     close(report[1]);
     assert_int_equal(status, 0);

@@ -3,11 +3,11 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "files.h"
 #include "source/stepd.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,7 +16,6 @@
 
 enum { NOBODY = 65534 };
 
-static char place[] = "/tmp/sonde-stepd-XXXXXX";
 static struct proc *proc;
 
 static const char title[] = "slurmstepd: [123.batch]";
@@ -156,27 +155,17 @@ struct running {
 
 static void copy_program(const char *path, mode_t mode)
 {
-    static char bytes[1 << 16];
-    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    int to = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0755);
-    ssize_t n;
-
-    assert_true(from >= 0 && to >= 0);
-    while ((n = read(from, bytes, sizeof(bytes))) > 0)
-        assert_int_equal(write(to, bytes, (size_t)n), n);
-    assert_int_equal(fchmod(to, mode ? mode : 0755), 0);
-    close(to);
-    close(from);
+    write_bytes(path, read_file("/proc/self/exe"));
+    assert_int_equal(chmod(path, mode ? mode : 0755), 0);
 }
 
 static struct running run(struct copy copy)
 {
     struct running running = { 0 };
     int input[2], output[2];
-    char path[200];
+    const char *path = test_path("%s", copy.name ? copy.name : "slurmstepd");
     pid_t told;
 
-    snprintf(path, sizeof(path), "%s/%s", place, copy.name ? copy.name : "slurmstepd");
     copy_program(path, copy.mode);
     assert_int_equal(pipe2(input, O_CLOEXEC), 0);
     assert_int_equal(pipe2(output, O_CLOEXEC), 0);
@@ -248,13 +237,11 @@ TEST(a_slurmstepd_is_known_by_its_title)
 TEST(its_program_may_have_debians_name_or_be_replaced)
 {
     struct running running;
-    char path[200];
 
     SKIP_UNLESS_ROOT();
     running = run((struct copy){ .name = "slurmstepd-wlm" });
     assert_true(is_stepd(running.pid, 0));
-    snprintf(path, sizeof(path), "%s/slurmstepd-wlm", place);
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(test_path("slurmstepd-wlm")), 0);
     assert_true(is_stepd(running.pid, 0));
     stop(running);
 }
@@ -294,7 +281,7 @@ TEST(a_set_uid_program_that_a_user_starts_is_refused)
     assert_true(proc_uids(proc, running.pid, &uids));
     if (uids.effective != 0) {
         stop(running);
-        skip_because("/tmp lets no program be set-uid");
+        skip_because("%s lets no program be set-uid", test_dir());
     }
     assert_false(is_stepd(running.pid, 0));
     assert_false(is_stepd(running.pid, NOBODY));
@@ -325,15 +312,13 @@ TEST(a_task_that_is_not_yet_one_is_refused)
 
 TEST(its_node_is_that_of_its_own_socket)
 {
-    char forged[200], own[200];
+    const char *own = test_path("c7_123.4294967291");
     struct running running;
     struct stepd stepd;
     int fd;
 
     SKIP_UNLESS_ROOT();
-    snprintf(forged, sizeof(forged), "%s/forged_123.4294967291", place);
-    snprintf(own, sizeof(own), "%s/c7_123.4294967291", place);
-    fd = listen_at(forged);
+    fd = listen_at(test_path("forged_123.4294967291"));
     assert_true(fd >= 0);
     running = run((struct copy){ .role = "listen", .argument = own });
     assert_true(stepd_read(proc, running.pid, 0, &stepd));
@@ -344,12 +329,11 @@ TEST(its_node_is_that_of_its_own_socket)
 
 TEST(the_one_above_a_task_is_found)
 {
-    char task[200];
+    const char *task = test_path("task");
     struct running running;
     struct stepd stepd;
 
     SKIP_UNLESS_ROOT();
-    snprintf(task, sizeof(task), "%s/task", place);
     copy_program(task, 0);
     running = run((struct copy){ .role = "task", .argument = task, .n_told = 3 });
     assert_true(stepd_above(proc, running.child, 0, &stepd));
@@ -381,31 +365,20 @@ TEST(all_of_the_host_are_found)
     free(stepds.item);
 }
 
-static int unlink_any(const char *path, const struct stat *stat, int kind, struct FTW *where)
-{
-    (void)stat;
-    (void)kind;
-    return where->level ? remove(path) : 0;
-}
-
-static void make_place(void)
+static void set_up(void)
 {
     struct err err;
 
-    memcpy(strrchr(place, '-') + 1, "XXXXXX", 6);
-    assert_non_null(mkdtemp(place));
-    assert_int_equal(chmod(place, 0755), 0);
+    put_dir_on_disk();
     assert_int_equal(proc_open("/proc", &proc, &err), 0);
 }
 
-static void remove_place(void)
+static void tear_down(void)
 {
     proc = proc_close(proc);
-    nftw(place, unlink_any, 8, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(rmdir(place), 0);
 }
 
-FIXTURE(make_place, remove_place)
+FIXTURE(set_up, tear_down)
 
 /* Copies of this program are started as a slurmstepd or a task. */
 void test_child_main(int argc, char **argv)

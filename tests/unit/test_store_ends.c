@@ -5,20 +5,7 @@
 #include "store/sqlite.h"
 #include "store_fixture.h"
 
-static struct fixture place, *const fixture = &place;
-
-static void set_up(void)
-{
-    fixture_begin(fixture);
-    fixture_open(fixture);
-}
-
-static void tear_down(void)
-{
-    fixture_end(fixture);
-}
-
-FIXTURE(set_up, tear_down)
+FIXTURE(fixture_begin_open, fixture_end)
 
 #define ENDED                                                                                      \
     "SELECT s.value, count FROM ended JOIN text s ON s.id = state JOIN cluster ON"                 \
@@ -41,42 +28,42 @@ static const struct job_state completed = { JOB_COMPLETED, 0 }, cancelled = { JO
 
 TEST(where_there_is_accounting_ends_count_when_it_tells_them)
 {
-    put(fixture, accounted(completed, 1, 1000, 2000));
-    assert_string_equal(ask(fixture, ENDED), "COMPLETED|1");
-    put(fixture, job_in(JOB_FAILED, 2, 1000, 2000));
-    assert_string_equal(ask(fixture, ENDED), "COMPLETED|1");
-    assert_string_equal(ask(fixture, "SELECT state FROM jobs WHERE job_id = 2"), "FAILED");
-    fixture->store = store_close(fixture->store);
-    fixture_open(fixture);
-    put(fixture, job_in(JOB_FAILED, 3, 1000, 2000));
-    put(fixture, accounted(cancelled, 2, 1000, 3000));
-    put(fixture, accounted(cancelled, 2, 1000, 4000));
-    assert_string_equal(ask(fixture, ENDED), "CANCELLED|1\nCOMPLETED|1");
+    put(accounted(completed, 1, 1000, 2000));
+    assert_string_equal(ask(ENDED), "COMPLETED|1");
+    put(job_in(JOB_FAILED, 2, 1000, 2000));
+    assert_string_equal(ask(ENDED), "COMPLETED|1");
+    assert_string_equal(ask("SELECT state FROM jobs WHERE job_id = 2"), "FAILED");
+    fixture.store = store_close(fixture.store);
+    fixture_open();
+    put(job_in(JOB_FAILED, 3, 1000, 2000));
+    put(accounted(cancelled, 2, 1000, 3000));
+    put(accounted(cancelled, 2, 1000, 4000));
+    assert_string_equal(ask(ENDED), "CANCELLED|1\nCOMPLETED|1");
 }
 
 TEST(an_end_that_was_seen_before_accounting_came_counts_once)
 {
     struct job_record elsewhere = job_in(JOB_FAILED, 2, 1000, 2000);
 
-    put_in(fixture, "beta", &elsewhere);
-    put(fixture, job_in(JOB_FAILED, 1, 1000, 2000));
-    put(fixture, job_in(JOB_FAILED, 2, 1000, 2000));
-    assert_string_equal(ask(fixture, ENDED), "FAILED|2");
-    put(fixture, accounted(node_fail, 1, 1000, 3000));
-    put(fixture, accounted((struct job_state){ JOB_FAILED, 0 }, 2, 1000, 3000));
-    assert_string_equal(ask(fixture, ENDED), "FAILED|1\nNODE_FAIL|1");
-    assert_string_equal(ask(fixture, "SELECT sum(count) FROM ended"), "3");
+    put_in("beta", &elsewhere);
+    put(job_in(JOB_FAILED, 1, 1000, 2000));
+    put(job_in(JOB_FAILED, 2, 1000, 2000));
+    assert_string_equal(ask(ENDED), "FAILED|2");
+    put(accounted(node_fail, 1, 1000, 3000));
+    put(accounted((struct job_state){ JOB_FAILED, 0 }, 2, 1000, 3000));
+    assert_string_equal(ask(ENDED), "FAILED|1\nNODE_FAIL|1");
+    assert_string_equal(ask("SELECT sum(count) FROM ended"), "3");
 }
 
 /* What slurmdbd tells of a job that went on with another size, and of one whose node failed: the
  * queue has one run of the first, and of the second two, with words that depend on the moment. */
-static void put_accounting(struct fixture *into)
+static void put_accounting(void)
 {
-    put(into, accounted(resized, 1, 1000, 9000));
-    put(into, accounted(completed, 1, 1100, 9000));
-    put(into, accounted(node_fail, 2, 1000, 9000));
-    put(into, accounted(completed, 2, 2000, 9000));
-    put(into, accounted(completed, 7, 500, 600));
+    put(accounted(resized, 1, 1000, 9000));
+    put(accounted(completed, 1, 1100, 9000));
+    put(accounted(node_fail, 2, 1000, 9000));
+    put(accounted(completed, 2, 2000, 9000));
+    put(accounted(completed, 7, 500, 600));
 }
 
 static struct job_record restarted(enum job_base base, int64_t submit_time, uint32_t restarts)
@@ -89,25 +76,23 @@ static struct job_record restarted(enum job_base base, int64_t submit_time, uint
 
 TEST(two_stores_agree_whatever_each_has_seen_of_runs_that_came_again)
 {
-    struct fixture other;
     char counted[4096];
 
-    put(fixture, job_in(JOB_COMPLETED, 1, 1000, 3000));
-    put(fixture, restarted(JOB_RUNNING, 1000, 0));
-    put(fixture, restarted(JOB_RUNNING, 2000, 1));
-    put_accounting(fixture);
-    put(fixture, restarted(JOB_COMPLETED, 2000, 1));
-    snprintf(counted, sizeof(counted), "%s", ask(fixture, ENDED));
+    put(job_in(JOB_COMPLETED, 1, 1000, 3000));
+    put(restarted(JOB_RUNNING, 1000, 0));
+    put(restarted(JOB_RUNNING, 2000, 1));
+    put_accounting();
+    put(restarted(JOB_COMPLETED, 2000, 1));
+    snprintf(counted, sizeof(counted), "%s", ask(ENDED));
     assert_string_equal(counted, "COMPLETED|3\nNODE_FAIL|1\nRESIZING|1");
 
-    fixture_begin(&other);
-    fixture_open(&other);
-    put(&other, accounted(completed, 7, 500, 600));
-    put(&other, restarted(JOB_NODE_FAIL, 1000, 0));
-    put(&other, restarted(JOB_COMPLETED, 2000, 1));
-    put_accounting(&other);
-    assert_string_equal(ask(&other, ENDED), counted);
-    fixture_end(&other);
+    fixture_end();
+    fixture_begin_open();
+    put(accounted(completed, 7, 500, 600));
+    put(restarted(JOB_NODE_FAIL, 1000, 0));
+    put(restarted(JOB_COMPLETED, 2000, 1));
+    put_accounting();
+    assert_string_equal(ask(ENDED), counted);
 }
 
 TEST(a_run_that_was_requeued_counts_when_accounting_tells_its_end)
@@ -115,20 +100,19 @@ TEST(a_run_that_was_requeued_counts_when_accounting_tells_its_end)
     struct job_record first = restarted(JOB_RUNNING, 1000, 0);
 
     first.origin = RECORD_ACCOUNTED;
-    put(fixture, first);
-    put(fixture, restarted(JOB_RUNNING, 2000, 1));
-    assert_string_equal(ask(fixture, "SELECT state FROM jobs WHERE submit_time = 1000"),
-                        "REQUEUED");
-    assert_string_equal(ask(fixture, ENDED), "");
-    put(fixture, accounted(node_fail, 2, 1000, 3000));
-    assert_string_equal(ask(fixture, ENDED), "NODE_FAIL|1");
+    put(first);
+    put(restarted(JOB_RUNNING, 2000, 1));
+    assert_string_equal(ask("SELECT state FROM jobs WHERE submit_time = 1000"), "REQUEUED");
+    assert_string_equal(ask(ENDED), "");
+    put(accounted(node_fail, 2, 1000, 3000));
+    assert_string_equal(ask(ENDED), "NODE_FAIL|1");
 }
 
 static void look(int64_t as_of, const struct run_name *gone, size_t n)
 {
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture, store_put_look(fixture->store, STR("alpha"), as_of, gone, n, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_look(fixture.store, STR("alpha"), as_of, gone, n, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 #define LAST_SEEN "SELECT job_id, last_seen FROM job ORDER BY job_id"
@@ -138,20 +122,20 @@ TEST(a_run_that_the_queue_no_longer_shows_was_last_seen_in_the_look_before)
     const struct run_name gone[] = { { 1, 1000 }, { 2, 1000 }, { 3, 1000 }, { 9, 1000 } };
     struct job_record told = job_in(JOB_RUNNING, 1, 1000, 4000);
 
-    put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
-    put(fixture, job_in(JOB_RUNNING, 2, 1000, 1500));
-    put(fixture, job_in(JOB_COMPLETED, 3, 1000, 1500));
-    put(fixture, job_in(JOB_RUNNING, 4, 1000, 1500));
+    put(job_in(JOB_RUNNING, 1, 1000, 1500));
+    put(job_in(JOB_RUNNING, 2, 1000, 1500));
+    put(job_in(JOB_COMPLETED, 3, 1000, 1500));
+    put(job_in(JOB_RUNNING, 4, 1000, 1500));
     look(2000, NULL, 0);
-    fixture->store = store_close(fixture->store);
-    fixture_open(fixture);
+    fixture.store = store_close(fixture.store);
+    fixture_open();
     look(3000, gone, COUNT(gone));
-    assert_string_equal(ask(fixture, LAST_SEEN), "1|2000\n2|2000\n3|NULL\n4|NULL");
+    assert_string_equal(ask(LAST_SEEN), "1|2000\n2|2000\n3|NULL\n4|NULL");
     look(3500, gone, COUNT(gone));
     told.origin = RECORD_ACCOUNTED; /* it may well take it for running */
-    put(fixture, told);
-    put(fixture, job_in(JOB_RUNNING, 2, 1000, 4000)); /* it is back */
-    assert_string_equal(ask(fixture, LAST_SEEN), "1|2000\n2|NULL\n3|NULL\n4|NULL");
+    put(told);
+    put(job_in(JOB_RUNNING, 2, 1000, 4000)); /* it is back */
+    assert_string_equal(ask(LAST_SEEN), "1|2000\n2|NULL\n3|NULL\n4|NULL");
 }
 
 TEST(runs_that_have_not_ended_are_listed_with_their_submit_times)
@@ -159,10 +143,10 @@ TEST(runs_that_have_not_ended_are_listed_with_their_submit_times)
     struct run_name *runs;
     size_t n;
 
-    put(fixture, job_in(JOB_RUNNING, 1, 1000, 1500));
-    put(fixture, job_in(JOB_COMPLETED, 2, 1000, 1500));
-    put(fixture, job_in(JOB_PENDING, 3, 1200, 1500));
-    OK(fixture, store_list_open(fixture->store, STR("alpha"), &runs, &n, &fixture->err));
+    put(job_in(JOB_RUNNING, 1, 1000, 1500));
+    put(job_in(JOB_COMPLETED, 2, 1000, 1500));
+    put(job_in(JOB_PENDING, 3, 1200, 1500));
+    OK(store_list_open(fixture.store, STR("alpha"), &runs, &n, &fixture.err));
     assert_int_equal(n, 2);
     assert_int_equal(runs[0].job_id, 1);
     assert_int_equal(runs[1].job_id, 3);
@@ -176,17 +160,15 @@ TEST(an_end_that_accounting_has_not_told_is_asked_for)
     uint32_t ids[4];
     size_t n;
 
-    put(fixture, accounted(completed, 1, 1000, 2000));
-    put(fixture, job_in(JOB_FAILED, 2, 1000, 2000));
-    put(fixture, job_in(JOB_FAILED, 3, 1000, 2000));
-    put(fixture, accounted(cancelled, 3, 1000, 2000));
-    OK(fixture,
-       store_open_runs(fixture->store, STR("alpha"), &filter, ids, COUNT(ids), &n, &fixture->err));
+    put(accounted(completed, 1, 1000, 2000));
+    put(job_in(JOB_FAILED, 2, 1000, 2000));
+    put(job_in(JOB_FAILED, 3, 1000, 2000));
+    put(accounted(cancelled, 3, 1000, 2000));
+    OK(store_open_runs(fixture.store, STR("alpha"), &filter, ids, COUNT(ids), &n, &fixture.err));
     assert_int_equal(n, 1);
     assert_int_equal(ids[0], 2);
-    put(fixture, accounted(cancelled, 2, 1000, 2000));
-    OK(fixture,
-       store_open_runs(fixture->store, STR("alpha"), &filter, ids, COUNT(ids), &n, &fixture->err));
+    put(accounted(cancelled, 2, 1000, 2000));
+    OK(store_open_runs(fixture.store, STR("alpha"), &filter, ids, COUNT(ids), &n, &fixture.err));
     assert_int_equal(n, 0);
 }
 
@@ -194,8 +176,7 @@ static int64_t pruned_end(void)
 {
     int64_t value;
 
-    OK(fixture,
-       store_get_mark(fixture->store, STR("alpha"), "pruned_end", 0, &value, &fixture->err));
+    OK(store_get_mark(fixture.store, STR("alpha"), "pruned_end", 0, &value, &fixture.err));
     return value;
 }
 
@@ -203,10 +184,9 @@ static size_t prune(struct store_retention retention, size_t most)
 {
     size_t deleted;
 
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture,
-       store_prune(fixture->store, STR("alpha"), &retention, most, &deleted, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_prune(fixture.store, STR("alpha"), &retention, most, &deleted, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
     return deleted;
 }
 
@@ -215,21 +195,21 @@ TEST(until_when_runs_that_were_deleted_for_their_size_ended_is_kept)
     struct job_record lasting = job_in(JOB_COMPLETED, 1, 1000, 90000), late;
 
     lasting.end_time = 80000;
-    put(fixture, lasting);
-    put(fixture, job_in(JOB_COMPLETED, 2, 2000, 90000));
-    put(fixture, job_in(JOB_COMPLETED, 3, 3000, 90000));
+    put(lasting);
+    put(job_in(JOB_COMPLETED, 2, 2000, 90000));
+    put(job_in(JOB_COMPLETED, 3, 3000, 90000));
     assert_int_equal(pruned_end(), 0);
     assert_int_equal(prune((struct store_retention){ .max_bytes = 1 }, 2), 2);
     assert_int_equal(pruned_end(), 80000);
 
     /* One that comes late and ended before is not too old for that. */
-    put(fixture, job_in(JOB_COMPLETED, 4, 2500, 90000));
-    assert_string_equal(ask(fixture, "SELECT job_id FROM job ORDER BY 1"), "3\n4");
+    put(job_in(JOB_COMPLETED, 4, 2500, 90000));
+    assert_string_equal(ask("SELECT job_id FROM job ORDER BY 1"), "3\n4");
     /* One that would have been deleted with them is missing, too. */
     late = job_in(JOB_COMPLETED, 5, 1500, 90000);
     late.end_time = 85000;
-    put(fixture, late);
-    assert_string_equal(ask(fixture, "SELECT job_id FROM job ORDER BY 1"), "3\n4");
+    put(late);
+    assert_string_equal(ask("SELECT job_id FROM job ORDER BY 1"), "3\n4");
     assert_int_equal(pruned_end(), 85000);
 }
 
@@ -237,8 +217,8 @@ TEST(a_store_reaches_no_further_back_than_runs_are_kept_for_their_age)
 {
     assert_int_equal(prune((struct store_retention){ .oldest_end = 4000 }, 10), 0);
     assert_int_equal(pruned_end(), 4000); /* older ones would not be taken */
-    put(fixture, job_in(JOB_COMPLETED, 1, 3000, 9000));
-    assert_string_equal(ask(fixture, "SELECT count(*) FROM job"), "0");
+    put(job_in(JOB_COMPLETED, 1, 3000, 9000));
+    assert_string_equal(ask("SELECT count(*) FROM job"), "0");
 }
 
 /* As the first release made it. */
@@ -246,12 +226,11 @@ static void make_first_version(void)
 {
     sqlite3 *db;
 
-    fixture->store = store_close(fixture->store);
-    fixture_remove_files(fixture);
-    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
-    OK(fixture, schema_migrate(db, 0, schema_migrations, 1, NULL, &fixture->err));
-    OK(fixture,
-       db_exec(db,
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+    assert_int_equal(sqlite3_open(fixture.path, &db), SQLITE_OK);
+    OK(schema_migrate(db, 0, schema_migrations, 1, NULL, &fixture.err));
+    OK(db_exec(db,
                "INSERT INTO meta(name, value) VALUES('is_simulated', 0);"
                "INSERT INTO cluster(name) VALUES('alpha');"
                "INSERT INTO mark VALUES(1, 'accounted_until', 5000), (1, 'pruned_end', 700);"
@@ -259,21 +238,20 @@ static void make_first_version(void)
                " state, as_of, origin, is_counted) VALUES(44, 1, 7, 1000, 1000, 1100, 4, 2000, 1,"
                " 1);"
                "INSERT INTO ended VALUES(1, 4, 0, 0, 1)",
-               &fixture->err));
+               &fixture.err));
     db_close(db);
 }
 
 TEST(a_store_of_the_first_version_goes_on)
 {
     make_first_version();
-    fixture_open(fixture);
-    assert_string_equal(ask(fixture, "SELECT id, cluster, job_id, state FROM jobs"),
-                        "44|alpha|7|COMPLETED");
-    put(fixture, accounted(completed, 7, 1000, 3000));
-    put(fixture, job_in(JOB_FAILED, 8, 1000, 3000));
-    put(fixture, accounted(completed, 9, 500, 3000)); /* was deleted */
-    assert_string_equal(ask(fixture, ENDED), "COMPLETED|1");
-    assert_string_equal(ask(fixture, "SELECT jobs.job_id, count(*) FROM jobs JOIN life ON"
-                                     " life.job = jobs.id GROUP BY 1 ORDER BY 1"),
+    fixture_open();
+    assert_string_equal(ask("SELECT id, cluster, job_id, state FROM jobs"), "44|alpha|7|COMPLETED");
+    put(accounted(completed, 7, 1000, 3000));
+    put(job_in(JOB_FAILED, 8, 1000, 3000));
+    put(accounted(completed, 9, 500, 3000)); /* was deleted */
+    assert_string_equal(ask(ENDED), "COMPLETED|1");
+    assert_string_equal(ask("SELECT jobs.job_id, count(*) FROM jobs JOIN life ON"
+                            " life.job = jobs.id GROUP BY 1 ORDER BY 1"),
                         "7|1\n8|3");
 }

@@ -14,32 +14,34 @@
 
 enum { SKIPPED = 77 };
 
-static int put_one(struct fixture *fixture, uint32_t id)
+FIXTURE(fixture_begin, fixture_end)
+
+static int put_one(uint32_t id)
 {
     struct job_record record = job_in(JOB_COMPLETED, id, 1000 + id, 90000);
     char name[100];
-    int r = store_begin(fixture->store, &fixture->err);
+    int r = store_begin(fixture.store, &fixture.err);
 
     snprintf(name, sizeof(name), "%u%080u", id, id);
     record.name = str_of(name);
     if (r == 0)
-        r = store_put_job(fixture->store, STR("alpha"), &record, &fixture->err);
+        r = store_put_job(fixture.store, STR("alpha"), &record, &fixture.err);
     if (r == 0)
-        r = store_commit(fixture->store, &fixture->err);
+        r = store_commit(fixture.store, &fixture.err);
     if (r < 0)
-        store_rollback(fixture->store);
+        store_rollback(fixture.store);
     return r;
 }
 
 /* Runs in a process of its own, whose limits and mounts die with it. */
-static int run_apart(void (*run)(struct fixture *fixture), struct fixture *fixture)
+static int run_apart(void (*run)(void))
 {
     int status;
     pid_t child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
-        run(fixture);
+        run();
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -49,87 +51,80 @@ static int run_apart(void (*run)(struct fixture *fixture), struct fixture *fixtu
 #define MUST(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, fixture->err.text); \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, fixture.err.text);  \
             _exit(1);                                                                              \
         }                                                                                          \
     } while (0)
 
 /* Fills it until there is no room; gives the number of jobs that are there for sure. */
-static uint32_t fill(struct fixture *fixture)
+static uint32_t fill(void)
 {
     uint32_t n = 0;
     int r;
 
-    MUST(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err) == 0);
-    while ((r = put_one(fixture, n + 1)) == 0)
+    MUST(store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) == 0);
+    while ((r = put_one(n + 1)) == 0)
         MUST(++n < 100000);
     MUST(r == -ENOSPC);
-    MUST(strstr(fixture->err.text, "no room") && strstr(fixture->err.text, fixture->path));
-    MUST(put_one(fixture, n + 1) == -ENOSPC);
+    MUST(strstr(fixture.err.text, "no room") && strstr(fixture.err.text, fixture.path));
+    MUST(put_one(n + 1) == -ENOSPC);
     return n;
 }
 
-static void check_goes_on(struct fixture *fixture, uint32_t n)
+static void check_goes_on(uint32_t n)
 {
     char expected[60];
 
-    MUST(put_one(fixture, n + 1) == 0);
-    fixture->store = store_close(fixture->store);
+    MUST(put_one(n + 1) == 0);
+    fixture.store = store_close(fixture.store);
     snprintf(expected, sizeof(expected), "%u|%u", n + 1, n + 1);
-    ask(fixture, "SELECT (SELECT count(*) FROM job), (SELECT sum(count) FROM ended)");
-    MUST(strcmp(fixture->answer, expected) == 0);
-    MUST(strcmp(ask(fixture, "PRAGMA integrity_check"), "ok") == 0);
+    ask("SELECT (SELECT count(*) FROM job), (SELECT sum(count) FROM ended)");
+    MUST(strcmp(fixture.answer, expected) == 0);
+    MUST(strcmp(ask("PRAGMA integrity_check"), "ok") == 0);
 }
 
-static void fill_past_a_limit(struct fixture *fixture)
+static void fill_past_a_limit(void)
 {
     struct rlimit limit = { 300000, RLIM_INFINITY };
     uint32_t n;
 
     signal(SIGXFSZ, SIG_IGN);
     MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    n = fill(fixture);
+    n = fill();
     limit.rlim_cur = RLIM_INFINITY;
     MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    check_goes_on(fixture, n);
+    check_goes_on(n);
 }
 
 TEST(a_limit_of_files_is_no_room_and_what_was_committed_stays)
 {
-    struct fixture fixture;
-
-    fixture_begin(&fixture);
-    assert_int_equal(run_apart(fill_past_a_limit, &fixture), 0);
-    fixture_end(&fixture);
+    assert_int_equal(run_apart(fill_past_a_limit), 0);
 }
 
-static void fill_a_disk(struct fixture *fixture)
+static void fill_a_disk(void)
 {
     uint32_t n;
 
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("none", fixture->directory, "tmpfs", 0, "size=600k") < 0)
+        mount("none", test_dir(), "tmpfs", 0, "size=600k") < 0)
         _exit(SKIPPED);
-    n = fill(fixture);
-    MUST(mount("none", fixture->directory, "tmpfs", MS_REMOUNT, "size=8m") == 0);
-    check_goes_on(fixture, n);
+    n = fill();
+    MUST(mount("none", test_dir(), "tmpfs", MS_REMOUNT, "size=8m") == 0);
+    check_goes_on(n);
 }
 
 TEST(a_full_disk_is_told_and_what_was_committed_stays)
 {
-    struct fixture fixture;
     int result;
 
-    fixture_begin(&fixture);
-    result = run_apart(fill_a_disk, &fixture);
-    fixture_end(&fixture);
+    result = run_apart(fill_a_disk);
     if (result == SKIPPED)
         skip_because("nothing can be mounted here");
     assert_int_equal(result, 0);
 }
 
 /* Holds the lock until it is told to go. */
-static pid_t lock_elsewhere(const struct fixture *fixture, int *ret_to_child)
+static pid_t lock_elsewhere(int *ret_to_child)
 {
     int to_child[2], to_parent[2];
     char byte;
@@ -142,7 +137,7 @@ static pid_t lock_elsewhere(const struct fixture *fixture, int *ret_to_child)
     assert_true(child >= 0);
     if (child == 0) {
         close(to_child[1]);
-        if (sqlite3_open(fixture->path, &db) != SQLITE_OK ||
+        if (sqlite3_open(fixture.path, &db) != SQLITE_OK ||
             sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
             _exit(1);
         if (write(to_parent[1], "x", 1) != 1 || read(to_child[0], &byte, 1) < 0)
@@ -160,132 +155,103 @@ static pid_t lock_elsewhere(const struct fixture *fixture, int *ret_to_child)
 
 TEST(a_store_that_another_writes_is_busy_for_a_while)
 {
-    struct fixture fixture;
     int to_child, status;
     pid_t child;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
-    child = lock_elsewhere(&fixture, &to_child);
-    assert_int_equal(put_one(&fixture, 1), -EBUSY);
+    fixture_open();
+    child = lock_elsewhere(&to_child);
+    assert_int_equal(put_one(1), -EBUSY);
     assert_contains(fixture.err.text, "another process writes it");
     close(to_child);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(put_one(&fixture, 1), 0);
-    fixture_end(&fixture);
+    assert_int_equal(put_one(1), 0);
 }
 
-static void write_file(const char *path, const char *bytes, size_t n)
+static void check_refused(int expected, const char *sentence)
 {
-    FILE *file = fopen(path, "we");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void check_refused(struct fixture *fixture, int expected, const char *sentence)
-{
-    assert_int_equal(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err),
+    assert_int_equal(store_open(str_of(fixture.path), false, &fixture.store, &fixture.err),
                      expected);
-    assert_contains(fixture->err.text, sentence);
-    assert_contains(fixture->err.text, fixture->path);
+    assert_contains(fixture.err.text, sentence);
+    assert_contains(fixture.err.text, fixture.path);
 }
 
 TEST(a_file_of_something_else_is_refused_and_left_as_it_is)
 {
     static const char garbage[8192] = "this is a letter, not a database";
-    struct fixture fixture;
     struct stat file;
 
-    fixture_begin(&fixture);
-    write_file(fixture.path, garbage, sizeof(garbage));
-    check_refused(&fixture, -EBADMSG, "not a store");
+    write_bytes(fixture.path, (struct str){ garbage, sizeof(garbage) });
+    check_refused(-EBADMSG, "not a store");
     assert_int_equal(stat(fixture.path, &file), 0);
     assert_int_equal(file.st_size, sizeof(garbage));
-    fixture_end(&fixture);
 }
 
-static void make_database(const struct fixture *fixture, const char *sql)
+static void make_database(const char *sql)
 {
     sqlite3 *db;
 
-    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open(fixture.path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
 
 TEST(a_database_of_something_else_is_refused)
 {
-    struct fixture fixture;
-
-    fixture_begin(&fixture);
-    make_database(&fixture, "CREATE TABLE holiday(day)");
-    check_refused(&fixture, -EBADMSG, "not a store of sonde");
-    assert_string_equal(ask(&fixture, "PRAGMA journal_mode"), "delete");
-    fixture_end(&fixture);
+    make_database("CREATE TABLE holiday(day)");
+    check_refused(-EBADMSG, "not a store of sonde");
+    assert_string_equal(ask("PRAGMA journal_mode"), "delete");
 }
 
 TEST(a_store_of_a_newer_sonde_is_refused)
 {
-    struct fixture fixture;
     struct buf told;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
+    fixture_open();
     fixture.store = store_close(fixture.store);
-    make_database(&fixture, "PRAGMA user_version = 99");
-    check_refused(&fixture, -EPROTO, "newer sonde");
+    make_database("PRAGMA user_version = 99");
+    check_refused(-EPROTO, "newer sonde");
     buf_init(&told, 100);
     assert_int_equal(store_try_migrations(str_of(fixture.path), &told, &fixture.err), -EPROTO);
     buf_free(&told);
-    fixture_end(&fixture);
 }
 
 TEST(simulated_and_real_jobs_do_not_mix)
 {
-    struct fixture fixture;
-
-    fixture_begin(&fixture);
-    OK(&fixture, store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
+    OK(store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
     fixture.store = store_close(fixture.store);
-    check_refused(&fixture, -EINVAL, "is of simulated jobs, these are real");
-    OK(&fixture, store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
+    check_refused(-EINVAL, "is of simulated jobs, these are real");
+    OK(store_open(str_of(fixture.path), true, &fixture.store, &fixture.err));
     fixture.store = store_close(fixture.store);
-    fixture_remove_files(&fixture);
-    fixture_open(&fixture);
+    fixture_remove_files();
+    fixture_open();
     fixture.store = store_close(fixture.store);
     assert_int_equal(store_open(str_of(fixture.path), true, &fixture.store, &fixture.err), -EINVAL);
-    fixture_end(&fixture);
 }
 
 TEST(a_file_that_is_removed_or_replaced_is_noticed)
 {
-    struct fixture fixture;
     char aside[80];
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
+    fixture_open();
     assert_true(store_is_there(fixture.store));
-    assert_int_equal(put_one(&fixture, 1), 0);
+    assert_int_equal(put_one(1), 0);
     snprintf(aside, sizeof(aside), "%s.aside", fixture.path);
     assert_int_equal(rename(fixture.path, aside), 0);
     assert_false(store_is_there(fixture.store));
-    assert_int_equal(put_one(&fixture, 2), -ENOENT);
+    assert_int_equal(put_one(2), -ENOENT);
     assert_contains(fixture.err.text, "removed or replaced");
-    write_file(fixture.path, "", 0);
+    write_file(fixture.path, "");
     assert_false(store_is_there(fixture.store));
-    assert_int_equal(put_one(&fixture, 2), -ENOENT);
+    assert_int_equal(put_one(2), -ENOENT);
     assert_int_equal(rename(aside, fixture.path), 0);
-    assert_int_equal(put_one(&fixture, 2), 0);
-    fixture_end(&fixture);
+    assert_int_equal(put_one(2), 0);
 }
 
 static void replace(const char *path, bool is_gone)
 {
     assert_int_equal(unlink(path), 0);
     if (!is_gone)
-        write_file(path, "", 0);
+        write_file(path, "");
 }
 
 TEST(a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost)
@@ -296,72 +262,62 @@ TEST(a_log_that_is_removed_or_replaced_is_noticed_and_nothing_in_it_lost)
         struct store_reader *reader = NULL;
         struct cluster_row *clusters;
         struct arena arena = { 0 };
-        struct fixture fixture;
         char path[80];
         size_t n;
 
-        fixture_begin(&fixture);
-        fixture_open(&fixture);
-        assert_int_equal(put_one(&fixture, 1), 0);
-        OK(&fixture, store_reader_open(str_of(fixture.path), &reader, &fixture.err));
+        fixture_begin_open();
+        assert_int_equal(put_one(1), 0);
+        OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
         snprintf(path, sizeof(path), "%s%s", fixture.path, suffixes[i / 2]);
         replace(path, i % 2);
         assert_false(store_is_there(fixture.store));
-        assert_int_equal(put_one(&fixture, 2), -ENOENT);
+        assert_int_equal(put_one(2), -ENOENT);
         assert_contains(fixture.err.text, "its log");
         fixture.store = store_close(fixture.store);
-        fixture_open(&fixture);
+        fixture_open();
         assert_true(store_is_there(fixture.store));
-        assert_int_equal(put_one(&fixture, 2), 0);
-        assert_string_equal(ask(&fixture, "SELECT count(*) FROM job"), "2");
-        OK(&fixture, store_clusters(reader, &arena, &clusters, &n, &fixture.err));
+        assert_int_equal(put_one(2), 0);
+        assert_string_equal(ask("SELECT count(*) FROM job"), "2");
+        OK(store_clusters(reader, &arena, &clusters, &n, &fixture.err));
         assert_int_equal(clusters[0].runs, 2);
         store_reader_close(reader);
         arena_clear(&arena);
-        fixture_end(&fixture);
+        fixture_end();
     }
 }
 
 TEST(a_store_without_a_directory_or_that_is_one_is_refused)
 {
-    struct fixture fixture;
-
-    fixture_begin(&fixture);
     assert_int_equal(
         store_open(STR("/nonexistent/of/all/store.db"), false, &fixture.store, &fixture.err),
         -ENOENT);
     assert_contains(fixture.err.text, "check its directory");
-    assert_int_equal(store_open(str_of(fixture.directory), false, &fixture.store, &fixture.err),
-                     -EBADMSG);
+    assert_int_equal(store_open(str_of(test_dir()), false, &fixture.store, &fixture.err), -EBADMSG);
     assert_contains(fixture.err.text, "name a file in it");
-    fixture_end(&fixture);
 }
 
-static void open_as_nobody(struct fixture *fixture)
+static void open_as_nobody(void)
 {
     int r;
 
     if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
         _exit(SKIPPED);
-    r = store_open(str_of(fixture->path), false, &fixture->store, &fixture->err);
+    r = store_open(str_of(fixture.path), false, &fixture.store, &fixture.err);
     MUST(r == -EACCES || r == -EROFS);
-    MUST(strstr(fixture->err.text, "rights"));
-    MUST(strstr(fixture->err.text, fixture->path));
+    MUST(strstr(fixture.err.text, "rights"));
+    MUST(strstr(fixture.err.text, fixture.path));
 }
 
 TEST(a_store_that_may_not_be_written_says_so)
 {
-    struct fixture fixture;
     int result;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
+    fixture_open();
     fixture.store = store_close(fixture.store);
     chmod(fixture.path, 0444);
-    chmod(fixture.directory, 0555);
-    result = run_apart(open_as_nobody, &fixture);
-    chmod(fixture.directory, 0755);
-    fixture_end(&fixture);
+    chmod(test_dir(), 0555);
+    result = run_apart(open_as_nobody);
+    chmod(test_dir(), 0755);
     if (result == SKIPPED)
         skip_because("needs root");
     assert_int_equal(result, 0);
@@ -397,53 +353,49 @@ static void damage(const char *path)
 
 TEST(a_damaged_store_is_told_and_nothing_crashes)
 {
-    struct fixture fixture;
     size_t told = 0;
 
-    fixture_begin(&fixture);
-    fixture_open(&fixture);
+    fixture_open();
     for (uint32_t i = 1; i <= 300; i++)
-        assert_int_equal(put_one(&fixture, i), 0);
+        assert_int_equal(put_one(i), 0);
     fixture.store = store_close(fixture.store);
     damage(fixture.path);
     if (store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) < 0) {
         assert_int_equal(fixture.err.code, EBADMSG);
-        fixture_end(&fixture);
         return;
     }
     for (uint32_t i = 1; i <= 400; i++) {
-        int r = put_one(&fixture, i);
+        int r = put_one(i);
 
         told += r == -EBADMSG;
         assert_true(r == 0 || r == -EBADMSG);
     }
     assert_true(told > 0);
     assert_contains(fixture.err.text, fixture.path);
-    fixture_end(&fixture);
 }
 
 enum { BATCH = 40, KILLS = 30 };
 
 /* Batches without end, each acknowledged by a byte after its commit. */
-static void write_batches(struct fixture *fixture, uint32_t first, int acknowledge)
+static void write_batches(uint32_t first, int acknowledge)
 {
     struct final_record final = {
         .node = STR("n1"), .begin_time = 1, .end_time = 2, .document = STR("{}")
     };
 
-    MUST(store_open(str_of(fixture->path), false, &fixture->store, &fixture->err) == 0);
+    MUST(store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) == 0);
     for (uint32_t batch = first;; batch++) {
-        MUST(store_begin(fixture->store, &fixture->err) == 0);
+        MUST(store_begin(fixture.store, &fixture.err) == 0);
         for (uint32_t i = 0; i < BATCH; i++) {
             uint32_t id = batch * BATCH + i + 1;
             struct job_record record = job_in(JOB_COMPLETED, id, 1000 + id, 900000);
 
             final.job_id = id;
-            MUST(store_put_job(fixture->store, STR("alpha"), &record, &fixture->err) == 0);
-            MUST(store_put_final(fixture->store, STR("alpha"), &final, &fixture->err) == 0);
+            MUST(store_put_job(fixture.store, STR("alpha"), &record, &fixture.err) == 0);
+            MUST(store_put_final(fixture.store, STR("alpha"), &final, &fixture.err) == 0);
         }
-        MUST(store_set_mark(fixture->store, STR("alpha"), "batch", batch, &fixture->err) == 0);
-        MUST(store_commit(fixture->store, &fixture->err) == 0);
+        MUST(store_set_mark(fixture.store, STR("alpha"), "batch", batch, &fixture.err) == 0);
+        MUST(store_commit(fixture.store, &fixture.err) == 0);
         MUST(write(acknowledge, "x", 1) == 1);
     }
 }
@@ -458,8 +410,7 @@ static void read_byte(int fd)
 }
 
 /* Kills a writer somewhere after that many batches; gives the number of those it acknowledged. */
-static uint32_t kill_in_the_middle(struct fixture *fixture, uint32_t first, uint32_t least,
-                                   unsigned turns)
+static uint32_t kill_in_the_middle(uint32_t first, uint32_t least, unsigned turns)
 {
     int acknowledged[2], status;
     uint32_t n = 0;
@@ -470,7 +421,7 @@ static uint32_t kill_in_the_middle(struct fixture *fixture, uint32_t first, uint
     child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        write_batches(fixture, first, acknowledged[1]);
+        write_batches(first, acknowledged[1]);
     close(acknowledged[1]);
     for (; n < least; n++)
         read_byte(acknowledged[0]);
@@ -485,41 +436,38 @@ static uint32_t kill_in_the_middle(struct fixture *fixture, uint32_t first, uint
     return n;
 }
 
-static void check_whole(struct fixture *fixture, uint32_t acknowledged, uint32_t *ret_batches)
+static void check_whole(uint32_t acknowledged, uint32_t *ret_batches)
 {
     uint64_t jobs;
     char expected[100];
 
-    fixture_open(fixture);
-    assert_string_equal(ask(fixture, "PRAGMA integrity_check"), "ok");
-    assert_true(num_get_u64(str_of(ask(fixture, "SELECT count(*) FROM job")), &jobs));
+    fixture_open();
+    assert_string_equal(ask("PRAGMA integrity_check"), "ok");
+    assert_true(num_get_u64(str_of(ask("SELECT count(*) FROM job")), &jobs));
     assert_int_equal(jobs % BATCH, 0);
     assert_true(jobs >= (uint64_t)acknowledged * BATCH);
     snprintf(expected, sizeof(expected), "%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64, jobs,
              3 * jobs, jobs, jobs / BATCH - 1);
     if (jobs)
-        assert_string_equal(ask(fixture, "SELECT (SELECT sum(count) FROM ended),"
-                                         " (SELECT count(*) FROM life),"
-                                         " (SELECT count(*) FROM final),"
-                                         " (SELECT value FROM mark WHERE name = 'batch')"),
+        assert_string_equal(ask("SELECT (SELECT sum(count) FROM ended),"
+                                " (SELECT count(*) FROM life),"
+                                " (SELECT count(*) FROM final),"
+                                " (SELECT value FROM mark WHERE name = 'batch')"),
                             expected);
-    fixture->store = store_close(fixture->store);
+    fixture.store = store_close(fixture.store);
     *ret_batches = (uint32_t)(jobs / BATCH);
 }
 
 TEST(a_killed_writer_leaves_all_it_acknowledged_and_nothing_half)
 {
-    struct fixture fixture;
     uint32_t batches = 0, random = 1;
 
-    fixture_begin(&fixture);
     for (unsigned i = 0; i < KILLS; i++) {
         uint32_t acknowledged;
 
         random = random * 1664525 + 1013904223;
-        acknowledged = kill_in_the_middle(&fixture, batches, i % 4, random >> 22);
-        check_whole(&fixture, batches + acknowledged, &batches);
+        acknowledged = kill_in_the_middle(batches, i % 4, random >> 22);
+        check_whole(batches + acknowledged, &batches);
     }
     assert_true(batches > KILLS);
-    fixture_end(&fixture);
 }

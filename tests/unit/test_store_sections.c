@@ -6,27 +6,14 @@
 #include "store/schema.h"
 #include "store/sqlite.h"
 
-static struct fixture place, *const fixture = &place;
-
-static void set_up(void)
-{
-    fixture_begin(fixture);
-    fixture_open(fixture);
-}
-
-static void tear_down(void)
-{
-    fixture_end(fixture);
-}
-
-FIXTURE(set_up, tear_down)
+FIXTURE(fixture_begin_open, fixture_end)
 
 static void put_section(const char *cluster, const char *kind, int64_t time, const char *document)
 {
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture, store_put_section(fixture->store, str_of(cluster), kind, time, str_of(document),
-                                  &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_section(fixture.store, str_of(cluster), kind, time, str_of(document),
+                         &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 static void assert_section(const char *cluster, const char *kind, int64_t known_time, int64_t time,
@@ -37,9 +24,9 @@ static void assert_section(const char *cluster, const char *kind, int64_t known_
     int64_t found_time;
     struct str found;
 
-    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
-    OK(fixture, store_section(reader, str_of(cluster), kind, known_time, &arena, &found_time,
-                              &found, &fixture->err));
+    OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
+    OK(store_section(reader, str_of(cluster), kind, known_time, &arena, &found_time, &found,
+                     &fixture.err));
     assert_str(found, document);
     assert_int_equal(found_time, time);
     store_reader_close(reader);
@@ -57,7 +44,7 @@ TEST(the_newest_of_each_kind_and_cluster_is_kept)
     assert_section("south", "nodes", 0, 130, "{\"nodes\":3}");
     assert_section("south", "shares", 0, 0, "");
     assert_section("west", "nodes", 0, 0, "");
-    assert_string_equal(ask(fixture, "SELECT count(*) FROM section"), "3");
+    assert_string_equal(ask("SELECT count(*) FROM section"), "3");
 }
 
 TEST(what_is_told_again_is_only_newer)
@@ -83,7 +70,7 @@ TEST(a_long_document_is_kept_small)
         long_text[i] = (char)('a' + i % 26 + (i % 1009 == 0));
     put_section("north", "nodes", 100, long_text);
     assert_section("north", "nodes", 0, 100, long_text);
-    assert_string_equal(ask(fixture, "SELECT length(document) < 300000 FROM section"), "1");
+    assert_string_equal(ask("SELECT length(document) < 300000 FROM section"), "1");
     free(long_text);
 }
 
@@ -102,14 +89,14 @@ TEST(a_damaged_document_is_told)
         sqlite3 *db;
 
         put_section("north", "nodes", 100, "{\"many\": \"words\"}");
-        OK(fixture, db_open(fixture->path, true, &db, &fixture->err));
-        OK(fixture, db_exec(db, damages[i], &fixture->err));
+        OK(db_open(fixture.path, true, &db, &fixture.err));
+        OK(db_exec(db, damages[i], &fixture.err));
         db_close(db);
-        OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
+        OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
         assert_int_equal(
-            store_section(reader, STR("north"), "nodes", 0, &arena, &time, &found, &fixture->err),
+            store_section(reader, STR("north"), "nodes", 0, &arena, &time, &found, &fixture.err),
             -EBADMSG);
-        assert_contains(fixture->err.text, "cannot be read");
+        assert_contains(fixture.err.text, "cannot be read");
         store_reader_close(reader);
         arena_clear(&arena);
     }
@@ -120,17 +107,17 @@ TEST(a_reader_notices_that_others_have_written)
     struct store_reader *reader;
     int64_t first, again, later;
 
-    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
-    OK(fixture, store_reader_version(reader, &first, &fixture->err));
-    OK(fixture, store_reader_version(reader, &again, &fixture->err));
+    OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
+    OK(store_reader_version(reader, &first, &fixture.err));
+    OK(store_reader_version(reader, &again, &fixture.err));
     assert_int_equal(again, first);
     put_section("north", "nodes", 100, "{}");
-    OK(fixture, store_reader_version(reader, &later, &fixture->err));
+    OK(store_reader_version(reader, &later, &fixture.err));
     assert_int_not_equal(later, first);
-    fixture->store = store_close(fixture->store);
-    fixture_remove_files(fixture);
-    fixture_open(fixture);
-    OK(fixture, store_reader_version(reader, &again, &fixture->err));
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+    fixture_open();
+    OK(store_reader_version(reader, &again, &fixture.err));
     assert_int_not_equal(again, later);
     assert_int_not_equal(again, first);
     store_reader_close(reader);
@@ -144,11 +131,11 @@ TEST(clusters_tell_when_their_queue_was_looked_at)
     size_t n;
 
     put_section("south", "nodes", 100, "{}");
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture, store_put_look(fixture->store, STR("north"), 170, NULL, 0, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
-    OK(fixture, store_reader_open(str_of(fixture->path), &reader, &fixture->err));
-    OK(fixture, store_looks(reader, &arena, &rows, &n, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_look(fixture.store, STR("north"), 170, NULL, 0, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
+    OK(store_reader_open(str_of(fixture.path), &reader, &fixture.err));
+    OK(store_looks(reader, &arena, &rows, &n, &fixture.err));
     assert_int_equal(n, 2);
     assert_str(rows[0].cluster, "north");
     assert_int_equal(rows[0].jobs_seen, 170);
@@ -162,14 +149,13 @@ TEST(a_store_without_sections_gets_room_for_them)
 {
     sqlite3 *db;
 
-    fixture->store = store_close(fixture->store);
-    fixture_remove_files(fixture);
-    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
-    OK(fixture, schema_migrate(db, 0, schema_migrations, 3, NULL, &fixture->err));
-    OK(fixture,
-       db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture->err));
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+    assert_int_equal(sqlite3_open(fixture.path, &db), SQLITE_OK);
+    OK(schema_migrate(db, 0, schema_migrations, 3, NULL, &fixture.err));
+    OK(db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture.err));
     db_close(db);
-    fixture_open(fixture);
+    fixture_open();
     put_section("north", "nodes", 100, "{}");
     assert_section("north", "nodes", 0, 100, "{}");
 }

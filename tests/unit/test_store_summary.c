@@ -8,28 +8,15 @@
 
 enum { DAY = 86400 };
 
-static struct fixture place, *const fixture = &place;
-
-static void set_up(void)
-{
-    fixture_begin(fixture);
-    fixture_open(fixture);
-}
-
-static void tear_down(void)
-{
-    fixture_end(fixture);
-}
-
-FIXTURE(set_up, tear_down)
+FIXTURE(fixture_begin_open, fixture_end)
 
 static void put_summary(uint32_t id, int64_t submit_time, const char *document)
 {
     const struct summary_record record = { id, submit_time, str_of(document) };
 
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture, store_put_summary(fixture->store, STR("alpha"), &record, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_summary(fixture.store, STR("alpha"), &record, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 struct reading {
@@ -41,7 +28,7 @@ static struct reading begin(void)
 {
     struct reading reading = { 0 };
 
-    OK(fixture, store_reader_open(str_of(fixture->path), &reading.reader, &fixture->err));
+    OK(store_reader_open(str_of(fixture.path), &reading.reader, &fixture.err));
     return reading;
 }
 
@@ -58,7 +45,7 @@ static void assert_summary(const char *cluster, uint32_t id, int64_t submit_time
     struct reading reading = begin();
     struct str kept;
 
-    OK(fixture, store_summary(reading.reader, &key, &reading.arena, &kept, &fixture->err));
+    OK(store_summary(reading.reader, &key, &reading.arena, &kept, &fixture.err));
     assert_str(kept, document);
     end(&reading);
 }
@@ -71,8 +58,8 @@ static void assert_unsummarised(int64_t from, int64_t to, size_t most, const cha
     struct run_key *runs;
     size_t n;
 
-    OK(fixture, store_unsummarised(reading.reader, STR("alpha"), from, to, most, &reading.arena,
-                                   &runs, &n, &fixture->err));
+    OK(store_unsummarised(reading.reader, STR("alpha"), from, to, most, &reading.arena, &runs, &n,
+                          &fixture.err));
     for (size_t i = 0; i < n; i++) {
         size_t at = strlen(found);
 
@@ -85,8 +72,8 @@ static void assert_unsummarised(int64_t from, int64_t to, size_t most, const cha
 
 TEST(a_summary_is_of_one_run)
 {
-    put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
-    put(fixture, job_in(JOB_COMPLETED, 7, 5000, 6000));
+    put(job_in(JOB_COMPLETED, 7, 1000, 2000));
+    put(job_in(JOB_COMPLETED, 7, 5000, 6000));
     put_summary(7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
     assert_summary("alpha", 7, 1000, "{\"total\":{\"cpu_seconds\":1}}");
     assert_summary("alpha", 7, 5000, "");
@@ -97,29 +84,27 @@ TEST(a_summary_is_of_one_run)
 
 TEST(a_run_that_is_not_kept_has_no_summary)
 {
-    put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
+    put(job_in(JOB_COMPLETED, 7, 1000, 2000));
     put_summary(8, 1000, "{}");
     put_summary(7, 1001, "{}");
-    assert_string_equal(ask(fixture, "SELECT count(*) FROM summary"), "0");
+    assert_string_equal(ask("SELECT count(*) FROM summary"), "0");
 }
 
 TEST(a_summary_goes_with_its_run)
 {
     size_t deleted;
 
-    put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
-    put(fixture, job_in(JOB_COMPLETED, 8, 5000, 6000));
+    put(job_in(JOB_COMPLETED, 7, 1000, 2000));
+    put(job_in(JOB_COMPLETED, 8, 5000, 6000));
     put_summary(7, 1000, "{}");
     put_summary(8, 5000, "{}");
-    OK(fixture, store_begin(fixture->store, &fixture->err));
-    OK(fixture,
-       store_prune(fixture->store, STR("alpha"), &(struct store_retention){ .oldest_end = 3000 },
-                   10, &deleted, &fixture->err));
-    OK(fixture, store_commit(fixture->store, &fixture->err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_prune(fixture.store, STR("alpha"), &(struct store_retention){ .oldest_end = 3000 }, 10,
+                   &deleted, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
     assert_int_equal(deleted, 1);
-    assert_string_equal(ask(fixture, "SELECT job_id FROM summary JOIN job ON summary.job = job.id"),
-                        "8");
-    assert_string_equal(ask(fixture, "SELECT count(*) FROM summary"), "1");
+    assert_string_equal(ask("SELECT job_id FROM summary JOIN job ON summary.job = job.id"), "8");
+    assert_string_equal(ask("SELECT count(*) FROM summary"), "1");
 }
 
 TEST(runs_without_a_summary_are_found_by_their_end)
@@ -129,13 +114,13 @@ TEST(runs_without_a_summary_are_found_by_their_end)
 
     never_ran.start_time = never_ran.end_time;
     never_ran.nodes = STR("");
-    put(fixture, never_ran);
-    put(fixture, job_in(JOB_PENDING, 1, 1000, 1001));
-    put(fixture, job_in(JOB_RUNNING, 2, 1000, 1020));
-    put(fixture, job_in(JOB_COMPLETED, 3, 1000, 2000)); /* at 1100 */
-    put(fixture, job_in(JOB_FAILED, 4, 1200, 2000));    /* at 1300 */
-    put(fixture, job_in(JOB_TIMEOUT, 6, 1100, 2000));   /* at 1200 */
-    put_in(fixture, "beta", &of_another);
+    put(never_ran);
+    put(job_in(JOB_PENDING, 1, 1000, 1001));
+    put(job_in(JOB_RUNNING, 2, 1000, 1020));
+    put(job_in(JOB_COMPLETED, 3, 1000, 2000)); /* at 1100 */
+    put(job_in(JOB_FAILED, 4, 1200, 2000));    /* at 1300 */
+    put(job_in(JOB_TIMEOUT, 6, 1100, 2000));   /* at 1200 */
+    put_in("beta", &of_another);
     assert_unsummarised(0, DAY, 10, "4,6,3");
     assert_unsummarised(0, DAY, 2, "4,6");
     assert_unsummarised(1100, 1200, 10, "3");
@@ -147,15 +132,14 @@ TEST(a_store_without_summaries_gets_room_for_them)
 {
     sqlite3 *db;
 
-    fixture->store = store_close(fixture->store);
-    fixture_remove_files(fixture);
-    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
-    OK(fixture, schema_migrate(db, 0, schema_migrations, 2, NULL, &fixture->err));
-    OK(fixture,
-       db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture->err));
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+    assert_int_equal(sqlite3_open(fixture.path, &db), SQLITE_OK);
+    OK(schema_migrate(db, 0, schema_migrations, 2, NULL, &fixture.err));
+    OK(db_exec(db, "INSERT INTO meta(name, value) VALUES('is_simulated', 0)", &fixture.err));
     db_close(db);
-    fixture_open(fixture);
-    put(fixture, job_in(JOB_COMPLETED, 7, 1000, 2000));
+    fixture_open();
+    put(job_in(JOB_COMPLETED, 7, 1000, 2000));
     put_summary(7, 1000, "{}");
     assert_summary("alpha", 7, 1000, "{}");
 }

@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "files.h"
 #include "manual_clock.h"
 #include "record/summaries.h"
 #include "report/gather.h"
@@ -83,8 +84,7 @@ int facts_take_series(struct job_facts *facts, struct arena *arena,
 
 struct fixture {
     struct manual_clock clock;
-    char directory[32], path[64];
-    int log_fds[2];
+    const char *path;
     struct log *log;
     struct recorder *recorder;
     struct summaries *summaries;
@@ -100,14 +100,11 @@ static void set_up(void)
     struct recorder_config config = { .clusters = clusters, .n_clusters = COUNT(clusters) };
     struct err err;
 
-    f = (struct fixture){ .directory = "/tmp/sonde-summaries-XXXXXX" };
+    f = (struct fixture){ .path = test_path("store.db") };
     server.is_down = server.knows_nothing = false;
     server.n_asked = server.n_contacts = 0;
-    assert_non_null(mkdtemp(f.directory));
-    snprintf(f.path, sizeof(f.path), "%s/store.db", f.directory);
     manual_clock_init(&f.clock, NOW * NS_PER_SEC, 50 * NS_PER_SEC);
-    assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
-    f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
+    f.log = test_log(&f.clock.clock);
     config.url = str_of(f.path);
     config.clock = &f.clock.clock;
     config.log = f.log;
@@ -117,20 +114,9 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    static const char *const ends[] = { "", "-wal", "-shm" };
-
     summaries_stop(f.summaries);
     recorder_stop(f.recorder);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        char path[80];
-
-        snprintf(path, sizeof(path), "%s%s", f.path, ends[i]);
-        unlink(path);
-    }
-    rmdir(f.directory);
     log_free(f.log);
-    close(f.log_fds[0]);
-    close(f.log_fds[1]);
     manual_clock_destroy(&f.clock);
 }
 

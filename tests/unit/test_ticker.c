@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "files.h"
 #include "manual_clock.h"
 #include "source/sim.h"
 #include "web/ticker.h"
@@ -169,9 +170,9 @@ TEST(of_several_clusters_the_agent_is_of_the_one_that_has_its_node)
 
 struct fixture {
     struct manual_clock clock;
-    char directory[32], path[64];
+    const char *path;
+    char url[300]; /* of an agent */
     struct log *log;
-    int null_fd;
     struct ticker *ticker;
     int64_t interval_ns;
     _Atomic unsigned taken; /* boards */
@@ -212,29 +213,16 @@ static void put_more(void *ctx, int64_t time, struct arena *arena, struct tick_s
 
 static void set_up(void)
 {
-    f = (struct fixture){ .directory = "/tmp/sonde-ticker-XXXXXX", .interval_ns = 15 * NS_PER_SEC };
-    assert_non_null(mkdtemp(f.directory));
-    snprintf(f.path, sizeof(f.path), "%s/series.db", f.directory);
+    f = (struct fixture){ .path = test_path("series.db"), .interval_ns = 15 * NS_PER_SEC };
+    snprintf(f.url, sizeof(f.url), "unix:%s", test_path("agent.sock"));
     manual_clock_init(&f.clock, now * NS_PER_SEC, 50 * NS_PER_SEC);
-    f.null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    f.log = log_new(f.null_fd, LOG_INFO, &f.clock.clock);
+    f.log = test_log(&f.clock.clock);
 }
 
 static void tear_down(void)
 {
-    static const char *const files[] = { "series.db", "series.db-wal", "series.db-shm",
-                                         "agent.sock" };
-
     ticker_stop(f.ticker);
-    for (size_t i = 0; i < COUNT(files); i++) {
-        char path[100];
-
-        snprintf(path, sizeof(path), "%s/%s", f.directory, files[i]);
-        unlink(path);
-    }
-    rmdir(f.directory);
     log_free(f.log);
-    close(f.null_fd);
     manual_clock_destroy(&f.clock);
 }
 
@@ -326,11 +314,9 @@ TEST(a_cluster_that_does_not_answer_leaves_a_gap)
 TEST(an_agent_that_is_away_is_told_and_does_not_hold_up_the_rest)
 {
     struct ticker_stats stats;
-    char url[100];
     struct err err;
 
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
-    assert_int_equal(start(true, url, &err), 0);
+    assert_int_equal(start(true, f.url, &err), 0);
     stats = stats_after(1);
     assert_false(stats.is_agent_up);
     assert_true(stats.is_up);
@@ -342,7 +328,7 @@ static int listen_at(void)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/agent.sock", f.directory);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", test_path("agent.sock"));
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(fd, 64), 0);
     return fd;
@@ -355,12 +341,10 @@ TEST(an_agent_that_hangs_does_not_hold_up_the_rest)
     int64_t began_ns = clock_mono(&clock_real);
     struct ticker_stats stats;
     int fd = listen_at();
-    char url[100];
     struct err err;
 
     f.interval_ns = NS_PER_SEC;
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
-    assert_int_equal(start(true, url, &err), 0);
+    assert_int_equal(start(true, f.url, &err), 0);
     for (uint64_t i = 1; i <= ticks; i++)
         stats = stats_after(i);
     assert_int_equal(stats.ticks, ticks);
@@ -416,14 +400,12 @@ TEST(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away)
     struct standin agent = { .fd = listen_at(), .requests = 3 };
     struct ticker_stats stats;
     pthread_t thread;
-    char url[100];
     struct err err;
 
     make_file_without_clusters();
     assert_int_equal(pthread_create(&thread, NULL, answer, &agent), 0);
-    snprintf(url, sizeof(url), "unix:%s/agent.sock", f.directory);
     f.is_away = true;
-    assert_int_equal(start(true, url, &err), 0);
+    assert_int_equal(start(true, f.url, &err), 0);
     stats = stats_after(1);
     assert_true(stats.is_agent_up);
     assert_int_equal(count_samples("job/simulated/7/"), 0); /* nobody knows yet whose it is */

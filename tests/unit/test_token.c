@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/arena.h"
+#include "files.h"
 #include "source/token.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@
     HEADER ".eyJleHAiOjE3OTQ3OTYxMDksImlhdCI6MTc5NDc5NjAwOSwic3VuIjoiYWxpY2UifQ.c2ln"
 
 struct fixture {
-    char path[64];
+    const char *path;
     struct token *token;
     struct err err;
     char warning[300];
@@ -26,23 +27,19 @@ static struct fixture *fixture;
 
 static void put(struct str text)
 {
-    int fd = open(fixture->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_int_equal(write(fd, text.p, text.n), text.n);
-    close(fd);
+    assert_int_equal(chmod(write_bytes(fixture->path, text), 0600), 0);
 }
 
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    snprintf(fixture->path, sizeof(fixture->path), "/tmp/sonde-token-XXXXXX");
-    close(mkstemp(fixture->path));
+    fixture->path = test_path("token");
+    put(STR(""));
     fixture->token = token_new(str_of(fixture->path));
 }
 
 static void teardown(void)
 {
-    unlink(fixture->path);
     token_free(fixture->token);
     free(fixture);
 }
@@ -129,7 +126,7 @@ TEST(nobody_waits_for_a_pipe)
 
 TEST(another_token_in_the_file_is_seen)
 {
-    char fresh[80];
+    const char *fresh = test_path("fresh");
 
     put(STR(ROOT_TOKEN));
     assert_read();
@@ -138,7 +135,6 @@ TEST(another_token_in_the_file_is_seen)
     assert_string_equal(fixture->token->user, "alice");
 
     /* As most programs replace a file. */
-    snprintf(fresh, sizeof(fresh), "%s.new", fixture->path);
     assert_int_equal(rename(fixture->path, fresh), 0);
     put(STR(ROOT_TOKEN));
     assert_read();
@@ -169,7 +165,7 @@ TEST(a_file_that_goes_leaves_the_token_in_use)
     assert_false(token_reread(fixture->token));
     assert_string_equal(fixture->token->text, ROOT_TOKEN);
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));
-    assert_contains(fixture->warning, "cannot open the token file /tmp/sonde-token-");
+    assert_contains(fixture->warning, "cannot open the token file ");
     assert_contains(fixture->warning, "; the token that was read before is still in use");
 
     put(STR("half\n written"));
@@ -215,7 +211,7 @@ TEST(a_file_that_others_can_read_is_warned_of)
     assert_int_equal(chmod(fixture->path, 0644), 0);
     assert_read();
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));
-    assert_contains(fixture->warning, "anybody on this machine can read or change /tmp/sonde-");
+    assert_contains(fixture->warning, "anybody on this machine can read or change ");
     assert_int_equal(chmod(fixture->path, 0640), 0);
     assert_read();
     token_warn(fixture->token, 1794796008, fixture->warning, sizeof(fixture->warning));

@@ -2,6 +2,7 @@
 /* Who looks, over the real server. */
 #include "test.h"
 
+#include "files.h"
 #include "http_client.h"
 
 #include "base/arena.h"
@@ -10,10 +11,8 @@
 
 #include <crypt.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
-static char directory[] = "/tmp/sonde-viewer-XXXXXX";
-static char web_config[100], socket_path[100];
+static char socket_path[300];
 static struct viewer_config config;
 static struct http_server *server;
 static struct log *log_file;
@@ -83,10 +82,7 @@ static void clear_config(void)
 
 static void set_up(void)
 {
-    memcpy(directory + sizeof(directory) - 7, "XXXXXX", 6);
-    assert_non_null(mkdtemp(directory));
-    snprintf(web_config, sizeof(web_config), "%s/web.yml", directory);
-    snprintf(socket_path, sizeof(socket_path), "unix:%s/socket", directory);
+    snprintf(socket_path, sizeof(socket_path), "unix:%s", test_path("socket"));
     clear_config();
 }
 
@@ -95,9 +91,6 @@ static void tear_down(void)
     client_close(&client);
     server = http_stop(server);
     log_file = log_free(log_file);
-    unlink(web_config);
-    unlink(socket_path + strlen("unix:"));
-    assert_int_equal(rmdir(directory), 0);
 }
 
 FIXTURE(set_up, tear_down)
@@ -128,16 +121,12 @@ TEST(a_password_proves_a_name_and_nothing_else_does)
 {
     static struct crypt_data data;
     char salt[64], text[200];
-    int fd;
 
     crypt_gensalt_rn("$2b$", 4, "0123456789abcdef", 16, salt, sizeof(salt));
     snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n  bob: %s\n",
              crypt_r("secret", salt, &data), crypt_r("secret", salt, &data));
-    fd = open(web_config, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
     config.auth = VIEWER_BASIC;
-    start(STR("127.0.0.1:0"), web_config);
+    start(STR("127.0.0.1:0"), write_file("web.yml", text));
     assert_told("Authorization: Basic YW5uYTpzZWNyZXQ=\r\n", 200, "anna staff=1 accounts=0");
     assert_told("Authorization: Basic Ym9iOnNlY3JldA==\r\nX-Remote-User: root\r\n", 200,
                 "bob staff=0 accounts=2");

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "certificates.h"
+#include "files.h"
 
 #include "base/buf.h"
 #include "base/yaml.h"
@@ -14,60 +15,39 @@
 
 #define HASH "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
 
-static char directory[] = "/tmp/sonde-webconfig-XXXXXX";
 static struct certificate authority, server, stranger;
 static struct webconfig_files files;
 
-static const char *file_path(const char *name)
+static void make_certificates(void)
 {
-    static char path[2][200];
-    static int turn;
-
-    turn = !turn;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", directory, name);
-    return path[turn];
-}
-
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(file_path(name), "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void set_up(void)
-{
-    assert_non_null(mkdtemp(directory));
     certificate_make(&authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
     certificate_make(&server, &(struct certificate_wish){ .name = "host", .signer = &authority });
     certificate_make(&stranger, &(struct certificate_wish){ .name = "other" });
+}
+
+static void free_certificates(void)
+{
+    certificate_free(&authority);
+    certificate_free(&server);
+    certificate_free(&stranger);
+}
+
+PROGRAM_FIXTURE(make_certificates, free_certificates)
+
+static void set_up(void)
+{
     write_file("cert.pem", server.cert_pem);
     write_file("key.pem", server.key_pem);
     write_file("ca.pem", authority.cert_pem);
     write_file("other.pem", stranger.key_pem);
 }
 
-static void tear_down(void)
-{
-    static const char *const names[] = { "cert.pem", "key.pem", "ca.pem", "other.pem", "web.yml" };
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        unlink(file_path(names[i]));
-    rmdir(directory);
-    certificate_free(&authority);
-    certificate_free(&server);
-    certificate_free(&stranger);
-}
-
-PROGRAM_FIXTURE(set_up, tear_down)
+FIXTURE(set_up, NULL)
 
 static int load(const char *text, struct webconfig **ret, struct err *err)
 {
-    write_file("web.yml", text);
     webconfig_files_clear(&files);
-    return webconfig_load(file_path("web.yml"), &files, ret, err);
+    return webconfig_load(write_file("web.yml", text), &files, ret, err);
 }
 
 static struct webconfig *load_good(const char *text)
@@ -314,7 +294,7 @@ TEST(a_change_of_any_file_is_noticed_also_after_a_failure)
     assert_false(webconfig_files_changed(&files));
     write_file("key.pem", server.key_pem);
     assert_true(webconfig_files_changed(&files));
-    unlink(file_path("ca.pem"));
+    unlink(test_path("ca.pem"));
     assert_true(load(TLS "  client_auth_type: RequireAnyClientCert\n  client_ca_file: ca.pem\n",
                      &web, &err) < 0);
     assert_false(webconfig_files_changed(&files));

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/yaml.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -298,22 +299,11 @@ TEST(a_hostile_name_or_key_is_escaped_in_the_sentence)
         "w\\x1b[2J.yml:2: key a\\n is already given on line 1; remove one of the two");
 }
 
-static char *make_file(char *path, struct str text)
-{
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text.p, text.n), text.n);
-    close(fd);
-    return path;
-}
-
 TEST(a_file_is_read_by_its_name)
 {
-    char path[] = "/tmp/sonde-yaml-XXXXXX";
+    const char *path = write_file("a.yml", "a: b\nc: [\n");
     char expected[100];
 
-    make_file(path, STR("a: b\nc: [\n"));
     assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err),
                      -EBADMSG);
     snprintf(expected, sizeof(expected), "%s:3: ", path);
@@ -323,7 +313,6 @@ TEST(a_file_is_read_by_its_name)
     assert_str(member(fixture->root, "a")->text, "b");
     assert_int_equal(truncate(path, 3 << 20), 0);
     assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EFBIG);
-    unlink(path);
     assert_int_equal(yaml_read_file(&fixture->arena, "/dev/null", &fixture->root, &fixture->err),
                      0);
     assert_null(fixture->root->child);
@@ -331,8 +320,7 @@ TEST(a_file_is_read_by_its_name)
 
 TEST(a_file_that_cannot_be_read_says_why_and_what_to_do)
 {
-    char directory[] = "/tmp/sonde-yaml-XXXXXX";
-    char path[100];
+    const char *path = test_path("pipe");
 
     assert_int_equal(
         yaml_read_file(&fixture->arena, "/nowhere/web.yml", &fixture->root, &fixture->err),
@@ -343,27 +331,21 @@ TEST(a_file_that_cannot_be_read_says_why_and_what_to_do)
                      -EISDIR);
     assert_string_equal(fixture->err.text, "cannot read /tmp: Is a directory; name a file in it");
 
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/pipe", directory);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EINVAL);
     assert_contains(fixture->err.text, "it is a pipe; name a regular file");
-    unlink(path);
-    rmdir(directory);
 }
 
 TEST(an_unreadable_file_is_denied)
 {
-    char path[] = "/tmp/sonde-yaml-XXXXXX";
+    const char *path = write_file("a.yml", "a: b\n");
 
+    assert_int_equal(chmod(path, 0), 0);
     if (geteuid() == 0 && seteuid(65534) < 0)
         skip_because("cannot become another user");
-    make_file(path, STR("a: b\n"));
-    assert_int_equal(chmod(path, 0), 0);
     assert_int_equal(yaml_read_file(&fixture->arena, path, &fixture->root, &fixture->err), -EACCES);
     assert_contains(fixture->err.text,
                     "Permission denied; let the user that runs sonde read it (chmod, chgrp)");
-    unlink(path);
     if (getuid() == 0)
         assert_int_equal(seteuid(0), 0);
 }
