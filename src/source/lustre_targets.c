@@ -565,6 +565,15 @@ struct lustre_use *lustre_targets_latest(struct lustre_targets *targets, int64_t
     return use;
 }
 
+void lustre_targets_excuse(struct lustre_targets *targets)
+{
+    if (!targets)
+        return;
+    pthread_mutex_lock(&targets->lock);
+    targets->asked_ns = clock_mono(targets->config.clock);
+    pthread_mutex_unlock(&targets->lock);
+}
+
 int64_t lustre_targets_waits_ns(struct lustre_targets *targets)
 {
     int64_t waits_ns = 0;

@@ -39,4 +39,7 @@ struct lustre_use *lustre_targets_latest(struct lustre_targets *targets, int64_t
 /* How long the look that was asked for has been under way; 0: there is none. */
 int64_t lustre_targets_waits_ns(struct lustre_targets *targets);
 
+/* The look that is under way counts as one that was asked for now. */
+void lustre_targets_excuse(struct lustre_targets *targets);
+
 #endif
