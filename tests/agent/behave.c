@@ -377,15 +377,14 @@ static void be_child(char *path, int i)
     _exit(0);
 }
 
-/* SECONDS DIRECTORY: children of all kinds come and go. */
+/* DIRECTORY: children of all kinds come and go until it is ended. */
 static void churn(char **arguments)
 {
-    double until = cpu_seconds(CLOCK_MONOTONIC) + (double)number(arguments[0]);
     char path[4096];
 
-    snprintf(path, sizeof(path), "%s/churn-%d", arguments[1], (int)getpid());
+    snprintf(path, sizeof(path), "%s/churn-%d", arguments[0], (int)getpid());
     write_some(path, 1);
-    for (int i = 0; cpu_seconds(CLOCK_MONOTONIC) < until; i++) {
+    for (int i = 0;; i++) {
         pid_t child = fork();
 
         if (child < 0)
@@ -397,10 +396,6 @@ static void churn(char **arguments)
             while (waitpid(-1, NULL, 0) > 0)
                 ;
     }
-    while (waitpid(-1, NULL, 0) > 0)
-        ;
-    printf("is done\n");
-    wait_to_be_ended();
 }
 
 static const struct {
@@ -421,7 +416,7 @@ static const struct {
     { "names", 1, end_many_names },
     { "late", 2, write_late },
     { "headless", 2, lose_head },
-    { "churn", 2, churn },
+    { "churn", 1, churn },
 };
 
 int main(int argc, char **argv)

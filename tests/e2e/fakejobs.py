@@ -13,7 +13,9 @@ import tempfile
 import time
 import unittest
 
+from clock import Clock
 from sonde import BUILD, DEADLINE, Agent, wait_until
+from capabilities import need
 
 NAME = "faults"
 SLURMD_UID = 2140000000 + os.getpid()  # nobody's: no other slurmstepd of this machine is taken for one of these
@@ -62,12 +64,9 @@ class Node:
     numbers = itertools.count(1)
 
     def __init__(self):
+        need("root")
+        need("cgroup-v1")
         mounts = mounted_hierarchies()
-        if os.geteuid() != 0:
-            raise unittest.SkipTest("only root can make cgroups")
-        missing = [name for name in TASK_HIERARCHIES + STEP_HIERARCHIES if name not in mounts]
-        if missing:
-            raise unittest.SkipTest(f"there is no cgroup v1 hierarchy of {', '.join(missing)}")
         name = f"sonde-faults-{os.getpid()}-{next(self.numbers)}"
         self.tops = {hierarchy: mount / name for hierarchy, mount in mounts.items()}
         for hierarchy, top in self.tops.items():
@@ -77,9 +76,6 @@ class Node:
         shutil.copy(BUILD / "tests/agent/stepd", self.work / "slurmstepd")
         shutil.copy(BEHAVE, self.work / "behave")
         self.jobs = []
-        if subprocess.run(self.starter() + ["true"], capture_output=True).returncode != 0:
-            self.end()
-            raise unittest.SkipTest("a process cannot be shut in a cgroup namespace here")
 
     @staticmethod
     def make_directory(hierarchy, path):
@@ -150,6 +146,8 @@ class Job:
 
 
 class Step:
+    outputs = itertools.count(1)
+
     def __init__(self, job, name, has_stepd):
         self.job, self.name, self.stepd = job, name, None
         job.make(f"{job.path}/step_{name}/task_0")
@@ -173,7 +171,7 @@ class Step:
         if "/" not in str(words[0]):
             words = (self.job.node.work / "behave", *words)
         procs = self.procs(task)
-        process = Process(self, self.job.node.work / f"{self.job.number}.{self.name}.{time.monotonic_ns()}")
+        process = Process(self, self.job.node.work / f"{self.job.number}.{self.name}.{next(self.outputs)}")
         message = [str(self.job.uid if uid is None else uid), str(process.output), str(len(procs)), *procs, *words]
         self.socket.send(b"".join(os.fsencode(word) + b"\0" for word in message))
         self.socket.settimeout(DEADLINE)
@@ -195,8 +193,8 @@ class Process:
     def said(self):
         return self.output.read_text() if self.output.exists() else ""
 
-    def wait_said(self, words, deadline=DEADLINE):
-        return wait_until(lambda: words in self.said() and self.said(), f"{self.pid} says {words}", deadline)
+    def wait_said(self, words):
+        return wait_until(lambda: words in self.said() and self.said(), f"{self.pid} says {words}")
 
     def kill(self, number=signal.SIGKILL):
         os.kill(self.pid, number)
@@ -206,26 +204,51 @@ class Process:
 
 
 class FaultTest(unittest.TestCase):
+    """The agents share a clock that the test moves: their ticks come when it says so, and by themselves as well."""
+
     def setUp(self):
         self.node = Node()
         self.addCleanup(self.node.end)
+        self.clock = self.enterContext(Clock())
 
-    def agent(self, *flags, tick="1", **arguments):
-        return self.enterContext(self.node.agent("-t", tick, *flags, **arguments))
+    def fifo(self, name):
+        """One that processes of jobs may wait at: a line, written by the test, lets them go on."""
+        path = self.node.work / name
+        os.mkfifo(path)
+        path.chmod(0o666)
+        return path
 
-    def wait_job(self, agent, number, family="sonde_job_info", good=lambda samples: True, deadline=DEADLINE):
+    def agent(self, *flags, tick=1, **arguments):
+        """One that ticks every so many seconds, and has done so once: jobs that begin from now on are young."""
+        agent = self.enterContext(self.node.agent("-t", f"{tick * 1000:.0f}ms", *flags, env=self.clock.env, **arguments))
+        agent.tick = tick
+        wait_until(lambda: agent.get("/-/ready").status == 200, "a first tick")
+        return agent
+
+    @staticmethod
+    def ticks(agent):
+        return agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
+
+    def wait_job(self, agent, number, family="sonde_job_info", good=lambda samples: True):
         """All that is told of the job, as soon as that family is there and good."""
         def look():
             job = agent.job(number)
             return job if family in job and good(job[family]) else None
-        return wait_until(look, f"{family} of job {number}", deadline)
+        return wait_until(look, f"{family} of job {number}")
 
     def wait_ticks(self, agent, n):
         """So many whole samples that began after now."""
-        def ticks():
-            return float(agent.metrics().samples().get('sonde_agent_samples_total{cause="tick"}', 0))
-        end = ticks() + n + 1
-        wait_until(lambda: ticks() >= end, f"{n} ticks")
+        for _ in range(n + 1):
+            before = self.ticks(agent)
+            self.clock.advance(agent.tick)
+            wait_until(lambda: self.ticks(agent) > before, "a tick")
+
+    def wait_passing(self, condition, what, seconds=1):
+        """As wait_until, while time passes for the agents, so many seconds at once."""
+        def look():
+            self.clock.advance(seconds)
+            return condition()
+        return wait_until(look, what)
 
     def wait_gone(self, agent, number):
-        wait_until(lambda: not agent.job(number), f"job {number} is no longer told of")
+        self.wait_passing(lambda: not agent.job(number), f"job {number} is no longer told of")
