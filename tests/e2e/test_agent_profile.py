@@ -10,16 +10,17 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import unit
+from clock import Clock
 from fakejobs import NAME, FaultTest
 from prometheus_client import parser as text_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from pushgateway import find_program
 from slurm import SUITES
 from sonde import BUILD, DEADLINE, SONDE, Agent, tables, wait_until
+from capabilities import need
 
 STRANGER = 64998
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -29,7 +30,7 @@ POWER = "slurm_profile_node_power_watts"
 RECEIVED = "slurm_profile_node_network_receive_bytes_total"
 
 
-def message(job, step="batch", node="c1", every=10, labels=None, **datasets):
+def message(job, step="batch", node="c1", every=3600, labels=None, **datasets):
     """`datasets`: task_0={"CPUTime": 1}, energy={("Power", "CPU"): 5}"""
     lines = ["sonde-profile 1", f"step {job} {step} {node}", *(f"label {k} {v}" for k, v in (labels or {}).items()),
              f"every {every}"]
@@ -79,9 +80,9 @@ class Told:
     def self_told(self, name):
         return self.agent.metrics().value(f"sonde_agent_profile_{name}")
 
-    def wait(self, condition, what, deadline=DEADLINE):
+    def wait(self, condition, what):
         """The families, as soon as that is true of them."""
-        return wait_until(lambda: (families := self.families(), condition(families))[1] and families, what, deadline)
+        return wait_until(lambda: (families := self.families(), condition(families))[1] and families, what)
 
 
 def labels(**pairs):
@@ -161,7 +162,8 @@ class Shown(unittest.TestCase):
     def test_it_is_not_pushed(self):
         """The group of a Pushgateway has a job and an instance of its own."""
         with socket.create_server(("127.0.0.1", 0)) as server:
-            told = Told(self, "-t", "1", f"--push.url=http://127.0.0.1:{server.getsockname()[1]}", "--push.timeout=1s")
+            told = Told(self, "-t", "1", f"--push.url=http://127.0.0.1:{server.getsockname()[1]}",
+                        f"--push.timeout={DEADLINE}s")
             told.send(message(7, task_0={CPU: 1.5, "CPUTime": 0.5}))
             told.wait(lambda families: CPU in families, "the value")
             server.settimeout(DEADLINE)
@@ -183,28 +185,41 @@ class Shown(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
+    def setUp(self):
+        self.clock = self.enterContext(Clock())
+
+    def told(self, *flags):
+        return Told(self, "-t", "1h", *flags, env=self.clock.env)
+
+    def pass_by(self, told, seconds, value):
+        """So much time, and another value of job 8, which is shown after all that came with the time."""
+        self.clock.advance(seconds)
+        told.send(message(8, task_0={CPU: value}))
+        return told.wait(lambda families: value in families.get(CPU, {}).values(), "a newer value")
+
+    @staticmethod
+    def jobs(families):
+        return {dict(key)["slurm_job"] for key in families[CPU]}
+
     def test_counters_linger_after_the_end_and_what_is_of_a_moment_does_not(self):
-        told = Told(self, "--job.linger=4s")
+        told = self.told("--job.linger=1h")
         told.send(message(7, task_0={CPU: 1.5, RSS: 3, "CPUTime": 0.5}))
         told.send(message(8, task_0={CPU: 2.5}))
         told.wait(lambda families: RSS in families and len(families[CPU]) == 2, "the values")
         told.send(farewell(7))
-        ended = time.monotonic()
         families = told.wait(lambda families: RSS not in families, "the gauge goes")
-        self.assertEqual(len(families[CPU]), 2)
+        self.assertEqual(self.jobs(families), {"7", "8"})
         self.assertNotIn("CPUTime", families)
-        families = told.wait(lambda families: len(families[CPU]) == 1, "the counter goes")
-        self.assertGreater(time.monotonic() - ended, 3.9)
-        self.assertEqual([dict(key)["slurm_job"] for key in families[CPU]], ["8"])
+        self.assertEqual(self.jobs(self.pass_by(told, 1800, 3.5)), {"7", "8"})
+        self.assertEqual(self.jobs(self.pass_by(told, 1800, 4.5)), {"8"})
 
     def test_a_step_that_is_not_heard_of_any_more_goes(self):
-        told = Told(self)
-        told.send(message(7, every=1, task_0={CPU: 1.5}))
-        told.send(message(8, every=60, task_0={CPU: 2.5}))
+        told = self.told()
+        told.send(message(7, every=600, task_0={CPU: 1.5}))
+        told.send(message(8, task_0={CPU: 2.5}))
         told.wait(lambda families: len(families.get(CPU, ())) == 2, "the values")
-        heard = time.monotonic()
-        told.wait(lambda families: len(families[CPU]) == 1, "one goes")
-        self.assertGreater(time.monotonic() - heard, 5)
+        self.assertEqual(self.jobs(self.pass_by(told, 1200, 3.5)), {"7", "8"})
+        self.assertEqual(self.jobs(self.pass_by(told, 605, 4.5)), {"8"})
         self.assertEqual(told.self_told("steps"), 1)
 
     def test_it_all_goes_when_the_agent_does_not_hear_it_again_after_a_restart(self):
@@ -222,7 +237,7 @@ class OfJobs(FaultTest):
     """Beside jobs that the agent sees."""
 
     def told(self, *flags):
-        return Told(self, "-t", "1", *flags, start=self.node.agent)
+        return Told(self, *flags, start=self.agent)
 
     def test_what_a_killed_slurmstepd_told_goes_with_it(self):
         told = self.told()
@@ -231,8 +246,8 @@ class OfJobs(FaultTest):
         first.start("name", "first")
         second.start("name", "second")
         self.wait_job(told.agent, 700, "sonde_job_processes", lambda samples: samples[()] == 2)
-        told.send(message(700, "0", NAME, every=3600, task_0={CPU: 1}))
-        told.send(message(700, "1", NAME, every=3600, task_0={CPU: 2}))
+        told.send(message(700, "0", NAME, task_0={CPU: 1}))
+        told.send(message(700, "1", NAME, task_0={CPU: 2}))
         told.wait(lambda families: len(families.get(CPU, ())) == 2, "both")
         first.stepd.kill()
         families = told.wait(lambda families: len(families[CPU]) == 1, "one goes")
@@ -281,10 +296,9 @@ class Hostile(unittest.TestCase):
         self.assertEqual(told.self_told('refused_total{reason="version"}'), 1)
         self.assertEqual(told.self_told("messages_total"), 9)
 
-    def test_a_hundred_thousand_messages_leave_memory_bounded_and_scrapes_quick(self):
+    def test_a_hundred_thousand_messages_leave_memory_bounded_and_scrapes_answered(self):
         told = Told(self)
         rng = random.Random(6)
-        slowest = 0
         wait_until(lambda: told.agent.get("/-/ready").status == 200, "a first sample")
 
         def hostile(i):
@@ -303,24 +317,21 @@ class Hostile(unittest.TestCase):
         for i in range(100000):
             told.send(hostile(i))
             if i % 5000 == 0:
-                began = time.monotonic()
                 told.agent.metrics(Accept_Encoding="gzip")
-                slowest = max(slowest, time.monotonic() - began)
         told.send(message(7, task_0={CPU: 1}))
         answer = wait_until(lambda: (answer := told.agent.metrics(Accept_Encoding="gzip")).value(
-            "sonde_agent_profile_messages_total") == 100001 and answer, "all were read", 60)
+            "sonde_agent_profile_messages_total") == 100001 and answer, "all were read")
         self.assertLessEqual(answer.value("sonde_agent_profile_steps"), 4096)
         self.assertLessEqual(answer.value("sonde_agent_profile_values"), 65536)
         self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="garbled"}'), 20000)
         self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="full"}'), 20000)
         status = pathlib.Path(f"/proc/{told.agent.process.pid}/status").read_text()
         resident = int(status.split("VmRSS:")[1].split()[0])
-        print(f"# slowest scrape {slowest:.3f} s, resident {resident // 1024} MB, {len(answer.body) >> 10} KB of text")
-        self.assertLess(slowest, 2)
+        print(f"# resident {resident // 1024} MB, {len(answer.body) >> 10} KB of text")
         self.assertLess(resident, (512 if is_sanitized() else 64) << 10)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
     def test_other_users_are_not_heard(self):
+        need("root")
         told = Told(self, "--slurmd.user=64997")
         self.assertEqual(stat.S_IMODE(os.stat(told.path).st_mode) & ~0o660, 0)
         send = "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect(sys.argv[1]); " \
@@ -345,8 +356,8 @@ class Unit(unittest.TestCase):
         shown = subprocess.run([SONDE, "agent", "--help"], capture_output=True, text=True).stdout
         self.assertIn(f"/run/{unit.settings()['RuntimeDirectory'][-1]}/profile.sock", shown)
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities")
     def test_without_root_it_hears_root(self):
+        need("root")
         told = Told(self, starter=unit.prefix(), owner=unit.DYNAMIC_UID)
         self.assertEqual(os.stat(told.path).st_uid, unit.DYNAMIC_UID)
         told.send(message(7, task_0={CPU: 1}))
