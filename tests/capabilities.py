@@ -129,6 +129,18 @@ def cgroup_v1():
     return None
 
 
+def cgroup_v2():
+    for directory in (pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/unified")):
+        if (directory / "cgroup.controllers").exists():
+            probe = directory / f"sonde-probe.{os.getpid()}"
+            done = run(*as_root("mkdir", str(probe)))
+            if done.returncode:
+                return f"cannot make a cgroup: {last_line(done.stderr)}"
+            run(*as_root("rmdir", str(probe)))
+            return None
+    return "there is no cgroup v2 hierarchy in /sys/fs/cgroup"
+
+
 def ipv6():
     try:
         with socket.socket(socket.AF_INET6) as probe:
@@ -188,6 +200,7 @@ PROBES = {
     "first-pid-namespace": first_pid_namespace,
     "taskstats": taskstats,
     "cgroup-v1": cgroup_v1,
+    "cgroup-v2": cgroup_v2,
     "ipv6": ipv6,
     "many-files": many_files,
     "clang-format-14": clang_format,

@@ -10,7 +10,6 @@ import socket
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 
 from clock import Clock

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from sonde import Agent, wait_until
+from capabilities import need
 
 WRITTEN = "sonde_job_requested_written_bytes_total"
 NONSENSE = (b"", b"\n", b"max\n", b"banana", b"-1\n", b"99999999999999999999999999\n", b"1 2 3\n", b"\0" * 5000,
@@ -28,7 +29,7 @@ class PlainNode(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def process(self, pid, parent, name, uid=1000, title=None, cgroup="", environ="SLURM_JOB_ACCOUNT=physics"):
+    def process(self, pid, parent, name, uid=64990, title=None, cgroup="", environ="SLURM_JOB_ACCOUNT=physics"):
         fields = [parent, 0, 0, 0, -1, 0, 0, 0, 0, 0, 150, 50, 0, 0, 20, 0, 1, 0, 7000 + pid, 1 << 20, 25] + [0] * 28
         self.write(f"proc/{pid}/stat", f"{pid} ({name}) S {' '.join(map(str, fields))}\n")
         self.write(f"proc/{pid}/status", f"Name:\t{name}\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
@@ -63,7 +64,7 @@ class V1(PlainNode):
         mounts = "".join(f"{i} 1 0:{i} / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n"
                          for i, name in enumerate(("memory", "cpuacct", "cpuset"), 30))
         self.write("proc/self/mountinfo", mounts)
-        self.job = "slurm/uid_1000/job_5"
+        self.job = "slurm/uid_64990/job_5"
         for hierarchy in ("memory", "cpuacct", "cpuset"):
             self.write(f"sys/fs/cgroup/{hierarchy}/{self.job}/step_batch/task_0/cgroup.procs", "101\n")
             for path in (self.job, f"{self.job}/step_batch"):
@@ -103,6 +104,28 @@ class V1(PlainNode):
         self.wait_value(agent, "sonde_job_memory_bytes", 4096)
         self.wait_value(agent, "sonde_job_processes", 1)
 
+    def test_a_look_that_does_not_end_keeps_no_scrape_waiting(self):
+        agent = self.agent()
+        self.wait_value(agent, "sonde_job_processes", 1)
+        text = (self.root / "proc/101/io").read_bytes()
+        os.mkfifo(self.root / "fifo")
+        (self.root / "fifo").rename(self.root / "proc/101/io")
+
+        def open_for_writing():
+            try:
+                return os.open(self.root / "proc/101/io", os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                return None  # nobody reads it yet
+        held = wait_until(open_for_writing, "a look comes to the file")
+        with os.fdopen(held, "wb"):  # until then it is read
+            told = [agent.metrics().value('sonde_agent_samples_total{cause="tick"}') for _ in range(5)]
+            self.assertEqual(set(told), {told[0]})
+            self.assertEqual(agent.job(5)["sonde_job_processes"][()], 1)
+            (self.root / "proc/101/io").unlink()
+            self.write("proc/101/io", text)
+        self.wait_ticks(agent, 2)
+        self.wait_value(agent, "sonde_job_processes", 1)
+
     def test_an_environment_that_is_not_there_yet_is_read_at_the_next_look(self):
         environment = (self.root / "proc/101/environ").read_bytes()
         self.write("proc/101/environ", b"")
@@ -137,7 +160,7 @@ class V1(PlainNode):
 
     def test_what_slurm_has_left_of_another_users_job_of_the_same_id_is_not_the_job(self):
         shutil.rmtree(self.root / "sys")
-        left, job = "slurm/uid_1000/job_5", "slurm/uid_1001/job_5"
+        left, job = "slurm/uid_64990/job_5", "slurm/uid_64991/job_5"
         self.write(f"sys/fs/cgroup/memory/{left}/step_batch/task_0/cgroup.procs", "")
         self.write(f"sys/fs/cgroup/memory/{left}/memory.usage_in_bytes", "1\n")
         for pid in (100, 101):
@@ -145,13 +168,13 @@ class V1(PlainNode):
         agent = self.agent()
         self.wait_ticks(agent, 2)
         self.process(100, 1, "slurmstepd", 0, "slurmstepd: [5.batch]", f"4:memory:/{job}/step_batch")
-        self.process(101, 100, "a.out", 1001, cgroup=f"4:memory:/{job}/step_batch/task_0")
+        self.process(101, 100, "a.out", 64991, cgroup=f"4:memory:/{job}/step_batch/task_0")
         self.write(f"sys/fs/cgroup/memory/{job}/memory.usage_in_bytes", "4096\n")
         self.wait_ticks(agent, 5)  # in which the slurmstepd is seen, but no process in any directory
         self.write(f"sys/fs/cgroup/memory/{job}/step_batch/task_0/cgroup.procs", "101\n")
         self.wait_value(agent, "sonde_job_memory_bytes", 4096)
         self.wait_value(agent, "sonde_job_processes", 1)
-        self.assertEqual(agent.job(5)["sonde_job_info"], {(("account", "physics"), ("user", "1001")): 1})
+        self.assertEqual(agent.job(5)["sonde_job_info"], {(("account", "physics"), ("user", "64991")): 1})
 
     def test_a_process_of_a_job_that_is_not_known_yet_is_no_slurmstepd_of_another(self):
         for pid in (100, 101):
@@ -167,7 +190,7 @@ class V1(PlainNode):
         agent = self.agent()
         self.wait_value(agent, "sonde_job_processes", 1)
         self.wait_ticks(agent, 8)
-        self.write("late/uid_1000/job_5/cpuacct.usage", "9000000000\n")
+        self.write("late/uid_64990/job_5/cpuacct.usage", "9000000000\n")
         (self.root / "late").rename(late)
         self.wait_value(agent, "sonde_job_cpu_seconds_total", 9)
 
@@ -179,7 +202,7 @@ class V2(PlainNode):
         self.write("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
         self.job("system.slice/slurmstepd.scope", 5, 100)
 
-    def job(self, scope, number, pid, uid=1001):
+    def job(self, scope, number, pid, uid=64991):
         path = f"{scope}/job_{number}"
         files = {"cpu.stat": "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n", "memory.current": "4096\n",
                  "memory.stat": "anon 1024\nfile 2048\n", "memory.max": "8192\n", "cpuset.cpus": "\n",
@@ -210,22 +233,21 @@ class V2(PlainNode):
         self.wait_value(agent, "sonde_job_cpus_allocated", 4)
 
     def test_what_a_user_makes_in_a_directory_that_he_was_given_is_no_job(self):
-        if os.geteuid() != 0:
-            self.skipTest("only root can give a directory away")
-        his = self.root / "sys/fs/cgroup/user.slice/user@1000.service"
+        need("root")
+        his = self.root / "sys/fs/cgroup/user.slice/user@64990.service"
         his.mkdir(parents=True)
         agent = self.agent("--max-jobs=4")
         self.wait_value(agent, "sonde_job_processes", 1)
-        os.chown(his, 1000, 1000)
+        os.chown(his, 64990, 64990)
         for number in range(6, 20):
             path = his / f"slurmstepd.scope/job_{number}/step_batch/user/task_0"
             path.mkdir(parents=True)
             for parent in [path, *path.parents][:5]:
-                os.chown(parent, 1000, 1000)
+                os.chown(parent, 64990, 64990)
         self.wait_ticks(agent, 2)
         self.job("system.slice/slurmstepd.scope", 6, 200)
         self.wait_value(agent, "sonde_job_memory_bytes", 4096, 6)
-        self.assertEqual(agent.job(6)["sonde_job_info"], {(("account", "physics"), ("user", "1001")): 1})
+        self.assertEqual(agent.job(6)["sonde_job_info"], {(("account", "physics"), ("user", "64991")): 1})
         self.assertEqual(agent.metrics().value("sonde_agent_leftover_cgroups"), 0)
 
     def test_what_slurm_has_left_behind_shuts_no_job_out(self):
@@ -237,8 +259,8 @@ class V2(PlainNode):
         self.wait_value(agent, "sonde_job_memory_bytes", 4096, 6)
 
     def test_a_user_who_is_not_to_be_looked_at_is_not_whatever_else_is_asked_for(self):
-        self.write("users", "1001\n")
-        self.job("system.slice/slurmstepd.scope", 6, 200, uid=1002)
+        self.write("users", "64991\n")
+        self.job("system.slice/slurmstepd.scope", 6, 200, uid=64992)
         collectors = self.settings(dict.fromkeys(("activity", "jobs", "processes", "allocation"), "false"))
         agent = self.agent(collectors, f"--blacklist={self.root}/users")
         self.wait_value(agent, "sonde_job_memory_bytes", 4096, 6)

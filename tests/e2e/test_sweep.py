@@ -16,12 +16,12 @@ from fakejobs import FaultTest
 from pushgateway import Pushgateway, free_port
 from slurm import SUITES
 from sonde import DEADLINE, SONDE, FakeCommands, http_get, job, wait_until
+from capabilities import need
 
 METRICS = "# TYPE slurm_profile_task_cpu_seconds_total counter\nslurm_profile_task_cpu_seconds_total{%s} 5\nRSS{%s} 3\n"
 LABELS = 'slurm_job="1",task="0"'
 PRIVATE = FakeCommands.SCONTROL.replace("PrivateData = none", "PrivateData = jobs").replace(
     "SLURM_VERSION", "SlurmUser = slurm(64030)\\\\nSLURM_VERSION")
-WITHIN_A_MINUTE = 60
 
 
 def plugin_metrics(cluster=None):
@@ -49,17 +49,26 @@ def groups(gateway):
     return {(group.get("job"), group.get("instance"), group.get("step")) for group in found}
 
 
+def last_push(url):
+    """When the newest group was pushed, by the gateway's clock; now, if it has none."""
+    try:
+        times = http_get(f"{url}/metrics").families().get("push_time_seconds", {}).values()
+    except (OSError, AssertionError):
+        times = ()  # it is none, or away
+    return max(times, default=time.time())
+
+
 class AdminTest(unittest.TestCase):
     def commands(self, **scripts):
         return self.enterContext(FakeCommands(**scripts))
 
-    def sweep(self, url, *flags, commands=None, later=120, starter=(), **arguments):
-        """As if so many seconds had passed: what was pushed just now stays."""
+    def sweep(self, url, *flags, commands=None, later=120, now=None, **arguments):
+        """As if so many seconds had passed since the last push: what was pushed just now stays."""
         commands = commands or self.commands()
         environment = dict(os.environ, PATH=f"{commands.path}:{os.environ['PATH']}",
-                           SONDE_CLOCK=str(int(time.time()) + later))
-        return subprocess.run([*starter, SONDE, "admin", "sweep-pushgateway", "--source=cli", *flags, url],
-                              capture_output=True, text=True, env=environment, timeout=3 * DEADLINE, **arguments)
+                           SONDE_CLOCK=str(int(now or last_push(url)) + later))
+        return subprocess.run([SONDE, "admin", "sweep-pushgateway", "--source=cli", *flags, url],
+                              capture_output=True, text=True, env=environment, timeout=DEADLINE, **arguments)
 
 
 class AdminWithPushgateway:
@@ -112,7 +121,7 @@ class AdminWithPushgateway:
     def test_a_dry_run_deletes_nothing(self):
         push(self.gateway, job="5", instance="c1", step="0")
         lines = self.expect(self.sweep(self.gateway.url, "--dry-run"))
-        self.assertRegex(lines[0], r"^would delete job 5 step 0 on c1, last pushed 1[12]\d s ago$")
+        self.assertRegex(lines[0], r"^would delete job 5 step 0 on c1, last pushed 1(19|20) s ago$")
         self.assertIn("1 of 1 groups of the profile plugin would be deleted", lines[1])
         self.assertEqual(groups(self.gateway), {("5", "c1", "0")})
 
@@ -144,20 +153,21 @@ class AdminWithPushgateway:
 
     def test_nothing_goes_unless_slurm_tells_all(self):
         push(self.gateway, job="5", instance="c1", step="0")
-        cases = {"cannot connect": dict(squeue="echo 'squeue: error: cannot connect' >&2; exit 1"),
-                 "sonde admin doctor": dict(scontrol="exit 1"),
-                 "could not be read": dict(squeue="answer 'x~y\\n'"),
-                 "--slurm.timeout": dict(squeue="exec sleep 60")}
-        for words, scripts in cases.items():
+        cases = {"cannot connect": ("5m", dict(squeue="echo 'squeue: error: cannot connect' >&2; exit 1")),
+                 "sonde admin doctor": ("5m", dict(scontrol="exit 1")),
+                 "or is garbage": ("5m", dict(squeue="answer 'x~y\\n'")),
+                 "--slurm.timeout": ("500ms", dict(squeue="exec sleep infinity"))}
+        for words, (timeout, scripts) in cases.items():
             with self.subTest(words):
-                done = self.sweep(self.gateway.url, "--slurm.timeout=2s", commands=self.commands(**scripts))
+                done = self.sweep(self.gateway.url, f"--slurm.timeout={timeout}", commands=self.commands(**scripts))
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn("nothing was deleted", done.stderr)
+                self.assertIn(words, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
         self.assertEqual(groups(self.gateway), {("5", "c1", "0")})
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can be somebody else")
     def test_nothing_goes_where_jobs_are_hidden(self):
+        need("root")
         push(self.gateway, job="5", instance="c1", step="0")
         commands = self.commands(scontrol=PRIVATE)
         os.chmod(commands.path, 0o755)
@@ -171,18 +181,15 @@ class AdminWithPushgateway:
     def test_many_groups_go_at_once(self):
         for number in range(1, 301):
             push(self.gateway, job=str(number), instance="c1", step="0")
-        begin = time.monotonic()
         lines = self.expect(self.sweep(self.gateway.url))
-        self.assertLess(time.monotonic() - begin, DEADLINE)
         self.assertEqual(len(lines), 301)
         self.assertEqual(groups(self.gateway), set())
 
     def test_a_pushgateway_that_hangs_is_given_up(self):
         push(self.gateway, job="5", instance="c1", step="0")
+        now = last_push(self.gateway.url)
         self.gateway.pause()
-        begin = time.monotonic()
-        done = self.sweep(self.gateway.url, "--push.timeout=500ms")
-        self.assertLess(time.monotonic() - begin, 10)
+        done = self.sweep(self.gateway.url, "--push.timeout=500ms", now=now)
         self.assertEqual(done.returncode, 1)
         self.gateway.resume()
         self.assertEqual(groups(self.gateway), {("5", "c1", "0")})
@@ -272,18 +279,18 @@ class OfAgent(FaultTest):
         push(self.gateway, job=str(number), instance=instance, step=step)
 
     def wait_groups(self, *expected):
-        wait_until(lambda: groups(self.gateway) == set(expected), f"the groups are {expected}, not {groups(self.gateway)}",
-                   WITHIN_A_MINUTE)
+        """The agent goes round every ten seconds."""
+        self.wait_passing(lambda: groups(self.gateway) == set(expected), f"the groups are {expected}", 10)
 
-    def start_agent(self, *flags):
-        return self.agent(f"--profile.pushgateway={self.gateway.url}", *flags)
+    def start_agent(self, timeout=DEADLINE):
+        return self.agent(f"--profile.pushgateway={self.gateway.url}", f"--push.timeout={timeout}s")
 
-    def test_the_group_of_a_killed_slurmstepd_goes_within_a_minute(self):
+    def test_the_group_of_a_killed_slurmstepd_goes(self):
         steps = [self.node.job(71).step(name) for name in ("batch", "0", "1")]
         agent = self.start_agent()
         self.wait_job(agent, 71)
         for step in steps:
-            step.start("spin", "1000")
+            step.start("name", "x").wait_said("is called so")
             self.push(71, step.name)
         self.push(72, "batch", "elsewhere")
         push(self.gateway, "a 1\n", job="71", instance="host")
@@ -296,8 +303,8 @@ class OfAgent(FaultTest):
         self.assertEqual(metrics.value("sonde_agent_profile_swept_groups_total"), 2)
         self.assertEqual(metrics.value("sonde_agent_profile_sweep_failures_total"), 0)
 
-    def test_what_was_left_before_the_agent_started_goes_within_a_minute(self):
-        self.node.job(73).step("batch").start("spin", "1000")
+    def test_what_was_left_before_the_agent_started_goes(self):
+        self.node.job(73).step("batch").start("name", "x").wait_said("is called so")
         for number, step, instance in ((73, "batch", "host"), (73, "0", "host"), (74, "batch", "host"), (74, "0", "other")):
             self.push(number, step, instance)
         push(self.gateway, "CPUTime 1\n", job="74", instance="host")
@@ -309,16 +316,16 @@ class OfAgent(FaultTest):
 
     def test_a_pushgateway_that_was_away_is_swept_when_it_is_back(self):
         step = self.node.job(76).step("batch")
-        agent = self.start_agent()
+        agent = self.start_agent(timeout=1)
         self.wait_job(agent, 76)
+        self.push(76, "batch")
         self.gateway.pause()
         step.end_stepd()
-        wait_until(lambda: agent.metrics().value("sonde_agent_profile_sweep_failures_total") > 0, "a failure is counted",
-                   WITHIN_A_MINUTE)
+        self.wait_passing(lambda: agent.metrics().value("sonde_agent_profile_sweep_failures_total") > 0, "a failure is counted",
+                          10)
         self.gateway.resume()
-        self.push(76, "batch")
         self.wait_groups()
-        wait_until(lambda: "is deleted again" in agent.log(), "that it works is told")
+        self.wait_passing(lambda: "is deleted again" in agent.log(), "that it works is told", 10)
 
 
 if __name__ == "__main__":
