@@ -45,6 +45,7 @@ struct dataset {
 };
 
 struct samples {
+    atomic_uint refs;
     struct profile_quirks quirks;
     struct layout *layouts;
     struct dataset **chunks[SAMPLES_DATASETS / CHUNK];
@@ -58,8 +59,16 @@ struct samples *samples_new(const struct profile_quirks *quirks)
 {
     struct samples *samples = calloc(1, sizeof(*samples));
 
-    if (samples)
+    if (samples) {
+        atomic_init(&samples->refs, 1);
         samples->quirks = *quirks;
+    }
+    return samples;
+}
+
+struct samples *samples_ref(struct samples *samples)
+{
+    atomic_fetch_add(&samples->refs, 1);
     return samples;
 }
 
@@ -70,7 +79,7 @@ static struct dataset *dataset_at(const struct samples *samples, size_t i)
 
 struct samples *samples_free(struct samples *samples)
 {
-    if (!samples)
+    if (!samples || atomic_fetch_sub(&samples->refs, 1) > 1)
         return NULL;
     for (size_t i = 0; i < samples_count(samples); i++)
         free(dataset_at(samples, i));

@@ -23,7 +23,8 @@ struct samples_field {
 };
 
 struct samples *samples_new(const struct profile_quirks *quirks); /* NULL: no memory */
-struct samples *samples_free(struct samples *samples);            /* returns NULL */
+struct samples *samples_ref(struct samples *samples);  /* one more must call samples_free */
+struct samples *samples_free(struct samples *samples); /* the last one frees; returns NULL */
 
 /* The number of the dataset, from 0 up; one of the same kind, task and fields is the same. `task`
  * counts for PROFILE_OF_TASK alone. Of two with other fields (acct_gather_energy can have several

@@ -22,7 +22,7 @@ enum {
 };
 
 struct sender {
-    const struct samples *samples;
+    struct samples *samples;
     struct profile_step step;
     struct profile_settings settings;
     sender_log *log;
@@ -152,6 +152,7 @@ static struct sender *sender_free(struct sender *sender)
         close(sender->wake_fd);
     if (sender->end_fd >= 0)
         close(sender->end_fd);
+    samples_free(sender->samples);
     free(sender);
     return NULL;
 }
@@ -203,7 +204,7 @@ static int prepare(struct sender *sender, struct err *err)
     return sender->outlet ? start_thread(sender, err) : -err->code;
 }
 
-struct sender *sender_start(const struct samples *samples, const struct profile_step *step,
+struct sender *sender_start(struct samples *samples, const struct profile_step *step,
                             const struct profile_settings *settings, sender_log *log, char *why,
                             size_t room)
 {
@@ -214,7 +215,7 @@ struct sender *sender_start(const struct samples *samples, const struct profile_
         snprintf(why, room, "there is no memory for a sender");
         return NULL;
     }
-    sender->samples = samples;
+    sender->samples = samples_ref(samples);
     sender->step = *step;
     sender->settings = *settings;
     sender->log = log;

@@ -15,16 +15,16 @@ struct sender;
  * trouble until that is over. Called by the sender's thread. */
 typedef void sender_log(bool is_error, const char *sentence);
 
-/* Copies step and settings; `samples` must outlive it. The first message goes after a random part
+/* Copies step and settings, and shares the samples. The first message goes after a random part
  * of the frequency. libcurl is loaded here, if it pushes. NULL with a sentence in `why`. */
-struct sender *sender_start(const struct samples *samples, const struct profile_step *step,
+struct sender *sender_start(struct samples *samples, const struct profile_step *step,
                             const struct profile_settings *settings, sender_log *log, char *why,
                             size_t room);
 
 /* Tells the last values if the agent is told; deletes the group in the Pushgateway; waits for that
  * no longer than `within_ms` in all. True: the thread has ended, and everything was freed. False:
- * it is still busy (a server that hangs); it ends by itself when it can, and keeps what it needs:
- * neither the samples nor the code may go away, which is fine in a process that is about to exit.
+ * it is still busy (a server that hangs); it ends by itself when it can: its code must not go away
+ * until then, which is fine in a process that is about to exit.
  */
 bool sender_stop(struct sender *sender, unsigned within_ms);
 
