@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step of job 7 on node n1 whose samples are told, for tests: sender_probe URL|SOCKET STEP. On
- * its input, lines: start             answered by "started" sample TASK KIB   of resident memory
+/* A step of job 7 on node n1 whose samples are told, for tests: sender_probe URL|SOCKET STEP
+ * TIMEOUT_MS. On its input, lines:
+ *     start             answered by "started"
+ *     sample TASK KIB   of resident memory
  *     stop MS           answered by "ended" or "busy"
  * What the sender says goes to its standard error. */
 #include "base/num.h"
@@ -79,12 +81,14 @@ int main(int argc, char **argv)
     struct probe probe = {
         .samples = samples_new(&(struct profile_quirks){ 0 }),
         .step = { .job_id = 7, .node = "n1" },
-        .settings = { .names = PROFILE_NAMES_BOTH, .frequency_seconds = 1, .timeout_ms = 2000 },
+        .settings = { .names = PROFILE_NAMES_BOTH, .frequency_seconds = 1 },
     };
+    uint64_t timeout_ms;
     char line[100];
 
-    if (argc != 3 || !probe.samples)
+    if (argc != 4 || !probe.samples || !num_get_u64(str_of(argv[3]), &timeout_ms))
         return 2;
+    probe.settings.timeout_ms = (unsigned)timeout_ms;
     if (argv[1][0] == '/')
         snprintf(probe.settings.socket, sizeof(probe.settings.socket), "%s", argv[1]);
     else
@@ -93,7 +97,6 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof(line), stdin) &&
            obey(&probe, str_head(str_of(line), strcspn(line, "\n"))))
         continue;
-    if (!probe.sender)
-        samples_free(probe.samples);
+    samples_free(probe.samples);
     return 0;
 }
