@@ -232,10 +232,13 @@ static void keep_waiting(struct exits *exits, const struct exit_record *record)
         (struct waiting){ .record = *record, .tick = exits->agent->use.ticks };
 }
 
-/* One that its parent has left to init, whoever that was: perhaps a user's with a job. */
+/* One that its parent has left to init or to another reaper, whoever that parent was: perhaps a
+ * user's with a job. Who has it now is another user's, unlike the shell of one who has logged in. */
 static bool is_orphan_of_job(const struct agent *agent, const struct exit_record *record)
 {
-    if (record->parent > 1)
+    uint32_t uid;
+
+    if (record->parent > 1 && proc_uid(agent->proc, record->parent, &uid) && uid == record->uid)
         return false;
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
