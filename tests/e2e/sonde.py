@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the end-to-end tests share: starting the real exporter, asking it, reading what it says."""
 import collections
+import contextlib
 import functools
 import gzip
 import json
@@ -125,8 +126,10 @@ class Exporter:
 
     @staticmethod
     def complete(flags):
-        is_told = any(re.match("--?(source|demo|slurm.*-cli)", flag) for flag in flags)
-        return flags if is_told else ("--source=cli", *flags)
+        """Slurm has as long as it takes to answer, unless a flag or a file names a limit."""
+        has_source = any(re.match("--?(source|demo|slurm.*-cli)", flag) for flag in flags)
+        has_limit = any(re.match(r"--?(slurm\.timeout|config\.file|cluster\.file)", flag) for flag in flags)
+        return (*([] if has_source else ["--source=cli"]), *([] if has_limit else ["--slurm.timeout=1h"]), *flags)
 
     def _first_line(self):
         ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE)
@@ -239,6 +242,23 @@ esac"""
 
     def remove(self, name):
         pathlib.Path(self.path, name).unlink()
+
+    def hold(self, name, script=":"):
+        """From now on it waits when it is started, and goes on with the script when it is released."""
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(f"{self.path}/{name}.go")
+        self.set(name, f"echo $$ >>{self.path}/{name}.held; read line <{self.path}/{name}.go; {script}")
+
+    def wait_held(self, name):
+        """Until one waits; gives the ids of all that have."""
+        held = pathlib.Path(self.path, f"{name}.held")
+        wait_until(lambda: held.exists() and held.read_text().endswith("\n"), f"{name} is started")
+        return [int(pid) for pid in held.read_text().split()]
+
+    def release(self, name):
+        """Those that wait go on; the next one waits again."""
+        with open(f"{self.path}/{name}.go", "w"):
+            pass
 
     def __enter__(self):
         return self

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What Slurm's commands can do wrong, each on the real exporter."""
+import concurrent.futures
 import os
+import pathlib
+import socket
+import tempfile
 import unittest
 
-import sonde
-from sonde import Exporter, FakeCommands, job, node, shortest, wait_until
+from clock import Clock
+from sonde import Exporter, FakeCommands, job, node, wait_until
 
 RUNNING = 'slurm_job_count_per_state{state="RUNNING"}'
 JOBS_UP = 'sonde_source_up{source="cli",kind="jobs"}'
 NODES_UP = 'sonde_source_up{source="cli",kind="nodes"}'
 JOBS_AGE = 'sonde_source_age_seconds{source="cli",kind="jobs"}'
-FAST = ("--slurm.poll-limit=50ms", "--slurm.timeout=2s")
+HOUR = 3600  # of the test's clock, longer than anything is fresh, waited for or in back-off
 
 
 def errors(reason, kind="jobs"):
@@ -27,9 +31,19 @@ def good_node(**changes):
 
 
 class Faults(unittest.TestCase):
-    def start(self, squeue, *flags, sinfo=good_node()):
+    """The exporter's time stands still until a test moves it on."""
+
+    def setUp(self):
+        self.clock = self.enterContext(Clock(stands=1800000000))
+
+    def start(self, squeue, *flags, sinfo=good_node(), **options):
         self.commands = self.enterContext(FakeCommands(squeue, sinfo))
-        return self.enterContext(Exporter(*flags, path=self.commands.path))
+        return self.enterContext(Exporter(*flags, path=self.commands.path, env=self.clock.env, **options))
+
+    def in_background(self, action, *arguments, **options):
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.addCleanup(pool.shutdown)
+        return pool.submit(action, *arguments, **options)
 
     def assert_failed(self, answer, reason, kind="jobs"):
         self.assertEqual(answer.value(f'sonde_source_up{{source="cli",kind="{kind}"}}'), 0)
@@ -144,74 +158,90 @@ class Faults(unittest.TestCase):
     def test_two_gigabytes_are_stopped_at_the_ceiling(self):
         exporter = self.start(
             f"record=$(answer '{job()}'); exec yes \"$record\" | head -c 2147483648",
-            "--slurm.max-answer=64M", "--slurm.timeout=60s")
-        answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
+            "--slurm.max-answer=64M")
+        answer = exporter.metrics()
         self.assert_failed(answer, "too_big")
         wait_until(lambda: "67108864 bytes" in exporter.log(), "it is logged")
         exporter.wait_log("--slurm.max-answer")
         self.assertLess(answer.value("process_resident_memory_bytes"), 1 << 30)
 
     def test_two_gigabytes_of_nothing_are_stopped_too(self):
-        exporter = self.start("exec head -c 2147483648 /dev/zero", "--slurm.timeout=60s",
-                              "--slurm.max-answer=64M")
-        answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="60")
-        self.assert_failed(answer, "too_big")
+        exporter = self.start("exec head -c 2147483648 /dev/zero", "--slurm.max-answer=64M")
+        self.assert_failed(exporter.metrics(), "too_big")
 
     def test_a_hung_squeue_is_killed_and_the_last_snapshot_served(self):
-        exporter = self.start(good_job(), "--slurm.poll-limit=50ms", "--slurm.timeout=300ms",
-                              "--slurm.stale-limit=4s")
-        # On a busy machine also a good one may take longer than that.
-        wait_until(lambda: RUNNING in exporter.metrics().samples(), "a first look succeeds")
-        pid_file = f"{self.commands.path}/pid"
-        self.commands.set("squeue", f"echo $$ >{pid_file}; exec sleep 1000")
+        file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "sonde.yml")
+        settings = "slurm:\n  poll-limit: 1m\n  stale-limit: 10m\n  timeout: "
+        file.write_text(f"{settings}1h\n")
+        exporter = self.start(good_job(), f"--config.file={file}")
+        self.assertEqual(exporter.metrics().value(RUNNING), 1)
 
-        def failed():
-            answer = exporter.metrics()
-            return answer if errors("timeout") in answer.samples() else None
-        answer = wait_until(failed, "the hung squeue is noticed")
+        def set_timeout(text):
+            file.write_text(f"{settings}{text}\n")
+            self.assertEqual(exporter.get("/-/reload", method="POST").status, 200)
+
+        self.commands.hold("squeue")
+        self.clock.advance(61)
+        set_timeout("100ms")
+        answer = exporter.get("/metrics?collect[]=jobs")  # nothing else, which might take longer
+        self.assertEqual(answer.value(errors("timeout")), 1)
         self.assertEqual(answer.value(JOBS_UP), 0)
         self.assertEqual(answer.value(RUNNING), 1, "the last snapshot is served")
-        age = answer.value(JOBS_AGE)
-        wait_until(lambda: exporter.metrics().value(JOBS_AGE) > age, "its age grows")
-        with open(pid_file) as file:
-            pid = int(file.read())
-        wait_until(lambda: not os.path.exists(f"/proc/{pid}")
-                   or open(f"/proc/{pid}/stat").read().rsplit(")")[1].split()[0] == "Z"
-                   or open(pid_file).read() != f"{pid}\n", "the hung squeue is dead")
-        answer = wait_until(lambda: (a := exporter.metrics()) and RUNNING not in a.samples() and a,
-                            "stale values are withdrawn")
+        self.assertEqual(answer.value(JOBS_AGE), 61)
+        pid, = self.commands.wait_held("squeue")
+        self.assertFalse(os.path.exists(f"/proc/{pid}"), "the hung squeue is dead")
+
+        self.clock.advance(600)
+        answer = exporter.get("/metrics?collect[]=jobs")
+        self.assertNotIn(RUNNING, answer.samples(), "stale values are withdrawn")
         self.assertEqual(answer.value(JOBS_UP), 0)
-        self.assertGreater(answer.value(JOBS_AGE), 4)
+        self.assertEqual(answer.value(JOBS_AGE), 661)
+        set_timeout("1h")
+        answer = exporter.metrics()  # squeue is not asked: it has just failed
+        self.assertNotIn(RUNNING, answer.samples())
         self.assertEqual(answer.value("slurm_cpus_total"), 8, "nodes have nothing to do with it")
 
         self.commands.set("squeue", good_job())
-        wait_until(lambda: RUNNING in exporter.metrics().samples(), "works again by itself")
+        self.clock.advance(HOUR)
+        self.assertEqual(exporter.metrics().value(RUNNING), 1, "works again by itself")
 
     def test_a_scrape_does_not_outlive_its_timeout(self):
-        exporter = self.start("exec sleep 1000", "--slurm.timeout=30s")
-        answers = []
-        seconds = shortest(lambda: answers.append(exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="1")))
-        self.assertLess(seconds, 1)
-        self.assertGreater(seconds, 0.7)
-        answer = answers[-1]
+        exporter = self.start(":", "--slurm.poll-limit=1d")
+        self.commands.hold("squeue", good_job())
+        exporter.get("/metrics?collect[]=nodes")  # fresh from now on: who asks for them again does not wait
+        patient = self.in_background(exporter.metrics, X_Prometheus_Scrape_Timeout_Seconds="3000")
+        self.commands.wait_held("squeue")
+        other = self.in_background(exporter.metrics, X_Prometheus_Scrape_Timeout_Seconds="100")
+
+        def scrapes():
+            self.clock.advance(1)  # what sonde says of itself is renewed each second
+            return exporter.get("/metrics?collect[]=nodes").value("promhttp_metric_handler_requests_in_flight")
+        wait_until(lambda: scrapes() == 3, "both wait")
+        self.clock.advance(90)
+        self.assertEqual(scrapes(), 3, "both still wait")
+        self.clock.advance(10)
+        answer = other.result()
         self.assertEqual(answer.value(JOBS_UP), 0)
         self.assertNotIn("slurm_job_count", answer.text)
+        self.assertFalse(patient.done())
+        self.commands.release("squeue")
+        self.assertEqual(patient.result().value(RUNNING), 1)
 
     def test_a_new_format_is_answered_in_text_while_slurm_hangs(self):
-        exporter = self.start(good_job(), "--slurm.poll-limit=50ms", "--slurm.timeout=30s")
+        exporter = self.start(good_job())
         self.assertEqual(exporter.metrics().value(RUNNING), 1)
-        self.commands.set("squeue", "exec sleep 1000")
-        self.commands.set("sinfo", "exec sleep 1000")
-        stuck = 'sonde_source_age_seconds{source="cli",kind="jobs"}'
-        wait_until(lambda: exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="0.2").value(stuck) > 0.3,
-                   "the refresher waits for squeue")
-        answer = exporter.metrics(Accept="application/openmetrics-text", X_Prometheus_Scrape_Timeout_Seconds="1")
+        for name in ("squeue", "sinfo"):
+            self.commands.hold(name)
+        self.clock.advance(60)
+        other = self.in_background(exporter.metrics, Accept="application/openmetrics-text", X_Prometheus_Scrape_Timeout_Seconds="1")
+        self.commands.wait_held("sinfo")
+        self.clock.advance(1)
+        answer = other.result()
         self.assertEqual(answer.value(RUNNING), 1)
         self.assertIn("text/plain", answer.headers["Content-Type"])
         self.assertEqual(answer.value('sonde_collector_success{collector="jobs"}'), 1)
 
     def test_a_log_that_nobody_reads_stops_nothing(self):
-        commands = self.enterContext(FakeCommands("echo no >&2; exit 1", good_node()))
         reading, writing = os.pipe()
         self.addCleanup(os.close, reading)
         os.set_blocking(writing, False)
@@ -220,25 +250,30 @@ class Faults(unittest.TestCase):
                 os.write(writing, b"x" * 65536)
         except BlockingIOError:
             os.set_blocking(writing, True)
-        exporter = self.enterContext(Exporter(*FAST, path=commands.path, stderr=writing))
+        exporter = self.start("echo no >&2; exit 1", stderr=writing)
         os.close(writing)
-        for _ in range(3):
-            self.assert_failed(exporter.metrics(), "failed")
+        for failures in range(1, 4):
+            answer = exporter.metrics()
+            self.assert_failed(answer, "failed")
+            self.assertEqual(answer.value(errors("failed")), failures)
+            self.clock.advance(HOUR)
         self.assertEqual(exporter.get("/-/healthy").status, 200)
 
     def test_a_hundred_scrapers_ask_slurm_once(self):
-        count = "echo x >>\"$(dirname \"$0\")/count\"; "
-        exporter = self.start(count + good_job(), "--slurm.poll-limit=10m")
+        exporter = self.start("echo x >>\"$(dirname \"$0\")/count\"; " + good_job())
         for _ in range(100):
             exporter.metrics()
         with open(f"{self.commands.path}/count") as file:
             self.assertEqual(len(file.readlines()), 1)
 
     def test_nobody_scrapes_and_slurm_is_left_alone(self):
-        exporter = self.start("echo x >>\"$(dirname \"$0\")/count\"", *FAST)
-        self.assertEqual(exporter.get("/").status, 200)
-        self.assertEqual(exporter.get("/-/healthy").status, 200)
-        self.assertFalse(os.path.exists(f"{self.commands.path}/count"))
+        exporter = self.start("echo x >>\"$(dirname \"$0\")/count\"")
+        for _ in range(3):
+            self.assertEqual(exporter.get("/").status, 200)
+            self.assertEqual(exporter.get("/-/healthy").status, 200)
+            self.clock.advance(HOUR)
+        exporter.metrics()
+        self.assertEqual(pathlib.Path(self.commands.path, "count").read_text(), "x\n", "the first one is the scrape's")
 
     def test_our_users_own_squeue_settings_change_nothing(self):
         commands = self.enterContext(FakeCommands(
@@ -252,6 +287,48 @@ class Faults(unittest.TestCase):
         self.assertEqual(exporter.metrics().value(RUNNING), 1)
         with open(f"{self.commands.path}/seen") as file:
             self.assertNotIn("@", file.read())
+
+
+class Sources(unittest.TestCase):
+    """Whatever Slurm is asked through: while it does not answer, scrapes are answered."""
+
+    def setUp(self):
+        self.clock = self.enterContext(Clock(stands=1800000000))
+
+    def assert_answered(self, exporter, wait_asked):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            scrape = pool.submit(exporter.metrics, X_Prometheus_Scrape_Timeout_Seconds="1")
+            wait_asked()
+            wait_until(lambda: self.clock.advance(1) or scrape.done(), "it is answered as time passes")
+            families = scrape.result().families()
+        self.assertEqual(set(families["sonde_source_up"].values()), {0})
+        self.assertEqual(sum(families["sonde_source_errors_total"].values()), 0, "it is still waited for")
+
+    def start(self, *flags, **options):
+        return self.enterContext(Exporter(*flags, env=self.clock.env, **options))
+
+    def test_commands_that_hang(self):
+        for source in ("cli", "json"):
+            with FakeCommands() as commands:
+                # whichever is asked first
+                for name in ("squeue", "sinfo", "scontrol", "sdiag", "sshare"):
+                    commands.set(name, f"echo $$ >{commands.path}/asked; exec sleep 1000")
+                self.assert_answered(self.start(f"--source={source}", path=commands.path), lambda: wait_until(
+                    pathlib.Path(commands.path, "asked").exists, f"{source} asks"))
+
+    def test_a_slurmrestd_that_hangs(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"--slurm.rest-url=http://127.0.0.1:{server.getsockname()[1]}"
+            self.assert_answered(self.start("--source=rest", url), lambda: self.enterContext(server.accept()[0]))
+
+    def test_a_helper_that_hangs(self):
+        for source in ("libslurm", "auto"):
+            directory = self.enterContext(tempfile.TemporaryDirectory())
+            helper = pathlib.Path(directory, "sonde-libslurm-22.05")
+            helper.write_text(f"#!/bin/sh\necho $$ >{directory}/asked\nexec sleep 1000\n")
+            helper.chmod(0o755)
+            self.assert_answered(self.start(f"--source={source}", f"--slurm.helper-dir={directory}"), lambda: wait_until(
+                pathlib.Path(directory, "asked").exists, f"{source} asks"))
 
 
 if __name__ == "__main__":
