@@ -39,7 +39,7 @@ static struct section *traces(void *trace, const struct section *jobs)
 static struct users *users_of(struct exporter *exporter)
 {
     if (!exporter->users)
-        exporter->users = users_new(&users_system, &clock_real);
+        exporter->users = users_new(&users_system, exporter->clock);
     return exporter->users;
 }
 

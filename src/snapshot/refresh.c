@@ -181,12 +181,13 @@ struct section *refresher_wait(struct refresher *refresher, enum kind kind, int6
 {
     const struct clock *clock = refresher->config.clock;
     int64_t since_ns = clock_mono(clock), now = since_ns;
+    int64_t end_ns = now + deadline_ns - clock_mono(&clock_real);
     struct section *section = NULL;
 
     pthread_mutex_lock(&refresher->lock);
-    while (!want(refresher, KIND_BIT(kind), METRIC_TEXT, since_ns) && now < deadline_ns &&
+    while (!want(refresher, KIND_BIT(kind), METRIC_TEXT, since_ns) && now < end_ns &&
            !atomic_load(cancelled)) {
-        int64_t until_ns = now + patience_ns < deadline_ns ? now + patience_ns : deadline_ns;
+        int64_t until_ns = now + patience_ns < end_ns ? now + patience_ns : end_ns;
 
         clock_wait(clock, &refresher->looked, &refresher->lock, until_ns);
         now = clock_mono(clock);

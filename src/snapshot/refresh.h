@@ -61,8 +61,8 @@ bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_for
                     int64_t since_ns);
 
 /* For other threads that may wait: a section of that kind as new as an asker would get it, by the
- * deadline (monotonic, of the refresher's clock). NULL with a sentence, -ETIMEDOUT, -ECANCELED or
- * the reason of the last failure: there is none. Needs publish_config.keeps_facts. Unref it. */
+ * deadline (monotonic, clock_real). NULL with a sentence, -ETIMEDOUT, -ECANCELED or the reason of
+ * the last failure: there is none. Needs publish_config.keeps_facts. Unref it. */
 struct section *refresher_wait(struct refresher *refresher, enum kind kind, int64_t deadline_ns,
                                const atomic_bool *cancelled, struct err *err);
 

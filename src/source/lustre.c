@@ -339,15 +339,14 @@ static void ask_names(struct look *look)
 /* Those that are asked for the first time should be there at the first look. */
 static void await_names(struct lustre_source *source, int64_t deadline_ns)
 {
-    int64_t now = clock_mono(&clock_real), end = now + names_patience_ns;
+    const struct clock *clock = source->source.clock;
+    int64_t now = clock_mono(clock), end = now + names_patience_ns;
     bool is_settled = users_settle(source->users, now);
 
-    if (end > deadline_ns)
-        end = deadline_ns;
     while (!is_settled && !source->has_slow_names && now < end &&
-           !atomic_load(&source->source.cancelled)) {
+           clock_mono(&clock_real) < deadline_ns && !atomic_load(&source->source.cancelled)) {
         is_settled = users_settle(source->users, now + names_slice_ns);
-        now = clock_mono(&clock_real);
+        now = clock_mono(clock);
     }
     source->has_slow_names = !is_settled;
 }

@@ -23,7 +23,7 @@ struct lustre_settings {
     const struct str *formats; /* of ids, tried in turn before Lustre's usual ones */
     size_t n_formats;
     int64_t query_timeout_ns; /* of each query; the deadline of the look is that of all */
-    struct users *users;      /* must outlive the source, as ctx */
+    struct users *users;      /* of the same clock; must outlive the source, as ctx */
     lustre_jobs *jobs;
     void *ctx;
 };

@@ -694,7 +694,7 @@ static const atomic_bool never = false;
 
 static struct section *wait_for_jobs(const atomic_bool *cancelled, struct err *err)
 {
-    return refresher_wait(f.refresher, KIND_JOBS, clock_mono(&f.clock.clock) + 5 * NS_PER_SEC,
+    return refresher_wait(f.refresher, KIND_JOBS, clock_mono(&clock_real) + 5 * NS_PER_SEC,
                           cancelled, err);
 }
 
