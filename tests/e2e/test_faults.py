@@ -235,7 +235,7 @@ class Faults(unittest.TestCase):
         self.clock.advance(60)
         other = self.in_background(exporter.metrics, Accept="application/openmetrics-text", X_Prometheus_Scrape_Timeout_Seconds="1")
         self.commands.wait_held("sinfo")
-        self.clock.advance(1)
+        wait_until(lambda: self.clock.advance(1) or other.done(), "it is answered as time passes")
         answer = other.result()
         self.assertEqual(answer.value(RUNNING), 1)
         self.assertIn("text/plain", answer.headers["Content-Type"])
