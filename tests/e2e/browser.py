@@ -19,7 +19,8 @@ except ImportError:
 SCREENSHOTS = ROOT / "build/screenshots"
 WIDE, NARROW = (1280, 900), (390, 844)
 
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
+# A pipe, since chromedriver would call a port by the name localhost.
+FLAGS = ("--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--mute-audio")
 
 
