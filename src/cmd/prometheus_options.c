@@ -76,6 +76,7 @@ struct prometheus_settings prometheus_options_settings(const struct prometheus_o
         .bearer_file = options->bearer_file,
         .ca_file = options->ca_file,
         .max_answer = options->max_answer,
+        .timeout_ms = (options->timeout_ns + NS_PER_MS - 1) / NS_PER_MS,
     };
 }
 

@@ -21,6 +21,7 @@ struct prometheus {
     char *user; /* NULL: none, as these */
     char *password_file, *bearer_file, *ca_file;
     size_t max_answer;
+    int64_t timeout_ms; /* 0: none but that of each query */
     struct fetch_line *line;
 };
 
@@ -98,6 +99,7 @@ static int open_settings(struct prometheus *prometheus, const struct prometheus_
     prometheus->bearer_file = copy_or_null(settings->bearer_file);
     prometheus->ca_file = copy_or_null(settings->ca_file);
     prometheus->max_answer = settings->max_answer;
+    prometheus->timeout_ms = settings->timeout_ms;
     prometheus->line = fetch_line_new();
     code = choose_user(prometheus, settings->user, err);
     return code < 0 ? code : check_identity(prometheus, err);
@@ -162,13 +164,19 @@ static void put_timeout(int64_t timeout_ms, struct buf *url)
     buf_printf(url, "&timeout=%lld.%03d", (long long)(timeout_ms / 1000), (int)(timeout_ms % 1000));
 }
 
+static int64_t shorter_timeout_ms(const struct prometheus *prometheus, int64_t timeout_ms)
+{
+    return prometheus->timeout_ms && prometheus->timeout_ms < timeout_ms ? prometheus->timeout_ms
+                                                                         : timeout_ms;
+}
+
 static void put_query_url(const struct prometheus *prometheus, const struct prometheus_query *query,
                           struct buf *url)
 {
     put_text(prometheus, "/api/v1/query", query->text, url);
     if (query->time)
         buf_printf(url, "&time=%lld", (long long)query->time);
-    put_timeout(query->timeout_ms, url);
+    put_timeout(shorter_timeout_ms(prometheus, query->timeout_ms), url);
 }
 
 static void put_range_url(const struct prometheus *prometheus, const struct prometheus_range *range,
@@ -177,7 +185,7 @@ static void put_range_url(const struct prometheus *prometheus, const struct prom
     put_text(prometheus, "/api/v1/query_range", range->text, url);
     buf_printf(url, "&start=%lld&end=%lld&step=%lld", (long long)range->begin,
                (long long)range->end, (long long)range->step_seconds);
-    put_timeout(range->timeout_ms, url);
+    put_timeout(shorter_timeout_ms(prometheus, range->timeout_ms), url);
 }
 
 static int begin(void *ctx, const struct fetch_result *so_far, struct err *err)
@@ -451,7 +459,7 @@ int prometheus_query(struct prometheus *prometheus, const struct prometheus_quer
 {
     struct exchange exchange = {
         .prometheus = prometheus,
-        .timeout_ms = query->timeout_ms,
+        .timeout_ms = shorter_timeout_ms(prometheus, query->timeout_ms),
         .cancelled = query->cancelled,
         .answer = prometheus_answer_of_query(query),
     };
@@ -467,7 +475,7 @@ int prometheus_range(struct prometheus *prometheus, const struct prometheus_rang
 {
     struct exchange exchange = {
         .prometheus = prometheus,
-        .timeout_ms = range->timeout_ms,
+        .timeout_ms = shorter_timeout_ms(prometheus, range->timeout_ms),
         .cancelled = range->cancelled,
         .answer = prometheus_answer_of_range(range),
     };

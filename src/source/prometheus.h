@@ -21,6 +21,7 @@ struct prometheus_settings {
     struct str bearer_file;   /* or empty */
     struct str ca_file;       /* certificates to trust instead of the system's; or empty */
     size_t max_answer;
+    int64_t timeout_ms; /* for one query, if that has longer; 0: as long as each has */
 };
 
 /* -EINVAL with a sentence for a URL that cannot be used, two ways to say who we are, a user without

@@ -417,6 +417,14 @@ TEST(a_path_may_stand_behind_the_host)
     assert_null(strchr(prometheus_origin(fixture->prometheus) + 7, '/'));
 }
 
+TEST(no_query_takes_longer_than_the_settings_say)
+{
+    fixture->settings.timeout_ms = 1500;
+    fixture->query.timeout_ms = 20000;
+    assert_answer(VECTOR(""), "");
+    assert_string_equal(fixture->seen.p, "/api/v1/query?query=up&timeout=1.500\n");
+}
+
 TEST(a_query_that_is_too_long_is_not_sent)
 {
     char *text = heap_array(100001, 1);
