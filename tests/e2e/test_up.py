@@ -41,12 +41,17 @@ def command_of(pid):
         return ""
 
 
+def state_of(pid):
+    """One letter of proc(5); nothing: it is gone."""
+    try:
+        return re.search(r"\) (\S)", pathlib.Path(f"/proc/{pid}/stat").read_text())[1]
+    except OSError:
+        return ""
+
+
 def is_there(pid):
     """One that has ended and is not waited for by its parent is not: the first process of a container need not wait for any."""
-    try:
-        return not re.search(r"\) [ZX] ", pathlib.Path(f"/proc/{pid}/stat").read_text())
-    except OSError:
-        return False
+    return state_of(pid) not in ("", "Z", "X")
 
 
 class Up(sonde.Up):
