@@ -10,10 +10,11 @@ private_apt_begin() {
 	use_apt_proxy
 	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
 	private_apt=$1/apt
-	mkdir -p "$private_apt/lists/partial" "$private_apt/archives/partial"
+	mkdir -p "$private_apt/lists/partial" "$private_apt/archives/partial" || fail "cannot write to $1"
+	need_space 300 "$private_apt" "packages of Debian $suite"
 	echo "${2:-deb} [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$private_apt/sources.list"
 	: >"$private_apt/status"
-	private_apt apt-get update >"$private_apt/log" 2>&1 || fail "apt-get update fails: $(tail -n 3 "$private_apt/log")"
+	private_apt apt-get -o APT::Update::Error-Mode=any update >"$private_apt/log" 2>&1 || fail "apt-get update fails: $(reason_in "$private_apt/log")"
 }
 
 # private_apt TOOL ARGUMENT...: the Release file of a mirror that is frozen in time has expired.
@@ -30,9 +31,10 @@ private_apt_unpack() {
 	_directory=$1
 	shift
 	(cd "$private_apt" && private_apt apt-get download "$@") >>"$private_apt/log" 2>&1 ||
-		fail "apt-get download fails: $(tail -n 3 "$private_apt/log")"
+		fail "apt-get cannot download $*: $(reason_in "$private_apt/log")"
 	for _package in "$private_apt"/*.deb; do
-		dpkg-deb -x "$_package" "$_directory"
+		dpkg-deb -x "$_package" "$_directory" 2>>"$private_apt/log" ||
+			fail "cannot unpack ${_package##*/}: $(reason_in "$private_apt/log")"
 		rm -f "$_package"
 	done
 }

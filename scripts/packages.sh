@@ -30,10 +30,23 @@ need_packages() {
 		return 0
 	fi
 	_packages_release_daemons
-	echo "apt-get could not install: $_missing" >&2
-	echo "Its last words (all of them are in $_log):" >&2
-	tail -n 15 "$_log" | sed 's/^/  /' >&2
+	echo "apt-get could not install $_missing: $(reason_in "$_log") (log: $_log)" >&2
 	exit 1
+}
+
+# reason_in LOG: why apt-get, dpkg or debootstrap failed: a full disk, or else its first line that begins with E:, or its last.
+reason_in() {
+	awk '
+		/No space left on device/ { full = $0 }
+		/^E: / && !reason { reason = substr($0, 4) }
+		NF { last = $0 }
+		END { print full ? full : reason ? reason : last ? last : "it gives no reason" }' "$1"
+}
+
+# need_space MEGABYTES DIRECTORY WHAT: ends the script, by the caller's fail, unless there is room for it.
+need_space() {
+	_free=$(df -P -k "$2" | awk 'NR == 2 { print int($4 / 1024) }')
+	[ "${_free:-0}" -ge "$1" ] || fail "no room for $3 in $2: it needs $1 MB, $_free MB are free"
 }
 
 _packages_missing() {

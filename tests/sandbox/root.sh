@@ -30,6 +30,7 @@ make_root() {
 install_root() {
 	[ "$(cat "$1/root/.sonde-recipe" 2>/dev/null)" != "$recipe" ] || return 0
 	need_packages debootstrap debian-archive-keyring wget
+	need_space 2000 "$1" "a Debian root with Slurm"
 	use_apt_proxy
 	mirror=$(find_mirror) || fail "no Debian mirror with $suite is reached from apt's configuration (name one: SANDBOX_MIRROR=URL)"
 	log=$1/debootstrap.log
@@ -44,7 +45,7 @@ install_root() {
 	# shellcheck disable=SC2086
 	unshare --mount --propagation "$propagation" debootstrap --variant=minbase --cache-dir="$cache/sandbox/debs" \
 		--include="$(echo $packages | tr ' ' ,)" "$suite" "$new" "$mirror" </dev/null >"$log" 2>&1 ||
-		fail_with_log "$log" "debootstrap failed; what it downloaded is kept, the next ./sandbox up goes on from there"
+		fail "debootstrap fails: $(reason_in "$log") (log: $log; what it has downloaded is kept for the next time)"
 	furnish "$new"
 	echo "$recipe" >"$new/.sonde-recipe"
 	put_in_place "$new" "$1/root"
