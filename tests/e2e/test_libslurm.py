@@ -114,6 +114,9 @@ class Helper:
         wait_until(lambda: state(helper) in (None, "Z"), "it has ended")
 
 
+ROUNDED = 0.5e-6 + 1e-12  # and what floating point adds
+
+
 class Shares:
     """Fair shares without Fair Tree: what sshare makes of them is not what is in the structs."""
 
@@ -135,16 +138,27 @@ class Shares:
     def shares(self, exporter):
         return {name: series for name, series in exporter.metrics().families().items() if "_fairshare_" in name}
 
-    def assert_same(self):
-        """Between two looks of sshare at the same shares: they decay."""
+    def looks(self):
+        """Through cli and through libslurm, which looks between two looks of sshare at the same shares: they decay."""
         def told():
             before, told, after = (self.shares(exporter) for exporter in (self.cli, self.libslurm, self.cli))
             return before == after and before and (before, told)
-        through_cli, through_libslurm = wait_until(told, "shares do not change", 60)
-        self.assertEqual(through_libslurm, through_cli)
+        return wait_until(told, "shares do not change")
 
     def test_the_classic_factor_is_that_of_sshare(self):
-        self.assert_same()
+        looks = self.looks()
+        for sort in ("account", "user"):
+            self.assert_factors(*(told.pop(f"slurm_{sort}_fairshare_factor") for told in looks),
+                                *(looks[0][f"slurm_{sort}_fairshare_{name}"] for name in ("effective_usage", "norm_shares")))
+        self.assertEqual(*looks)
+
+    def assert_factors(self, through_cli, through_libslurm, usage, shares):
+        """2 to the power of -usage / shares. slurmctld sends six decimals of both to libslurm, and all of them to sshare."""
+        self.assertEqual(through_cli.keys(), through_libslurm.keys())
+        for series, factor in through_libslurm.items():
+            least, most = (2 ** -((usage[series] + off) / (shares[series] - off)) for off in (ROUNDED, -ROUNDED))
+            for value in (factor, through_cli[series]):
+                self.assertTrue(least - ROUNDED <= value <= most + ROUNDED, (series, least, value, most))
 
     def test_what_a_plugin_without_shares_leaves_unset_is_not_told(self):
         conf = self.slurm.conf.read_text()
@@ -152,7 +166,7 @@ class Shares:
         self.slurm.signal("slurmctld", "TERM")
         wait_until(lambda: self.slurm.run("scontrol", "ping", check=False).returncode, "slurmctld has ended")
         self.slurm.start("slurmctld")
-        self.assert_same()
+        self.assertEqual(*self.looks())
 
 
 for suite in SUITES:
