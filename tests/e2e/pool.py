@@ -3,9 +3,13 @@
 """The pool of Slurm clusters: each is leased to one test program at a time, so that no test meets the jobs of another.
 
 A slot is a cluster of ./sandbox with the name poolN. Whoever holds the lock of its file in $SONDE_CACHE/pool has it: the
-kernel releases the lock when the holder ends, however it ends. `pool.py` without arguments is the keeper: it holds a few
+kernel releases the lock when the holder ends, however it ends. The keeper, which is this file as a program, holds a few
 clusters ready, hands them out together with their locks, and rebuilds those that come back. Without a keeper a lessee takes
 a free slot and starts the cluster itself.
+
+usage: pool.py [SUITE/seeded=N] [SUITE/empty=N]...    holds so many ready, until SIGINT or SIGTERM; without arguments, what
+                                                      ./check needs
+SONDE_POOL in the environment names another pool, with slots of its own.
 """
 import collections
 import contextlib
@@ -14,6 +18,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -30,13 +35,12 @@ FRESH = 30 * 60  # seconds; seeded jobs and reservations end after an hour
 
 # What a lessee asks for. cgroup: "" as the machine has them, "none" for a Slurm that does without.
 Wish = collections.namedtuple("Wish", "suite seeded cgroup")
-# How many of each the keeper has ready.
-STOCK = {wish: count for suite in SUITES for wish, count in ((Wish(suite, True, ""), 2), (Wish(suite, False, ""), 1))}
+NAME = os.environ.get("SONDE_POOL", "pool")
 
 
 def directory():
     cache = os.environ.get("SONDE_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sonde")
-    path = pathlib.Path(cache).absolute() / "pool"
+    path = pathlib.Path(cache).absolute() / NAME
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -60,7 +64,7 @@ class Slot:
         """The first that nobody has."""
         for number in range(1, SLOTS + 1):
             with contextlib.suppress(BlockingIOError):
-                return cls.locked(suite, f"pool{number}", fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return cls.locked(suite, f"{NAME}{number}", fcntl.LOCK_EX | fcntl.LOCK_NB)
         raise AssertionError(f"all {SLOTS} clusters of {suite} are leased")
 
     @classmethod
@@ -158,7 +162,8 @@ def connect():
 class Keeper:
     """Threads: one for each lessee, BUILDERS that start and end clusters; all that they share is under `changed`."""
 
-    def __init__(self):
+    def __init__(self, stock):
+        self.stock = stock  # wish → how many are to be ready
         self.changed = threading.Condition()
         self.ready = collections.defaultdict(list)  # wish → slots
         self.returned = []  # slots, and whatever is still up in them
@@ -173,6 +178,8 @@ class Keeper:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit("pool.py: there is a keeper already")
+        ask = catch_signals()
+        sandbox(SUITES[0], "clean")
         path = directory() / "socket"
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as server:
@@ -183,7 +190,7 @@ class Keeper:
             for builder in builders:
                 builder.start()
             print("the pool is open", flush=True)
-            wait_for_signal()
+            os.read(ask, 1)
             path.unlink(missing_ok=True)
         with self.changed:
             self.is_ending = True
@@ -250,7 +257,7 @@ class Keeper:
         for wish, count in self.waiting.items():
             if missing(wish, count) > 0 and wish not in self.failed:
                 return wish
-        short = [(missing(wish, count) / count, wish) for wish, count in STOCK.items() if wish not in self.failed]
+        short = [(missing(wish, count) / (count or 1), wish) for wish, count in self.stock.items() if wish not in self.failed]
         return max((entry for entry in short if entry[0] > 0), default=(0, None))[1]
 
     def _take(self, suite):
@@ -307,15 +314,25 @@ class Keeper:
             self.changed.notify_all()
 
 
-def wait_for_signal():
-    """To be asked to end. Whichever thread the kernel takes for it, its handler writes to the pipe."""
+def catch_signals():
+    """What to read from until one arrives that asks to end. Whichever thread gets it, its handler writes to the pipe."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
-    os.read(read, 1)
+    return read
+
+
+def read_stock(words):
+    stock = {}
+    for word in words or [f"{suite}/{kind}" for suite in SUITES for kind in ("seeded=2", "empty=1")]:
+        match = re.fullmatch(r"(\w+)/(seeded|empty)=(\d+)", word)
+        if not match:
+            sys.exit(f'pool.py: "{word}" is not SUITE/seeded=N or SUITE/empty=N')
+        stock[Wish(match[1], match[2] == "seeded", "")] = int(match[3])
+    return stock
 
 
 if __name__ == "__main__":
-    Keeper().serve()
+    Keeper(read_stock(sys.argv[1:])).serve()

@@ -18,6 +18,7 @@ import time
 
 from pool import SUITES, Lease, Wish  # noqa: F401 (SUITES is for those who import it from here)
 from sonde import BUILD, wait_until
+import capabilities  # from tests/, which sonde has made importable
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -29,6 +30,7 @@ class Slurm:
 
     def __init__(self, suite, seeded=True, conf="", etc=None, cgroup=""):
         self.suite = suite
+        capabilities.need(f"slurm-{suite}" if f"slurm-{suite}" in capabilities.PROBES else "namespaces")
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(conf)
             file.flush()

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import secrets
+import shlex
 import sqlite3
 import subprocess
 import tempfile
@@ -16,7 +17,7 @@ import time
 import unittest
 
 from slurm import SUITES, Slurm
-from sonde import BUILD, ROOT, wait_until
+from sonde import BUILD, wait_until
 
 PROBE = BUILD / "tests/e2e/accounting_probe"
 UNKNOWN = 2**32 - 1
@@ -47,7 +48,7 @@ class Accounting:
 
     def as_user(self, user):
         """A prefix that runs what follows as that user, inside."""
-        return f"{ROOT}/sandbox shell --suite {self.suite} --name {self.slurm.name} --user {user} -- sh -c"
+        return shlex.join(self.slurm.command("sh", "-c", user=user))
 
     def sbatch(self, *flags, user="alice", script="true"):
         return int(self.slurm.run("sbatch", "--parsable", "-D/", "-pgpu", "-n1", "-t5", "-o/dev/null", *flags,

@@ -1,17 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The real exporter on a real Slurm, scraped by a real Prometheus: ./sandbox.
+"""The real exporter on a real Slurm, scraped by a real Prometheus: ./sandbox; and the pool that tests have theirs from.
 
 Its numbers are the business of test_numbers.py. SONDE_SUITES names the Debian releases to try: bullseye has Slurm
 20.11, bookworm 22.05, trixie 24.11, sid 26.05. By default bookworm and trixie.
 """
 import json
+import os
 import pathlib
+import subprocess
+import sys
+import tempfile
 import unittest
 import urllib.parse
 
+from pool import sandbox
 from slurm import SUITES, Slurm
-from sonde import Exporter, http_get, wait_until
+from sonde import ROOT, Exporter, http_get, wait_until  # first: it makes tests/ importable
+from capabilities import need
+
+POOL = "trial"  # one of its own: that of ./check has other lessees
+LESSEE = """
+import sys
+from slurm import Slurm
+slurm = Slurm(sys.argv[1], seeded=False)
+print(slurm.name, flush=True)
+for line in sys.stdin:
+    print(*slurm.run("sh", "-c", line).stdout.split(), flush=True)
+slurm.end()
+"""
 
 
 class OnSlurm:
@@ -51,16 +68,16 @@ class OnSlurm:
             url = f"{self.slurm.env['SANDBOX_PROMETHEUS']}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
             return [float(row["value"][1]) for row in json.loads(http_get(url).text)["data"]["result"]]
         instance = f'instance="127.0.0.1:{self.exporter.port}"'
-        wait_until(lambda: query(f"up{{{instance}}}") == [1], "Prometheus finds it up", 60)
-        wait_until(lambda: query(f"slurm_cpus_total{{{instance}}}"), "its metrics are there", 60)
+        wait_until(lambda: query(f"up{{{instance}}}") == [1], "Prometheus finds it up")
+        wait_until(lambda: query(f"slurm_cpus_total{{{instance}}}"), "its metrics are there")
         self.assertEqual(query(f"slurm_cpus_total{{{instance}}}"), [self.exporter.metrics().value("slurm_cpus_total")])
         self.assertEqual(query(f"scrape_samples_scraped{{{instance}}} > 50") != [], True)
 
     def test_a_controller_that_hangs_is_survived(self):
         up = 'sonde_source_up{source="cli",kind="jobs"}'
-        exporter = self.enterContext(Exporter("--slurm.poll-limit=1ms", "--slurm.timeout=1s",
+        exporter = self.enterContext(Exporter("--slurm.poll-limit=1ms", "--slurm.timeout=5s",
                                               path=self.slurm.env["SANDBOX_BIN"]))
-        self.assertEqual(exporter.metrics().value(up), 1)
+        wait_until(lambda: exporter.metrics().value(up) == 1, "it works")
         self.slurm.run("pkill", "-STOP", "slurmctld")
         try:
             answer = wait_until(lambda: (a := exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="2"))
@@ -68,7 +85,166 @@ class OnSlurm:
             self.assertIn('slurm_job_count_per_state{state="RUNNING"}', answer.samples())
         finally:
             self.slurm.run("pkill", "-CONT", "slurmctld")
-        wait_until(lambda: exporter.metrics().value(up) == 1, "works again by itself", 60)
+        wait_until(lambda: exporter.metrics().value(up) == 1, "works again by itself")
+
+
+class WhatCannotBeHad(unittest.TestCase):
+    """One sentence each, and nothing stays that would be taken for whole."""
+
+    def setUp(self):
+        need("namespaces")
+        self.cache = self.enterContext(tempfile.TemporaryDirectory())
+
+    def ask(self, *command, starter=(), **env):
+        done = subprocess.run([*starter, *command], capture_output=True, text=True, cwd=ROOT,
+                              env=dict(os.environ, SONDE_CACHE=self.cache, **env))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def test_a_mirror_that_does_not_answer(self):
+        nowhere = {"SANDBOX_MIRROR": "http://127.0.0.1:9/debian"}
+        self.assertRegex(self.ask("./sandbox", "up", **nowhere), "^./sandbox: debootstrap fails: Failed getting release file .*127.0.0.1:9")
+        for command in (["scripts/slurm-headers"], ["scripts/slurm-headers", "--source"]):
+            self.assertRegex(self.ask(*command, "bookworm", **nowhere), "^slurm-headers: apt-get update fails: .*127.0.0.1:9")
+        self.assertEqual([str(path) for path in pathlib.Path(self.cache).glob("slurm*")], [])
+
+    @unittest.skipIf(os.geteuid(), "only root can make a small disk")
+    def test_a_full_disk(self):
+        small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m small "$SONDE_CACHE" && exec "$@"', "sh"]
+        for command, name in ((["./sandbox", "up"], "./sandbox"), (["scripts/slurm-headers", "bookworm"], "slurm-headers")):
+            self.assertRegex(self.ask(*command, starter=small), rf"^{name}: no room for .* in {self.cache}/.*: it needs \d+ MB, \d MB are free$")
+
+    @unittest.skipIf(os.geteuid(), "only root can install packages")
+    def test_a_package_that_does_not_exist(self):
+        config = pathlib.Path(self.cache, "apt.conf")  # of an apt without sources, which leaves this machine's lists alone
+        config.write_text(f'Dir::State "{self.cache}"; Dir::Cache "{self.cache}"; Dir::State::status "/var/lib/dpkg/status";\n'
+                          'Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "-";\n')
+        # But for the first line, which says what is about to be installed.
+        script = ". scripts/packages.sh; (need_packages sonde-no-such-package) 2>&1 | tail -n +2 >&2; exit 1"
+        self.assertRegex(self.ask("sh", "-c", script, APT_CONFIG=str(config)),
+                         "^apt-get could not install sonde-no-such-package: Unable to locate package sonde-no-such-package ")
+
+
+class Lessee:
+    """A process that has leased a cluster and runs commands in it."""
+
+    def __init__(self, test, suite):
+        self.process = subprocess.Popen([sys.executable, "-c", LESSEE, suite], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=test.env)
+        test.addCleanup(self.end)
+
+    def name(self):
+        """As soon as it has its cluster."""
+        return self.process.stdout.readline().strip()
+
+    def run(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process.stdout.close()
+        return self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Pool(unittest.TestCase):
+    """What is leased is one's own, and clean; and nothing stays, whoever is killed."""
+
+    def setUp(self):
+        self.suite = SUITES[0]
+        need(f"slurm-{self.suite}")
+        self.env = dict(os.environ, SONDE_POOL=POOL)
+        self.addCleanup(self.clean)
+
+    def clean(self):
+        done = sandbox(self.suite, "clean", env=self.env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def is_up(self, name):
+        return sandbox(self.suite, "status", "--name", name).returncode == 0
+
+    def keeper(self, *stock):
+        keeper = subprocess.Popen([sys.executable, ROOT / "tests/e2e/pool.py", *stock], stdout=subprocess.PIPE, text=True, env=self.env)
+        self.addCleanup(keeper.stdout.close)
+        self.addCleanup(keeper.wait)
+        self.addCleanup(keeper.terminate)
+        self.assertEqual(keeper.stdout.readline(), "the pool is open\n")
+        return keeper
+
+    def submit(self, lessee):
+        """The id of a job that runs on."""
+        return int(lessee.run("sbatch --parsable -D/ -o/dev/null --wrap 'sleep 86400'"))
+
+    def test_without_a_keeper_a_lessee_starts_a_cluster_and_ends_it(self):
+        first, second = Lessee(self, self.suite), Lessee(self, self.suite)
+        names = [first.name(), second.name()]
+        self.assertNotEqual(*names)
+        self.assertEqual([self.is_up(name) for name in names], [True, True])
+        self.assertEqual(first.end(), 0)
+        self.assertEqual([self.is_up(name) for name in names], [False, True])
+        # What a killed one has left is nobody's.
+        second.kill()
+        self.assertTrue(self.is_up(names[1]))
+        self.clean()
+        self.assertFalse(self.is_up(names[1]))
+
+    def test_what_is_leased_is_not_cleaned(self):
+        lessee = Lessee(self, self.suite)
+        name = lessee.name()
+        self.assertEqual(self.clean(), "")
+        self.assertTrue(self.is_up(name))
+        self.assertEqual(lessee.run("scontrol ping | grep -o UP"), "UP")
+
+    def test_a_cluster_that_comes_back_is_rebuilt(self):
+        keeper = self.keeper(f"{self.suite}/empty=1")
+        first = Lessee(self, self.suite)
+        name = first.name()
+        job = self.submit(first)
+        self.assertEqual(first.run("squeue -h -o %A"), str(job))
+        self.assertEqual(first.end(), 0)
+        jobs = {job}
+        # Killed ones give theirs back too.
+        for _ in range(2):
+            lessee = Lessee(self, self.suite)
+            lessee.name()
+            self.assertEqual(lessee.run("squeue -h -t all -o %A"), "")
+            jobs.add(self.submit(lessee))
+            lessee.kill()
+        self.assertEqual(len(jobs), 3, "no two clusters have had the same job ids")
+        keeper.terminate()
+        self.assertEqual(keeper.wait(), 0)
+        self.assertFalse(self.is_up(name))
+        self.assertEqual(self.clean(), "")
+
+    def test_a_keeper_that_is_killed_leaves_leases_alone_and_the_rest_to_be_cleaned(self):
+        keeper = self.keeper(f"{self.suite}/empty=1")
+        lessee = Lessee(self, self.suite)
+        name = lessee.name()
+        wait_until(lambda: self.others_up(name), "another one is ready")
+        ready = self.others_up(name)
+        keeper.kill()
+        keeper.wait()
+        self.assertIn("is down; its logs stay", self.clean())
+        self.assertEqual([self.is_up(other) for other in ready], [False] * len(ready))
+        self.assertEqual(lessee.run("scontrol ping | grep -o UP"), "UP")
+        self.assertEqual(lessee.end(), 0)
+        self.assertFalse(self.is_up(name))
+        another = Lessee(self, self.suite)
+        self.assertTrue(self.is_up(another.name()))
+
+    def others_up(self, name):
+        return [other for other in (f"{POOL}{number}" for number in range(1, 4)) if other != name and self.is_up(other)]
 
 
 for suite in SUITES:
