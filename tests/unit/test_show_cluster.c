@@ -28,8 +28,7 @@ static struct http_server *server;
 static struct log *log_file;
 static struct client client;
 static const char *health;
-static struct fixture kept; /* has a store once it is open */
-static char series_path[80], allocations_path[80];
+static const char *series_path, *allocations_path; /* NULL: there is none */
 static struct err err;
 
 /* In place of src/web/site_pages.c. */
@@ -261,9 +260,9 @@ static void start(void)
         .boards = { take, NULL },
         .viewer = { VIEWER_PROXY, STR("X-Remote-User"), &proxy, 1, &staff, 1, &coordinator, 1 },
         .health = health ? tell_health : NULL,
-        .store = kept.store ? kept.path : NULL,
-        .series_path = series_path[0] ? series_path : NULL,
-        .allocations_file = allocations_path[0] ? allocations_path : NULL,
+        .store = fixture.store ? fixture.path : NULL,
+        .series_path = series_path,
+        .allocations_file = allocations_path,
         .timeout_ns = 20 * NS_PER_SEC,
         .clock = &still_clock,
         .log = log_file,
@@ -297,20 +296,9 @@ static void set_up(void)
 {
     log_file = log_new(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_DEBUG, &clock_real);
     health = NULL;
-    fixture_begin(&kept);
-    series_path[0] = allocations_path[0] = '\0';
+    fixture_begin();
+    series_path = allocations_path = NULL;
     make_board();
-}
-
-static void remove_series(void)
-{
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char path[100];
-
-    for (size_t i = 0; i < COUNT(ends) && series_path[0]; i++) {
-        snprintf(path, sizeof(path), "%s%s", series_path, ends[i]);
-        unlink(path);
-    }
 }
 
 static void tear_down(void)
@@ -321,9 +309,7 @@ static void tear_down(void)
     site = site_free(site);
     board = board_unref(board);
     log_file = log_free(log_file);
-    remove_series();
-    unlink(allocations_path);
-    fixture_end(&kept);
+    fixture_end();
 }
 
 FIXTURE(set_up, tear_down)
@@ -886,15 +872,15 @@ TEST(a_chart_without_data_says_so_and_its_data_is_refused)
 /* Ten minutes of 32 allocated CPUs, a tick every minute. */
 static void put_series(void)
 {
-    struct ticks_config config = { .path = series_path, .retention_seconds = 86400 };
+    struct ticks_config config = { .path = test_path("series.db"), .retention_seconds = 86400 };
     struct ticks_writer *writer;
 
-    snprintf(series_path, sizeof(series_path), "%s/series.db", kept.directory);
-    OK(&kept, ticks_open(&config, &writer, &kept.err));
+    series_path = config.path;
+    OK(ticks_open(&config, &writer, &fixture.err));
     for (int64_t time = NOW - 600; time <= NOW; time += 60)
-        OK(&kept, ticks_put(writer, time,
-                            &(struct tick_sample){ STR("cluster/beluga/cpus/allocated"), 32 }, 1,
-                            &kept.err));
+        OK(ticks_put(writer, time,
+                     &(struct tick_sample){ STR("cluster/beluga/cpus/allocated"), 32 }, 1,
+                     &fixture.err));
     ticks_close(writer);
 }
 
@@ -921,7 +907,7 @@ TEST(a_chart_has_what_was_kept_and_what_was_promised)
 
 TEST(why_there_is_no_chart_is_for_staff)
 {
-    snprintf(series_path, sizeof(series_path), "%s/none.db", kept.directory);
+    series_path = test_path("none.db");
     start();
     assert_has(get("/chart/cpus.svg", STAFF, 200), "none.db");
     assert_lacks(get("/chart/cpus.svg", ALICE, 200), "none.db");
@@ -948,16 +934,16 @@ static void put_run(uint32_t id, const char *user, const char *account)
     record.nodes = STR("n1");
     record.node_count = 1;
     record.cpus = 4;
-    OK(&kept, store_begin(kept.store, &kept.err));
-    OK(&kept, store_put_job(kept.store, STR("beluga"), &record, &kept.err));
-    OK(&kept, store_commit(kept.store, &kept.err));
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_put_job(fixture.store, STR("beluga"), &record, &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
 }
 
 TEST(a_node_tells_what_ran_there_before)
 {
     struct str page;
 
-    fixture_open(&kept);
+    fixture_open();
     put_run(90, "alice", "physics");
     put_run(91, "bobby", "chemistry");
     start();
@@ -976,7 +962,7 @@ TEST(of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all)
 {
     struct str page;
 
-    fixture_open(&kept);
+    fixture_open();
     for (uint32_t id = 200; id < 220; id++)
         put_run(id, "alice", "physics");
     start();
@@ -987,17 +973,6 @@ TEST(of_many_jobs_of_before_a_node_tells_the_last_and_leads_to_all)
     assert_has(page, "<a href=\"/jobs?kept=1&amp;node=n1\">All jobs that ran there</a>");
 }
 
-static void put_allocations_file(const char *text)
-{
-    FILE *file;
-
-    snprintf(allocations_path, sizeof(allocations_path), "%s/allocations.yml", kept.directory);
-    file = fopen(allocations_path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 /* NOW is on 21 September 2026. The store knows of jobs from NOW - 8000 on. */
 TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store)
 {
@@ -1005,16 +980,17 @@ TEST(without_a_board_that_tells_it_an_allocation_is_counted_from_the_store)
 
     board->cluster->section[KIND_ALLOCATIONS] =
         section_unref(board->cluster->section[KIND_ALLOCATIONS]);
-    fixture_open(&kept);
+    fixture_open();
     put_run(90, "alice", "physics");
-    OK(&kept, store_begin(kept.store, &kept.err));
-    OK(&kept,
-       store_set_mark(kept.store, STR("beluga"), "accounted_since", NOW - 100 * 86400, &kept.err));
-    OK(&kept, store_commit(kept.store, &kept.err));
-    put_allocations_file("clusters:\n  beluga:\n    physics:\n      cpu_years: 0.001\n"
-                         "      from: 2026-09-01\n      to: 2027-09-01\n"
-                         "    chemistry:\n      cpu_years: 1\n      from: 2026-01-01\n"
-                         "      to: 2027-01-01\n  other:\n    astro:\n      gpu_years: 1\n");
+    OK(store_begin(fixture.store, &fixture.err));
+    OK(store_set_mark(fixture.store, STR("beluga"), "accounted_since", NOW - 100 * 86400,
+                      &fixture.err));
+    OK(store_commit(fixture.store, &fixture.err));
+    allocations_path = write_file(
+        "allocations.yml", "clusters:\n  beluga:\n    physics:\n      cpu_years: 0.001\n"
+                           "      from: 2026-09-01\n      to: 2027-09-01\n"
+                           "    chemistry:\n      cpu_years: 1\n      from: 2026-01-01\n"
+                           "      to: 2027-01-01\n  other:\n    astro:\n      gpu_years: 1\n");
     start();
     page = get("/allocations", STAFF, 200);
     assert_has(page, ">physics</a>");
@@ -1031,7 +1007,7 @@ TEST(a_file_of_allocations_that_cannot_be_read_is_said)
 {
     board->cluster->section[KIND_ALLOCATIONS] =
         section_unref(board->cluster->section[KIND_ALLOCATIONS]);
-    put_allocations_file("clusters: [");
+    allocations_path = write_file("allocations.yml", "clusters: [");
     start();
     assert_has(get("/allocations", STAFF, 200), "cannot be read");
     assert_lacks(get("/allocations", STAFF, 200), "allocations.yml");
