@@ -233,7 +233,8 @@ static void keep_waiting(struct exits *exits, const struct exit_record *record)
 }
 
 /* One that its parent has left to init or to another reaper, whoever that parent was: perhaps a
- * user's with a job. Who has it now is another user's, unlike the shell of one who has logged in. */
+ * user's with a job. Who has it now is another user's, unlike the shell of one who has logged in.
+ */
 static bool is_orphan_of_job(const struct agent *agent, const struct exit_record *record)
 {
     uint32_t uid;

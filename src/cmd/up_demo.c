@@ -174,8 +174,6 @@ static void *run(void *arg)
     tell(demo, code, "jobs", &err);
     if (code == 0)
         LOG(demo->config.log, LOG_INFO, "the simulated past is complete");
-    if (code == 0)
-        LOG(demo->config.log, LOG_INFO, "the simulated past is complete");
     while (!wait_for(demo, follow_ns)) {
         code = put_ended(demo, clock_wall(demo->config.clock) / NS_PER_SEC, 1, &err);
         tell(demo, code, "jobs", &err);
