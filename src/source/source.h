@@ -13,7 +13,7 @@
 struct source;
 struct source_about;
 
-enum { SOURCE_WARNING = 300 }; /* bytes of a warning that are kept */
+enum { SOURCE_WARNING = 600 }; /* bytes of a warning that are kept */
 
 struct source_class {
     const char *name; /* the word before the colon in --source=NAME:SETTINGS */
