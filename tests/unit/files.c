@@ -48,13 +48,14 @@ void put_dir_on_disk(void)
 
 const char *test_dir(void)
 {
-    const char *below = getenv("TMPDIR");
-
     if (!current->path[0]) {
+        bool is_in_memory = has_memory() && !current->is_on_disk;
+        const char *below = getenv(is_in_memory ? "SONDE_MEMORY_DIR" : "TMPDIR");
+
         if (getpid() != program)
             abort(); /* nobody would remove it */
         if (!below)
-            below = has_memory() && !current->is_on_disk ? "/dev/shm" : "/tmp";
+            below = is_in_memory ? "/dev/shm" : "/tmp";
         snprintf(current->path, sizeof(current->path), "%s/sonde-test-XXXXXX", below);
         if (!mkdtemp(current->path))
             fail_msg("cannot make %s: %s", current->path, err_words(errno));

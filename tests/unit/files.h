@@ -8,8 +8,9 @@
 #include "base/str.h"
 
 /* The directory of the test that runs or, if the program's set-up calls this, of the program. It is
- * below TMPDIR; without that in memory, as a disk may be a hundred times slower, or below /tmp.
- * Everybody may enter it. A child may use it if it was forked after the first call. */
+ * in memory, as a disk may be a hundred times slower: below SONDE_MEMORY_DIR or /dev/shm. Where
+ * that cannot be, it is below TMPDIR or /tmp. Everybody may enter it. A child may use it if it was
+ * forked after the first call. */
 const char *test_dir(void);
 
 /* The next test_dir() is below TMPDIR or /tmp: no program in memory may be set-uid. */
