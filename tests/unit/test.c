@@ -71,7 +71,7 @@ void need(const char *name)
     while (lines.n) {
         line = str_cut(&lines, '\n');
         if (str_eq(str_cut(&line, ':'), str_of(name)))
-            skip_because("%.*s", STR_ARG(str_trim(line)));
+            skip_because("needs %s: %.*s", name, STR_ARG(str_trim(line)));
     }
 }
 

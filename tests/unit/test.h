@@ -76,8 +76,8 @@ void test_child_main(int argc, char **argv);
 /* Ends the test, or all tests if called by the program's set-up, as skipped. */
 __attribute__((noreturn, format(printf, 1, 2))) void skip_because(const char *format, ...);
 
-/* Skips if the environment lacks something: SONDE_MISSING has a line "name: reason" for each thing
- * that ./check has found missing. */
+/* Skips as "needs NAME: REASON" if the machine lacks something: SONDE_MISSING has a line
+ * "name: reason" for each capability that ./check has found missing (tests/capabilities.py). */
 void need(const char *name);
 
 /* cmocka's own says no reason, and prints it as a failure. */
