@@ -154,6 +154,9 @@ int db_open(const char *path, bool is_writer, sqlite3 **ret, struct err *err)
     if (r < 0)
         return r;
     code = sqlite3_open_v2(path, &db, flags, NULL);
+    /* SQLite opens a file for reading if it may not write it. */
+    if (code == SQLITE_OK && is_writer && sqlite3_db_readonly(db, "main"))
+        code = SQLITE_READONLY;
     if (code != SQLITE_OK) {
         r = db_fail_at(path, db, code, err);
         db_close(db);
