@@ -2,7 +2,6 @@
 """The profile plugin under calls as Slurm makes them, in right and in wrong order, with and without sanitizers."""
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -352,28 +351,6 @@ class Ends(unittest.TestCase):
                 self.assertRegex(log, "(may stay|stays) there until it is found to be over")
                 self.assertNotIn("the next line about it will say that it works", log)
                 peer.close()
-
-
-class Valgrind(unittest.TestCase):
-    def test_valgrind_finds_nothing_in_the_life_of_a_step(self):
-        if not shutil.which("valgrind"):
-            self.skipTest("valgrind is not installed")
-        for key, value in (("Agent", Agent(self).path), ("Host", "http://127.0.0.1:1")):
-            with self.subTest(key):
-                slurm = harness("valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--track-fds=no",
-                                "--errors-for-leak-kinds=definite", is_plain=True, **{
-                                    f"ProfilePrometheus{key}": value, "ProfilePrometheusFrequency": 1})
-                slurm.start_step(tasks=2)
-                slurm.do("conf_values")
-                slurm.do("group", "Tasks")
-                for name, parent in (("0", 0), ("1", 0), ("Energy", -1), ("Network", -1), ("Filesystem", -1)):
-                    dataset = slurm.one("dataset", name, parent)
-                    slurm.do("sample", dataset)
-                slurm.do("measure", 0, 2000, 500)
-                slurm.do("fork")
-                slurm.end_step(tasks=2)
-                slurm.do("log")
-                self.assertEqual(slurm.end(), (0, ""))
 
 
 if __name__ == "__main__":
