@@ -116,29 +116,60 @@ def taskstats():
         return f"registering for exit records fails: {os.strerror(error)}" if error else None
 
 
+def ptrace():
+    """CAP_SYS_PTRACE, and CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, as proc_sight() of src/source/proc.h wants them."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    held = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
+    return None if held & 1 << 19 and held & 0b110 else "other users' processes cannot be read (CAP_SYS_PTRACE)"
+
+
+def mounts():
+    """By the tests themselves, without sudo."""
+    with tempfile.TemporaryDirectory() as directory:
+        # In a chroot, mounts cannot be made private. Where others see this one, they see its end as well.
+        done = run("unshare", "--mount", "--propagation", "unchanged", "sh", "-c",
+                   'mount -t tmpfs none "$1" && umount "$1"', "sh", directory)
+    return f"nothing can be mounted: {last_line(done.stderr)}" if done.returncode else None
+
+
+def set_uid():
+    why = missing_reason("root")
+    if why:
+        return why
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        program = shutil.copy("/usr/bin/id", directory)
+        os.chmod(program, 0o4755)
+        done = run(program, "-u", user=65534, group=65534, extra_groups=[])
+    return None if done.stdout == "0\n" else f"a program in {tempfile.gettempdir()} cannot be set-uid"
+
+
+def _cannot_make_cgroup(directory):
+    probe = directory / f"sonde-probe.{os.getpid()}"
+    done = run(*as_root("mkdir", str(probe)))
+    if done.returncode:
+        return f"cannot make a cgroup: {last_line(done.stderr)}"
+    run(*as_root("rmdir", str(probe)))
+    return None
+
+
 def cgroup_v1():
-    for controller in ("freezer", "memory", "cpuacct"):
+    for controller in ("freezer", "memory", "cpuacct", "pids", "cpuset", "devices"):
         directory = pathlib.Path("/sys/fs/cgroup", controller)
         if not (directory / "release_agent").exists():
             return f"{directory} is not the root of a cgroup v1 hierarchy"
-        probe = directory / f"sonde-probe.{os.getpid()}"
-        done = run(*as_root("mkdir", str(probe)))
-        if done.returncode:
-            return f"cannot make a cgroup: {last_line(done.stderr)}"
-        run(*as_root("rmdir", str(probe)))
+        why = _cannot_make_cgroup(directory)
+        if why:
+            return why
     return None
 
 
 def cgroup_v2():
+    """Beside v1, or alone."""
     for directory in (pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/unified")):
         if (directory / "cgroup.controllers").exists():
-            probe = directory / f"sonde-probe.{os.getpid()}"
-            done = run(*as_root("mkdir", str(probe)))
-            if done.returncode:
-                return f"cannot make a cgroup: {last_line(done.stderr)}"
-            run(*as_root("rmdir", str(probe)))
-            return None
-    return "there is no cgroup v2 hierarchy in /sys/fs/cgroup"
+            return _cannot_make_cgroup(directory)
+    return "there is no cgroup v2 in /sys/fs/cgroup"
 
 
 def ipv6():
@@ -153,6 +184,18 @@ def ipv6():
 def many_files():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return f"at most {hard} files may be open" if hard != resource.RLIM_INFINITY and hard < 10000 else None
+
+
+def munge():
+    return None if shutil.which("munged", path="/usr/sbin") else "munged is not installed"
+
+
+def groff():
+    return None if shutil.which("groff") else "groff is not installed"
+
+
+def valgrind():
+    return None if shutil.which("valgrind") else "valgrind is not installed"
 
 
 def clang_format():
@@ -199,10 +242,16 @@ PROBES = {
     "namespaces": namespaces,
     "first-pid-namespace": first_pid_namespace,
     "taskstats": taskstats,
+    "ptrace": ptrace,
+    "mounts": mounts,
+    "set-uid": set_uid,
     "cgroup-v1": cgroup_v1,
     "cgroup-v2": cgroup_v2,
     "ipv6": ipv6,
     "many-files": many_files,
+    "munge": munge,
+    "groff": groff,
+    "valgrind": valgrind,
     "clang-format-14": clang_format,
     "chromium": chromium,
     "axe-core": axe_core,

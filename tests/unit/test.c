@@ -8,10 +8,13 @@
 
 #include "base/arena.h"
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct test_fixture {
     void (*set_up)(void), (*tear_down)(void);
@@ -75,6 +78,22 @@ void need(const char *name)
     }
 }
 
+static void set_effective_capabilities(bool all)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3];
+
+    assert_int_equal(syscall(SYS_capget, &header, words), 0);
+    for (size_t i = 0; i < COUNT(words); i++)
+        words[i].effective = all ? words[i].permitted : 0;
+    assert_int_equal(syscall(SYS_capset, &header, words), 0);
+}
+
+void lower_capabilities(void)
+{
+    set_effective_capabilities(false);
+}
+
 /* False if the function has skipped. */
 static bool run_skippable(void (*function)(void))
 {
@@ -127,6 +146,7 @@ static int tear_down(void **state)
     struct test *test = *state;
     void (*function)(void) = test->tear_down ? test->tear_down : for_each.tear_down;
 
+    set_effective_capabilities(true);
     if (test->is_set_up && function)
         function();
     files_end_test();

@@ -80,6 +80,10 @@ __attribute__((noreturn, format(printf, 1, 2))) void skip_because(const char *fo
  * "name: reason" for each capability that ./check has found missing (tests/capabilities.py). */
 void need(const char *name);
 
+/* Takes the capabilities of the calling thread, and of those it starts, until the test ends: file
+ * permissions then hold also for root, of the machine or of a user namespace, as for any owner. */
+void lower_capabilities(void);
+
 /* cmocka's own says no reason, and prints it as a failure. */
 #undef skip
 

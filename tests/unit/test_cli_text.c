@@ -1051,6 +1051,8 @@ static void fake_open(struct fake *fake, const char *scontrol, const char *sshar
     struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
     struct err err;
 
+    if (geteuid() == 0)
+        need("root"); /* which can become another user */
     write_script("scontrol", scontrol);
     write_script("sshare", sshare);
     settings.bin_path = str_of(test_dir());

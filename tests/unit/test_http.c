@@ -977,6 +977,7 @@ TEST(several_addresses_are_served_at_once)
     struct http_config config = ordinary(listen);
     struct reply reply;
 
+    need("ipv6");
     config.n_listen = 3;
     start(&config);
     assert_contains(http_address(stage.server, 0), "http://127.0.0.1:");

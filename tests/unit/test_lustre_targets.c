@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 #define OST(name) "proc/fs/lustre/obdfilter/" name "/job_stats"
@@ -406,17 +405,12 @@ TEST(lctl_is_asked_for_those_without_a_file_beside_those_with_one)
     assert_int_equal(use->n_unread, 0);
 }
 
-/* As nobody, who may read nothing that only root may; the thread that looks is made as this one. */
-static const struct lustre_use *look_as_nobody(void)
+/* The thread that looks has the capabilities of the one that starts it. */
+static const struct lustre_use *look_from_new_thread(void)
 {
-    const struct lustre_use *use;
-
     fixture->targets = lustre_targets_stop(fixture->targets);
-    setfsuid(65534);
     start();
-    setfsuid(0);
-    use = look();
-    return use;
+    return look();
 }
 
 static void set_mode(const char *path, mode_t mode)
@@ -428,30 +422,31 @@ TEST(what_may_not_be_read_is_not_taken_for_absent)
 {
     const struct lustre_use *use;
 
+    lower_capabilities();
     fixture->config.lctl = NULL;
     set_mode("", 0755);
     write_file("sys/kernel/debug/lustre/obdfilter/a-OST0000/job_stats",
                "job_stats:\n" READ("1", "1"));
     set_mode("sys/kernel/debug", 0);
-    use = look_as_nobody();
+    use = look_from_new_thread();
     assert_int_equal(use->n_targets, 0); /* nobody can tell */
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
     make_dir("sys/fs/lustre/obdfilter/a-OST0000");
-    use = look_as_nobody();
+    use = look_from_new_thread();
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "a-OST0000 cannot be looked for: ");
     assert_contains(use->first_error, "sys/kernel/debug/lustre: Permission denied");
 
     /* What is not needed may be closed. */
     write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "1"));
-    use = look_as_nobody();
+    use = look_from_new_thread();
     assert_int_equal(use->n_unread, 0);
     assert_string_equal(use->first_error, "");
 
     set_mode("sys/fs/lustre/obdfilter", 0);
     remove_all("proc");
-    use = look_as_nobody();
+    use = look_from_new_thread();
     assert_int_equal(use->n_targets, 1); /* at least */
     assert_int_equal(use->n_unread, 1);
     assert_contains(use->first_error, "Permission denied");

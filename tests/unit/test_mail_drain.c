@@ -603,8 +603,7 @@ TEST(what_is_no_mail_is_moved_away_and_never_waited_for)
 
 TEST(a_file_of_somebody_else_is_not_sent)
 {
-    if (geteuid() != 0)
-        skip_because("needs root");
+    need("root");
     write_file(SPOOLED("1"), "{\"to\":\"anna\"}", 0600);
     assert_int_equal(chown(SPOOLED("1"), 65533, 65533), 0);
     drain();
@@ -645,8 +644,7 @@ TEST(a_mail_that_cannot_be_removed_is_sent_once)
 {
     char name[MAIL_ENTRY_ID + sizeof("spool/.mail")];
 
-    if (geteuid() != 0)
-        skip_because("needs root");
+    need("root");
     snprintf(name, sizeof(name), "spool/%016x-%016x.mail", 1, 1);
     write_file(in(name), "{\"to\":\"anna\"}", 0644);
     drain_as_member();
@@ -659,8 +657,7 @@ TEST(many_mails_that_cannot_be_read_are_one_line_in_the_log)
 {
     char name[MAIL_ENTRY_ID + sizeof("spool/.mail")];
 
-    if (geteuid() != 0)
-        skip_because("needs root");
+    need("root");
     for (int i = 0; i < 50; i++) {
         snprintf(name, sizeof(name), "spool/%016x-%016x.mail", i, i);
         write_file(in(name), "{\"to\":\"anna\"}", 0600);

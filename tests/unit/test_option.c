@@ -811,7 +811,7 @@ static int collect(void *ctx, struct str piece, struct err *err)
     return 0;
 }
 
-/* The page as groff shows it; skips where there is no groff. */
+/* The page as groff shows it. */
 static void format_man(const struct option_command *command, struct buf *out)
 {
     const char *path = test_path("page");
@@ -830,10 +830,6 @@ static void format_man(const struct option_command *command, struct buf *out)
     write_bytes(path, buf_str(&page));
     buf_free(&page);
     code = spawn_run(&spawn, &result, &fixture->err);
-    if (code == -ENOENT) {
-        buf_free(out);
-        skip_because("%s is not installed", spawn.argv[0]);
-    }
     if (code)
         fail_msg("%s", fixture->err.text);
     assert_string_equal(result.warning, "");
@@ -860,6 +856,7 @@ TEST(the_man_page_is_accepted_by_groff_and_shows_every_character)
     };
     struct buf out;
 
+    need("groff");
     buf_init(&out, 1 << 20);
     format_man(&exporter, &out);
     for (size_t i = 0; i < COUNT(parts); i++)

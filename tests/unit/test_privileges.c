@@ -95,12 +95,6 @@ static const char *expect(const char *key, const char *value)
 #define BOTH "0000000000080004"
 #define NONE "0000000000000000"
 
-static void need_root(void)
-{
-    if (geteuid() != 0)
-        skip_because("only root has capabilities to give up");
-}
-
 static const char *check_root(void)
 {
     uint32_t missing = 99;
@@ -124,7 +118,7 @@ static const char *check_root(void)
 
 TEST(root_keeps_what_is_needed_and_nothing_else)
 {
-    need_root();
+    need("root");
     in_child(check_root);
 }
 
@@ -158,7 +152,7 @@ TEST(another_user_with_the_capabilities_reads_everything_and_owns_nothing)
 {
     int fd;
 
-    need_root();
+    need("root");
     snprintf(secret, sizeof(secret), "/tmp/sonde-privileges-%d", (int)getpid());
     fd = open(secret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
@@ -188,7 +182,7 @@ static const char *check_missing(void)
 
 TEST(somebody_without_capabilities_is_told_which_are_missing)
 {
-    need_root();
+    need("root");
     in_child(check_missing);
 }
 
@@ -224,7 +218,7 @@ static const char *check_filter(void)
 
 TEST(a_filter_that_forbids_giving_up_is_no_matter_if_nothing_is_left_to)
 {
-    need_root();
+    need("root");
     in_child(check_filter);
 }
 

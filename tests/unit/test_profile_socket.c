@@ -132,8 +132,7 @@ TEST(others_are_not_heard_even_where_the_file_lets_them)
     struct profile_socket *opened;
     struct str text;
 
-    if (geteuid() != 0)
-        skip_because("needs root");
+    need("root");
     opened = open_socket(0);
     assert_int_equal(chmod(path, 0666), 0);
     send_as_stranger();

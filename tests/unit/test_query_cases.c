@@ -611,8 +611,7 @@ TEST(a_store_that_nobody_writes_is_read_without_the_right_to_write, .set_up = fi
     if (child == 0) {
         int r;
 
-        if (geteuid() == 0 && setuid(65534) < 0)
-            _exit(3);
+        lower_capabilities();
         r = store_reader_open(str_of(fixture.path), &reader, &err);
         if (r < 0)
             fprintf(stderr, "%s\n", err.text);

@@ -208,19 +208,13 @@ static bool is_stepd(pid_t pid, uint32_t uid)
     return stepd_read(proc, pid, uid, &stepd);
 }
 
-#define SKIP_UNLESS_ROOT()                                                                         \
-    do {                                                                                           \
-        if (getuid() != 0 || proc_sight(proc) != PROC_READS_ALL)                                   \
-            skip_because("needs root with CAP_SYS_PTRACE");                                        \
-    } while (0)
-
 TEST(a_slurmstepd_is_known_by_its_title)
 {
     struct running running;
     struct proc_stat stat;
     struct stepd stepd;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     running = run((struct copy){ 0 });
     assert_true(stepd_read(proc, running.pid, 0, &stepd));
     assert_int_equal(stepd.pid, running.pid);
@@ -238,7 +232,7 @@ TEST(its_program_may_have_debians_name_or_be_replaced)
 {
     struct running running;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     running = run((struct copy){ .name = "slurmstepd-wlm" });
     assert_true(is_stepd(running.pid, 0));
     assert_int_equal(unlink(test_path("slurmstepd-wlm")), 0);
@@ -250,7 +244,7 @@ TEST(another_program_with_that_title_is_refused)
 {
     static const char *const names[] = { "slurmstepdx", "notslurmstepd", "slurmstepd (deleted)x" };
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     for (size_t i = 0; i < COUNT(names); i++) {
         struct running running = run((struct copy){ .name = names[i] });
 
@@ -263,7 +257,8 @@ TEST(a_users_process_with_that_name_and_title_is_refused)
 {
     struct running running;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
+    need("root");
     running = run((struct copy){ .uid = NOBODY });
     assert_false(is_stepd(running.pid, 0));
     /* Where slurmd itself runs as that user, it would be right. */
@@ -276,13 +271,11 @@ TEST(a_set_uid_program_that_a_user_starts_is_refused)
     struct running running;
     struct proc_uids uids;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
+    need("set-uid");
     running = run((struct copy){ .uid = NOBODY, .mode = 04755 });
     assert_true(proc_uids(proc, running.pid, &uids));
-    if (uids.effective != 0) {
-        stop(running);
-        skip_because("%s lets no program be set-uid", test_dir());
-    }
+    assert_int_equal(uids.effective, 0);
     assert_false(is_stepd(running.pid, 0));
     assert_false(is_stepd(running.pid, NOBODY));
     stop(running);
@@ -292,7 +285,8 @@ TEST(it_may_act_for_the_user_for_a_while)
 {
     struct running running;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
+    need("root");
     running = run((struct copy){ .role = "lower" });
     assert_true(is_stepd(running.pid, 0));
     stop(running);
@@ -302,7 +296,7 @@ TEST(a_task_that_is_not_yet_one_is_refused)
 {
     struct running running;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     running = run((struct copy){ .role = "fork", .n_told = 2 });
     assert_true(is_stepd(running.pid, 0));
     assert_int_not_equal(running.child, running.pid);
@@ -317,7 +311,7 @@ TEST(its_node_is_that_of_its_own_socket)
     struct stepd stepd;
     int fd;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     fd = listen_at(test_path("forged_123.4294967291"));
     assert_true(fd >= 0);
     running = run((struct copy){ .role = "listen", .argument = own });
@@ -333,7 +327,7 @@ TEST(the_one_above_a_task_is_found)
     struct running running;
     struct stepd stepd;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
     copy_program(task, 0);
     running = run((struct copy){ .role = "task", .argument = task, .n_told = 3 });
     assert_true(stepd_above(proc, running.child, 0, &stepd));
@@ -350,7 +344,8 @@ TEST(all_of_the_host_are_found)
     struct err err;
     int found = 0;
 
-    SKIP_UNLESS_ROOT();
+    need("ptrace");
+    need("root");
     first = run((struct copy){ 0 });
     other = run((struct copy){ .name = "slurmstepd-user", .uid = NOBODY });
     for (int i = 0; i < 2; i++)
