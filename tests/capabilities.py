@@ -194,6 +194,10 @@ def groff():
     return None if shutil.which("groff") else "groff is not installed"
 
 
+def poppler():
+    return None if shutil.which("pdftotext") else "pdftotext is not installed"
+
+
 def valgrind():
     return None if shutil.which("valgrind") else "valgrind is not installed"
 
@@ -251,6 +255,7 @@ PROBES = {
     "many-files": many_files,
     "munge": munge,
     "groff": groff,
+    "poppler": poppler,
     "valgrind": valgrind,
     "clang-format-14": clang_format,
     "chromium": chromium,
