@@ -621,6 +621,7 @@ TEST(a_store_that_nobody_writes_is_read_without_the_right_to_write, .set_up = fi
         _exit(r == 0 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(chmod(test_dir(), 0755), 0);
     assert_int_equal(status, 0);
 }
 
