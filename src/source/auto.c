@@ -239,7 +239,7 @@ static int fall(struct auto_source *all, int door, enum kind kind, int64_t deadl
 static void mind_cost(struct auto_source *all, enum kind kind, int64_t began)
 {
     int door = all->door;
-    double seconds = (double)(now_ns() - began) / NS_PER_SEC;
+    double seconds = (double)(clock_mono(all->source.clock) - began) / NS_PER_SEC;
 
     if (kind != KIND_JOBS || !doors[door].is_costly || seconds < COSTLY_SECONDS ||
         all->doors[door].is_given_up || !is_open(all, door + 1, kind))
@@ -281,7 +281,7 @@ static int auto_read(struct source *source, enum kind kind, int64_t deadline_ns,
         patience = share(all, 0, door, kind, deadline_ns);
     was_on_trial = all->kinds[kind].is_on_trial;
     all->kinds[kind].is_on_trial = false;
-    began = now_ns();
+    began = clock_mono(all->source.clock);
     code = ask(all, door, kind, patience, ret, ret_warning, err);
     if (code == 0) {
         *failures = 0;
