@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by ./run and ./check: what a build needs, and how one is made.
+# Sourced by ./run and ./check, after packages.sh: what a build needs, and how one is made.
 # shellcheck shell=sh
 
 # shellcheck disable=SC2034 # for those who source this
@@ -26,10 +26,17 @@ build() {
 		[ -e "$_directory/build.ninja" ] || meson setup "$_directory" "$@"
 		# shellcheck disable=SC2086 # a list of files
 		CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$PWD ninja -C "$_directory" ${build_targets:-}
-	} >"$_log" 2>&1 || {
+	} >"$_log" 2>&1 || build_failed
+}
+
+build_failed() {
+	_free=$(free_megabytes "$(dirname "$_directory")")
+	if [ "$_free" -lt 20 ] || grep -q 'No space left on device' "$_log"; then
+		echo "The build in $_directory failed as a disk is full ($_free MB are free in $PWD/$(dirname "$_directory")): make room there and in /tmp, and run it again" >&2
+	else
 		echo "The build in $_directory failed:" >&2
 		grep -E 'error|ERROR|FAILED' "$_log" | head -n 20 >&2
 		echo "(all of it: $_log)" >&2
-		exit 1
-	}
+	fi
+	exit 1
 }

@@ -43,9 +43,13 @@ reason_in() {
 		END { print full ? full : reason ? reason : last ? last : "it gives no reason" }' "$1"
 }
 
+free_megabytes() {
+	df -P -k "$1" | awk 'NR == 2 { print int($4 / 1024) }'
+}
+
 # need_space MEGABYTES DIRECTORY WHAT: ends the script, by the caller's fail, unless there is room for it.
 need_space() {
-	_free=$(df -P -k "$2" | awk 'NR == 2 { print int($4 / 1024) }')
+	_free=$(free_megabytes "$2")
 	[ "${_free:-0}" -ge "$1" ] || fail "no room for $3 in $2: it needs $1 MB, $_free MB are free"
 }
 
