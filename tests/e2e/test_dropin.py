@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from sonde import BUILD, Exporter, FakeCommands, job, node, run_exporter
+from sonde import BUILD, DEADLINE, Exporter, FakeCommands, job, node, run_exporter
 
 MIB = 1 << 20
 
@@ -182,7 +182,7 @@ class DropIn(unittest.TestCase):
              "-slurm.poll-limit=1", f"-slurm.squeue-cli=cat {squeue}", "-slurm.cli-fallback",
              "-slurm.collect-licenses", "-slurm.collect-diags", "-slurm.collect-limits", "-metrics.exclude=x",
              "-trace.enabled", "-trace.path=/t", "-trace.rate=5", "-help"],
-            capture_output=True, text=True, timeout=20,
+            capture_output=True, text=True, timeout=DEADLINE,
             env={"PATH": "/usr/bin:/bin", "POLL_LIMIT": "0", "LOGLEVEL": "warn", "CLI_TIMEOUT": "0.5", "TRACE_ROOT_PATH": "/x"})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 

@@ -18,7 +18,6 @@ from families import FAMILIES, OF_DIAG, OF_FACTS, OF_MILA, differences, moved
 from slurm import SUITES, Diag, Facts, Slurm, read_jobs
 from sonde import DEADLINE, ROOT, Exporter, http_get, tables, wait_until
 
-ATTEMPTS = 20  # to find the cluster at rest: its schedulers run every two seconds
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "shares-", "associations-", "reservations-", "config-")]
 
 
@@ -33,12 +32,11 @@ class Moment:
 
     @classmethod
     def at_rest(cls, slurm, exporter, rows, *arguments):
-        for _ in range(ATTEMPTS):
+        """Between two cycles of the schedulers, which run every two seconds."""
+        def look():
             moment = cls(slurm, exporter, rows, *arguments)
-            unfit = moved(rows, moment.before, moment.after)
-            if not unfit:
-                return moment
-        raise AssertionError(f"the cluster does not come to rest; the last to change were {unfit}")
+            return None if moved(rows, moment.before, moment.after) else moment
+        return wait_until(look, "the cluster comes to rest")
 
     def differences(self):
         return "\n".join(words for name, row in self.rows.items()
@@ -70,7 +68,7 @@ class Numbers:
         job_id = int(done.stdout)
         self.addCleanup(self.slurm.run, "scancel", str(job_id))
         wait_until(lambda: f"JobState={state}" in self.slurm.run("scontrol", "show", "job", str(job_id)).stdout,
-                   f"job {job_id} is {state}", 60)
+                   f"job {job_id} is {state}")
         return job_id
 
     def test_every_number_is_what_slurm_says(self):
@@ -123,7 +121,7 @@ class Numbers:
         return (before, first, second, after) if of_others(before) == of_others(after) else None
 
     def test_a_hostile_job_changes_its_owners_numbers_only_and_its_wait_is_counted(self):
-        before, first, second, after = wait_until(self.run_hostile_job, "nobody else's jobs change", 120)
+        before, first, second, after = wait_until(self.run_hostile_job, "nobody else's jobs change")
 
         def of_others(found):
             return {(family, series, value) for family in found if re.match("slurm_(user|account)_(?!fair)", family)
@@ -224,7 +222,7 @@ class Numbers:
                  for family, found in exporter.metrics().families().items() if family.startswith("slurm_")
                  for series, value in found.items()}
         query = self.prometheus(config)
-        wait_until(lambda: query('{__name__="slurm_cpus_total"}'), "Prometheus has scraped it", 60)
+        wait_until(lambda: query('{__name__="slurm_cpus_total"}'), "Prometheus has scraped it")
         stored = {}
         for row in query('{__name__=~"slurm_.*",job="sonde-exporter"}'):
             labels = dict(same(label, value) for label, value in row["metric"].items() if label not in ("job", "instance"))

@@ -353,7 +353,7 @@ class Dashboard(unittest.TestCase):
         cls.board = json.loads((PACKAGING / "grafana/sonde.json").read_text())
         cls.exporter = cls.enterClassContext(Exporter("--demo", "--slurm.poll-limit=1s"))
         targets = "".join(f"      - {{targets: ['127.0.0.1:{cls.exporter.port}'], labels: {{cluster: {name}}}}}\n" for name in "ab")
-        cls.prometheus = Prometheus("/", "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
+        cls.prometheus = Prometheus("/", "global: {scrape_interval: 2s, scrape_timeout: 2s}\n"
                                     "scrape_configs:\n  - job_name: sonde-exporter\n    static_configs:\n" + targets)
         cls.addClassCleanup(cls.prometheus.end)
         seen = "min(count_over_time(sonde_source_up{kind='jobs'}[1m])) > 3 and count(sonde_source_up{kind='jobs'}) == 2"

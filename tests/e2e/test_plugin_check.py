@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 from admin import Page, run_admin
@@ -279,10 +278,8 @@ class PluginCheck(unittest.TestCase):
         process = subprocess.Popen([SONDE, "admin", "plugin-check", str(self.built())], stdout=subprocess.PIPE,
                                    env=dict(os.environ, PATH=f"{commands.path}:{os.environ['PATH']}"))
         wait_until(lambda: pid.exists() and pid.read_text(), "it waits for scontrol")
-        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(DEADLINE), 128 + signal.SIGTERM)
-        self.assertLess(time.monotonic() - began, 8)
         process.stdout.close()
         wait_until(lambda: not os.path.exists(f"/proc/{pid.read_text().strip()}"), "scontrol has ended")
 
