@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 from sonde import DEADLINE, ROOT, wait_until
+from capabilities import need  # in a directory that sonde adds to the path
 
 GUARD = ROOT / "scripts/guard"
 # Leaves one process in a session of its own, whose parent is gone, tells its pid, and goes on as it is told.
@@ -118,8 +119,22 @@ class GuardTest(unittest.TestCase):
         guard.kill()
         self.assert_gone(left)
 
-    @unittest.skipUnless(os.geteuid() == 0 and pathlib.Path("/sys/fs/cgroup/freezer/cgroup.procs").exists(), "needs root and cgroup v1")
+    def test_a_guard_leaves_alone_what_runs_in_another_pid_namespace(self):
+        for name in "root", "namespaces", "first-pid-namespace":
+            need(name)
+        script = 'echo "$TMPDIR" >"$HERE/temporary"; touch "$HERE/ready"; exec sleep 86400'
+        guard = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", GUARD, "sh", "-c", script],
+                                 env=self.env)
+        self.addCleanup(guard.wait)
+        self.addCleanup(guard.kill)
+        wait_until(lambda: (self.here / "ready").exists(), "the command runs")
+        self.assertEqual(self.start("exit 0").wait(DEADLINE), 0)
+        self.assertIsNone(guard.poll())
+        self.assertTrue(pathlib.Path((self.here / "temporary").read_text().strip()).exists())
+
     def test_cgroups_of_tests_that_have_ended_are_removed(self):
+        for name in "root", "cgroup-v1", "first-pid-namespace":
+            need(name)
         ended = subprocess.Popen(["true"])
         ended.wait()
         left, others = (pathlib.Path(f"/sys/fs/cgroup/freezer/sonde-test-{pid}/job_1") for pid in (ended.pid, os.getpid()))
