@@ -3,13 +3,12 @@
 """The helper of the door libslurm, on a real Slurm: that it dies, or cannot begin, hurts nobody, and that it is not told
 twice what it has told. What it tells is compared in test_doors.py, but for fair shares without Fair Tree; outages of
 Slurm itself are in test_outages.py."""
-import os
 import pathlib
 import tempfile
 import unittest
 
-from slurm import SUITES, Slurm
 from door import put_relay
+from slurm import SUITES, Slurm
 from sonde import Exporter, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "licenses-", "associations-")]
