@@ -79,7 +79,8 @@ class GuardTest(unittest.TestCase):
         self.assert_gone(left)
 
     def test_the_second_signal_ends_a_command_that_does_not_end(self):
-        guard, left = self.leave("trap 'touch $HERE/asked' TERM; while :; do sleep 0.02; done")
+        guard, left = self.leave("trap 'touch $HERE/asked' TERM; touch $HERE/trapped; while :; do sleep 0.02; done")
+        wait_until(lambda: (self.here / "trapped").exists(), "the signal is trapped")
         guard.terminate()
         wait_until(lambda: (self.here / "asked").exists(), "the first one has arrived")
         guard.terminate()
