@@ -73,7 +73,8 @@ class GuardTest(unittest.TestCase):
         self.assert_gone(int((self.here / "pid").read_text()))
 
     def test_a_signal_reaches_the_command(self):
-        guard, left = self.leave("trap 'exit 5' INT; while :; do sleep 0.02; done")
+        guard, left = self.leave("trap 'exit 5' INT; touch $HERE/trapped; while :; do sleep 0.02; done")
+        wait_until(lambda: (self.here / "trapped").exists(), "the signal is trapped")
         guard.send_signal(signal.SIGINT)
         self.assertEqual(guard.wait(DEADLINE), 5)
         self.assert_gone(left)
