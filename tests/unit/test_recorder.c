@@ -19,10 +19,13 @@ enum { SUBMIT = 1700000000, NOW = SUBMIT + 100000, QUEUE = 64 };
 static struct {
     atomic_bool is_full, hangs;
     atomic_uint writes, hanging;
+    atomic_uint dies_after; /* so many more: the process is killed before the next; 0: never */
 } disk;
 
 static ssize_t disk_pwrite(int fd, const void *bytes, size_t n, off_t at)
 {
+    if (atomic_load(&disk.dies_after) && atomic_fetch_sub(&disk.dies_after, 1) == 1)
+        kill(getpid(), SIGKILL);
     atomic_fetch_add(&disk.writes, 1);
     atomic_fetch_add(&disk.hanging, 1);
     while (atomic_load(&disk.hangs))
@@ -958,8 +961,9 @@ TEST(what_the_store_does_not_take_spoils_nothing_else, .set_up = set_up_stopped)
     ledger_free(ledger);
 }
 
-/* Puts one batch after another and tells of each that is acknowledged, until it is killed. */
-_Noreturn static void put_until_killed(int told, uint32_t first)
+/* Puts one batch after another and tells of each that is acknowledged; after so many of them it is
+ * killed within so many writes. */
+_Noreturn static void put_until_killed(int told, uint32_t first, unsigned acks, unsigned writes)
 {
     struct recorder_config config = config_of();
     struct recorder *recorder;
@@ -980,6 +984,8 @@ _Noreturn static void put_until_killed(int told, uint32_t first)
                          INT64_MAX, &never, &err) < 0 ||
             write(told, &id, sizeof(id)) != sizeof(id))
             _exit(1);
+        if (--acks == 0)
+            atomic_store(&disk.dies_after, writes);
     }
 }
 
@@ -989,7 +995,7 @@ TEST(what_was_acknowledged_is_there_whenever_it_is_killed, .set_up = set_up_stop
 
     for (int i = 0; i < 12; i++) {
         uint32_t first = acknowledged + 20, id;
-        unsigned acks, most = 1 + (seed = seed * 1103515245 + 12345) % 97;
+        unsigned acks = 1 + (seed = seed * 1103515245 + 12345) % 97;
         int fds[2], status;
         pid_t child;
         int64_t last;
@@ -998,14 +1004,8 @@ TEST(what_was_acknowledged_is_there_whenever_it_is_killed, .set_up = set_up_stop
         child = fork();
         assert_true(child >= 0);
         if (child == 0)
-            put_until_killed(fds[1], first);
+            put_until_killed(fds[1], first, acks, 1 + (seed >> 16) % 50);
         close(fds[1]);
-        for (acks = 0; acks < most && read(fds[0], &id, sizeof(id)) == sizeof(id); acks++)
-            acknowledged = id;
-        /* Somewhere within what it does next. */
-        for (unsigned pause = seed % 1000; pause; pause--)
-            sched_yield();
-        kill(child, SIGKILL);
         while (read(fds[0], &id, sizeof(id)) == sizeof(id))
             acknowledged = id;
         close(fds[0]);
