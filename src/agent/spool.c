@@ -17,8 +17,6 @@ enum {
     MOST_SEGMENT_TEXT = 16 << 20,
 };
 
-static const int64_t goodbye_ns = 2 * NS_PER_SEC;
-
 /* A record that is not on disk. */
 struct entry {
     struct link link;
@@ -536,12 +534,12 @@ struct spool *spool_stop(struct spool *spool)
     if (!spool)
         return NULL;
     pthread_mutex_lock(&spool->lock);
-    spool->stop_ns = clock_mono(spool->config.clock) + goodbye_ns;
+    spool->stop_ns = clock_mono(spool->config.clock) + spool->config.goodbye_ns;
     spool->is_stopping = true;
     pthread_cond_broadcast(&spool->changed);
     while (spool->is_sending && in_time)
         in_time = clock_wait(spool->config.clock, &spool->changed, &spool->lock,
-                             spool->stop_ns - goodbye_ns / 2);
+                             spool->stop_ns - spool->config.goodbye_ns / 2);
     if (spool->is_sending)
         atomic_store(&spool->is_cancelled, true);
     pthread_mutex_unlock(&spool->lock);

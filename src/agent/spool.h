@@ -23,6 +23,7 @@ struct spool_config {
     const char *token_file, *ca_file; /* ca_file: NULL: the system's */
     const char *cluster;              /* as the exporter calls it; empty: it has but one */
     int64_t timeout_ns, retry_ns, max_backoff_ns;
+    int64_t goodbye_ns; /* for what can still be posted at the end */
     uint64_t max_bytes; /* of the directory: the oldest go first */
     int64_t max_age_ns; /* older ones are dropped */
     const struct clock *clock;

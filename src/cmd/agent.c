@@ -281,6 +281,7 @@ static int start_spool(struct agent *agent, struct err *err)
         .timeout_ns = settings->ingest.timeout_ns,
         .retry_ns = NS_PER_SEC,
         .max_backoff_ns = longest_spool_pause_ns,
+        .goodbye_ns = 2 * NS_PER_SEC,
         .max_bytes = settings->ingest.max_bytes,
         .max_age_ns = longest_spooled_ns,
         .clock = agent->clock,
