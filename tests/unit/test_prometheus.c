@@ -6,14 +6,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "certificates.h"
+#include "files.h"
+#include "http_peer.h"
 #include "source/prometheus.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <math.h>
-#include <microhttpd.h>
-#include <pthread.h>
-#include <sys/socket.h>
 
 #define JSON "application/json"
 #define VECTOR(elements)                                                                           \
@@ -23,31 +20,14 @@
 #define SERIES(labels, points) "{\"metric\":{" labels "},\"values\":[" points "]}"
 #define ELEMENT(labels, value) "{\"metric\":{" labels "},\"value\":[1700000000.5,\"" value "\"]}"
 
-enum manner {
-    AT_ONCE,
-    BYTE_BY_BYTE,
-    SLOWLY, /* a byte now and then, without end */
-    CUT,    /* half of it, then the connection closes */
-    NEVER,
-};
-
 struct fixture {
-    struct MHD_Daemon *daemon;
-    unsigned short port;
+    struct http_peer *peer;
     struct certificate *certificate; /* NULL: no TLS */
+    struct peer_reply reply;
+    bool echoes; /* the Authorization header, as words of its own */
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t changed;
-    unsigned status;
-    const char *type;
-    struct str body;
-    enum manner manner;
-    bool echoes;                    /* the Authorization header, as words of its own */
-    struct buf seen, authorization; /* "GET /path?query\n" of each request; of the last */
-    unsigned n_connections;
-    bool is_ending;
-
-    char url[200], directory[64], password_file[80], bearer_file[80], ca_file[80];
+    char url[200];
+    const char *password_file, *bearer_file;
     struct prometheus_settings settings;
     struct prometheus *prometheus;
     struct prometheus_query query;
@@ -62,149 +42,29 @@ struct fixture {
 
 static struct fixture *fixture;
 
-static ssize_t give(void *ctx, uint64_t at, char *to, size_t size)
+static void reply(const struct peer_request *request, struct peer_reply *ret)
 {
-    ssize_t n = MHD_CONTENT_READER_END_OF_STREAM;
-    struct timespec pause;
-
-    (void)ctx;
-    (void)size;
-    pthread_mutex_lock(&fixture->lock);
-    while (fixture->manner == NEVER && !fixture->is_ending)
-        pthread_cond_wait(&fixture->changed, &fixture->lock);
-    if (fixture->manner == SLOWLY && !fixture->is_ending) {
-        clock_gettime(CLOCK_REALTIME, &pause);
-        pause.tv_nsec = (pause.tv_nsec + 20000000) % 1000000000;
-        pause.tv_sec += pause.tv_nsec < 20000000;
-        pthread_cond_timedwait(&fixture->changed, &fixture->lock, &pause);
-    }
-    if (fixture->is_ending || (fixture->manner == CUT && at == fixture->body.n / 2))
-        n = MHD_CONTENT_READER_END_WITH_ERROR;
-    else if (fixture->manner == SLOWLY && at >= fixture->body.n)
-        n = snprintf(to, size, " ");
-    else if (at < fixture->body.n) {
-        *to = fixture->body.p[at];
-        n = 1;
-    }
-    pthread_mutex_unlock(&fixture->lock);
-    return n;
-}
-
-static struct MHD_Response *respond(void)
-{
-    struct MHD_Response *response;
-    struct str body = fixture->echoes ? buf_str(&fixture->authorization) : fixture->body;
-
-    if (fixture->manner == AT_ONCE)
-        response = MHD_create_response_from_buffer(body.n, (void *)(uintptr_t)body.p,
-                                                   MHD_RESPMEM_MUST_COPY);
-    else
-        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1000, give, fixture, NULL);
-    if (fixture->type)
-        MHD_add_response_header(response, "Content-Type", fixture->type);
-    if (fixture->status / 100 == 3)
-        MHD_add_response_header(response, "Location", "/login");
-    return response;
-}
-
-/* As it came, before anything is decoded. */
-static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
-{
-    (void)ctx;
-    (void)connection;
-    pthread_mutex_lock(&fixture->lock);
-    buf_printf(&fixture->seen, "%s\n", uri);
-    pthread_mutex_unlock(&fixture->lock);
-    return NULL;
-}
-
-static void note_request(struct MHD_Connection *connection, const char *method)
-{
-    const char *authorization =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
-    const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
-
-    if (strcmp(method, "GET") != 0 || !accept || strcmp(accept, JSON) != 0)
-        buf_text(&fixture->seen, "not a GET of JSON\n");
-    buf_reset(&fixture->authorization);
-    buf_text(&fixture->authorization, authorization ? authorization : "");
-}
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_size, void **state)
-{
-    struct MHD_Response *response;
-    enum MHD_Result result;
-    unsigned status;
-
-    (void)ctx;
-    (void)path;
-    (void)version;
-    (void)upload;
-    (void)upload_size;
-    if (!*state) {
-        *state = fixture;
-        return MHD_YES;
-    }
-    pthread_mutex_lock(&fixture->lock);
-    note_request(connection, method);
-    response = respond();
-    status = fixture->status;
-    pthread_mutex_unlock(&fixture->lock);
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
-                          enum MHD_ConnectionNotificationCode what)
-{
-    (void)ctx;
-    (void)connection;
-    (void)state;
-    pthread_mutex_lock(&fixture->lock);
-    fixture->n_connections += what == MHD_CONNECTION_NOTIFY_STARTED;
-    pthread_mutex_unlock(&fixture->lock);
+    *ret = fixture->reply;
+    if (fixture->echoes)
+        ret->body = str_of(peer_header(request, "Authorization"));
+    if (ret->status / 100 == 3)
+        ret->headers = "Location: /login";
 }
 
 static void serve(void)
 {
-    const struct MHD_OptionItem tls[] = {
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, fixture->certificate ? fixture->certificate->key_pem : 0 },
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, fixture->certificate ? fixture->certificate->cert_pem : 0 },
-        { MHD_OPTION_END, 0, NULL },
-    };
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                   .sin_port = htons(fixture->port) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    fixture->port = ntohs(address.sin_port);
-    fixture->is_ending = false;
-    fixture->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-            (fixture->certificate ? MHD_USE_TLS : 0),
-        0, NULL, NULL, on_request, fixture, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, fixture, MHD_OPTION_URI_LOG_CALLBACK, on_uri,
-        fixture, MHD_OPTION_ARRAY, fixture->certificate ? tls : &tls[2], MHD_OPTION_END);
-    assert_non_null(fixture->daemon);
+    fixture->peer = peer_open(fixture->certificate);
+    peer_reply_by(fixture->peer, reply);
 }
 
-static void stop_server(void)
+static const struct peer_request *last_request(void)
 {
-    pthread_mutex_lock(&fixture->lock);
-    fixture->is_ending = true;
-    pthread_cond_broadcast(&fixture->changed);
-    pthread_mutex_unlock(&fixture->lock);
-    if (fixture->daemon)
-        MHD_stop_daemon(fixture->daemon);
-    fixture->daemon = NULL;
+    return peer_request(fixture->peer, peer_requests(fixture->peer));
+}
+
+static void assert_authorization(const char *expected)
+{
+    assert_string_equal(peer_header(last_request(), "Authorization"), expected);
 }
 
 /* The tests ask for four at most. */
@@ -243,25 +103,16 @@ static void take_series(void *ctx, const struct prometheus_series *series)
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    pthread_mutex_init(&fixture->lock, NULL);
-    pthread_cond_init(&fixture->changed, NULL);
-    buf_init(&fixture->seen, 1 << 20);
-    buf_init(&fixture->authorization, 1 << 20);
     buf_init(&fixture->samples, 8 << 20);
-    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-prometheus-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->password_file, sizeof(fixture->password_file), "%s/password",
-             fixture->directory);
-    snprintf(fixture->bearer_file, sizeof(fixture->bearer_file), "%s/bearer", fixture->directory);
-    snprintf(fixture->ca_file, sizeof(fixture->ca_file), "%s/ca", fixture->directory);
+    fixture->password_file = test_path("password");
+    fixture->bearer_file = test_path("bearer");
     serve();
-    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", fixture->port);
-    fixture->settings =
-        (struct prometheus_settings){ .url = str_of(fixture->url), .max_answer = 8 << 20 };
+    fixture->settings = (struct prometheus_settings){ .url = str_of(peer_url(fixture->peer)),
+                                                      .max_answer = 8 << 20 };
     fixture->query = (struct prometheus_query){
         .text = "up",
         .labels = { "jobid", "target" },
-        .timeout_ms = 20000,
+        .timeout_ms = TEST_DEADLINE / NS_PER_MS,
         .cancelled = &fixture->cancelled,
         .sink = take,
         .ctx = fixture,
@@ -272,7 +123,7 @@ static void setup(void)
         .end = 1700000060,
         .step_seconds = 15,
         .labels = { "node", "gpu" },
-        .timeout_ms = 20000,
+        .timeout_ms = TEST_DEADLINE / NS_PER_MS,
         .cancelled = &fixture->cancelled,
         .sink = take_series,
         .ctx = fixture,
@@ -282,19 +133,15 @@ static void setup(void)
 static void teardown(void)
 {
     prometheus_close(fixture->prometheus);
-    stop_server();
+    for (size_t i = 1; i <= peer_requests(fixture->peer); i++) {
+        assert_string_equal(peer_request(fixture->peer, i)->method, "GET");
+        assert_string_equal(peer_header(peer_request(fixture->peer, i), "Accept"), JSON);
+    }
+    peer_free(fixture->peer);
     if (fixture->certificate)
         certificate_free(fixture->certificate);
     free(fixture->certificate);
-    unlink(fixture->password_file);
-    unlink(fixture->bearer_file);
-    unlink(fixture->ca_file);
-    rmdir(fixture->directory);
-    buf_free(&fixture->seen);
-    buf_free(&fixture->authorization);
     buf_free(&fixture->samples);
-    pthread_cond_destroy(&fixture->changed);
-    pthread_mutex_destroy(&fixture->lock);
     free(fixture);
 }
 
@@ -302,11 +149,11 @@ FIXTURE(setup, teardown)
 
 static void put_up_bytes(unsigned status, const char *type, struct str body)
 {
-    pthread_mutex_lock(&fixture->lock);
-    fixture->status = status;
-    fixture->type = type;
-    fixture->body = body;
-    pthread_mutex_unlock(&fixture->lock);
+    peer_lock(fixture->peer);
+    fixture->reply.status = status;
+    fixture->reply.type = type;
+    fixture->reply.body = body;
+    peer_unlock(fixture->peer);
 }
 
 static void put_up(unsigned status, const char *type, const char *body)
@@ -314,19 +161,11 @@ static void put_up(unsigned status, const char *type, const char *body)
     put_up_bytes(status, type, str_of(body));
 }
 
-static void put_up_manner(enum manner manner)
+static void put_up_manner(enum peer_manner manner)
 {
-    pthread_mutex_lock(&fixture->lock);
-    fixture->manner = manner;
-    pthread_mutex_unlock(&fixture->lock);
-}
-
-static void put_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
+    peer_lock(fixture->peer);
+    fixture->reply.manner = manner;
+    peer_unlock(fixture->peer);
 }
 
 static int ask(void)
@@ -400,20 +239,20 @@ TEST(a_query_is_one_get_with_its_text_escaped)
     fixture->query.text = "sum by(jobid)(irate(a{b=\"c&d=+#%\"}[1m])!=0)\n";
     fixture->query.timeout_ms = 15250;
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->seen.p,
+    assert_string_equal(last_request()->target,
                         "/api/v1/query?query=sum%20by%28jobid%29%28irate%28a%7Bb%3D%22c%26d%3D%2B"
-                        "%23%25%22%7D%5B1m%5D%29%21%3D0%29%0A&timeout=15.250\n");
+                        "%23%25%22%7D%5B1m%5D%29%21%3D0%29%0A&timeout=15.250");
 }
 
 TEST(a_path_may_stand_behind_the_host)
 {
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/select/0/prometheus/",
-             fixture->port);
+             peer_port(fixture->peer));
     fixture->settings.url = str_of(fixture->url);
     fixture->query.timeout_ms = 20000;
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->seen.p,
-                        "/select/0/prometheus/api/v1/query?query=up&timeout=20.000\n");
+    assert_string_equal(last_request()->target,
+                        "/select/0/prometheus/api/v1/query?query=up&timeout=20.000");
     assert_null(strchr(prometheus_origin(fixture->prometheus) + 7, '/'));
 }
 
@@ -422,7 +261,7 @@ TEST(no_query_takes_longer_than_the_settings_say)
     fixture->settings.timeout_ms = 1500;
     fixture->query.timeout_ms = 20000;
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->seen.p, "/api/v1/query?query=up&timeout=1.500\n");
+    assert_string_equal(last_request()->target, "/api/v1/query?query=up&timeout=1.500");
 }
 
 TEST(a_query_that_is_too_long_is_not_sent)
@@ -433,7 +272,7 @@ TEST(a_query_that_is_too_long_is_not_sent)
     fixture->query.text = text;
     put_up(200, JSON, VECTOR(""));
     assert_fails(-EINVAL, "the query to @ is longer than 262144 bytes");
-    assert_int_equal(fixture->seen.n, 0);
+    assert_int_equal(peer_requests(fixture->peer), 0);
     free(text);
 }
 
@@ -467,7 +306,7 @@ TEST(keys_come_in_any_order_and_others_among_them)
 
 TEST(pieces_of_one_byte_make_no_difference)
 {
-    put_up_manner(BYTE_BY_BYTE);
+    put_up_manner(PEER_BYTE_BY_BYTE);
     assert_answer(VECTOR(ELEMENT("\"jobid\":\"\\u00e9\xc3\xa9\"", "-12.5e3")),
                   "\xc3\xa9\xc3\xa9,,, -12500\n");
 }
@@ -527,7 +366,8 @@ TEST(a_query_may_be_for_another_time)
     fixture->query.time = 1700000000;
     fixture->query.timeout_ms = 20000;
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->seen.p, "/api/v1/query?query=up&time=1700000000&timeout=20.000\n");
+    assert_string_equal(last_request()->target,
+                        "/api/v1/query?query=up&time=1700000000&timeout=20.000");
 }
 
 TEST(a_range_is_one_get_with_its_ends_and_step)
@@ -536,9 +376,9 @@ TEST(a_range_is_one_get_with_its_ends_and_step)
     fixture->range.text = "rate(a{b=\"c\"}[1m])";
     fixture->range.timeout_ms = 15250;
     assert_answer(MATRIX(""), "");
-    assert_string_equal(fixture->seen.p,
+    assert_string_equal(last_request()->target,
                         "/api/v1/query_range?query=rate%28a%7Bb%3D%22c%22%7D%5B1m%5D%29"
-                        "&start=1700000000&end=1700000060&step=15&timeout=15.250\n");
+                        "&start=1700000000&end=1700000060&step=15&timeout=15.250");
 }
 
 TEST(series_have_their_labels_and_points)
@@ -555,7 +395,7 @@ TEST(series_have_their_labels_and_points)
                         ",1,, 1700000000:2 1700000015:+Inf 1700000030:-3\n");
     assert_int_equal(fixture->result.samples, 2);
     assert_int_equal(fixture->result.skipped, 0);
-    put_up_manner(BYTE_BY_BYTE);
+    put_up_manner(PEER_BYTE_BY_BYTE);
     assert_answer(MATRIX(SERIES("", "[1,\"2\"]")), ",,, 1:2\n");
 }
 
@@ -613,7 +453,7 @@ TEST(a_range_fails_as_a_query_does)
     put_up(401, "text/plain", "who?");
     assert_int_equal(ask(), -EACCES);
     atomic_store(&fixture->cancelled, true);
-    put_up_manner(NEVER);
+    put_up_manner(PEER_NEVER);
     assert_int_equal(ask(), -ECANCELED);
 }
 
@@ -701,7 +541,7 @@ TEST(who_is_turned_away_is_told_what_to_set)
                           "--prometheus.password-file, or --prometheus.bearer-file");
 
     fixture->prometheus = prometheus_close(fixture->prometheus);
-    put_file(fixture->password_file, "wrong");
+    write_file(fixture->password_file, "wrong");
     fixture->settings.user = STR("alice");
     fixture->settings.password_file = str_of(fixture->password_file);
     snprintf(sentence, sizeof(sentence),
@@ -711,7 +551,7 @@ TEST(who_is_turned_away_is_told_what_to_set)
     assert_fails(-EACCES, sentence);
 
     fixture->prometheus = prometheus_close(fixture->prometheus);
-    put_file(fixture->bearer_file, "wrong");
+    write_file(fixture->bearer_file, "wrong");
     fixture->settings.user = fixture->settings.password_file = STR("");
     fixture->settings.bearer_file = str_of(fixture->bearer_file);
     snprintf(sentence, sizeof(sentence),
@@ -759,7 +599,7 @@ TEST(what_is_no_prometheus_is_told_from_one)
 
 TEST(an_answer_that_is_cut_off_is_no_answer)
 {
-    put_up_manner(CUT);
+    put_up_manner(PEER_HALF);
     put_up(200, JSON, VECTOR(ELEMENT("", "1") "," ELEMENT("", "2") "," ELEMENT("", "3")));
     assert_fails(-EREMOTEIO, "@ closed the connection before its answer was whole");
 }
@@ -813,35 +653,37 @@ TEST(a_warning_of_any_length_fits)
 
 TEST(a_password_is_read_again_at_each_query)
 {
-    put_file(fixture->password_file, "secret\r\n");
+    write_file(fixture->password_file, "secret\r\n");
     fixture->settings.user = STR("alice");
     fixture->settings.password_file = str_of(fixture->password_file);
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
-    put_file(fixture->password_file, "other");
+    assert_authorization("Basic YWxpY2U6c2VjcmV0");
+    write_file(fixture->password_file, "other");
     assert_samples("");
-    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6b3RoZXI=");
+    assert_authorization("Basic YWxpY2U6b3RoZXI=");
     unlink(fixture->password_file);
     assert_int_equal(ask(), -ENOENT);
-    assert_contains(fixture->err.text, "cannot read the password file /tmp/");
+    assert_contains(fixture->err.text, "cannot read the password file ");
 }
 
 TEST(a_user_may_stand_in_the_url)
 {
-    snprintf(fixture->url, sizeof(fixture->url), "http://al%%40ice@127.0.0.1:%d", fixture->port);
+    snprintf(fixture->url, sizeof(fixture->url), "http://al%%40ice@127.0.0.1:%d",
+             peer_port(fixture->peer));
     fixture->settings.url = str_of(fixture->url);
-    put_file(fixture->password_file, "secret");
+    write_file(fixture->password_file, "secret");
     fixture->settings.password_file = str_of(fixture->password_file);
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->authorization.p, "Basic YWxAaWNlOnNlY3JldA==");
+    assert_authorization("Basic YWxAaWNlOnNlY3JldA==");
     assert_null(strchr(prometheus_origin(fixture->prometheus), '@'));
 
     fixture->prometheus = prometheus_close(fixture->prometheus);
-    snprintf(fixture->url, sizeof(fixture->url), "http://alice:secret@127.0.0.1:%d", fixture->port);
+    snprintf(fixture->url, sizeof(fixture->url), "http://alice:secret@127.0.0.1:%d",
+             peer_port(fixture->peer));
     fixture->settings.url = str_of(fixture->url);
     fixture->settings.password_file = STR("");
     assert_samples("");
-    assert_string_equal(fixture->authorization.p, "Basic YWxpY2U6c2VjcmV0");
+    assert_authorization("Basic YWxpY2U6c2VjcmV0");
     put_up(401, NULL, "");
     assert_fails(-EACCES,
                  "@ does not take the user alice with the password in the URL (status 401): are "
@@ -850,14 +692,14 @@ TEST(a_user_may_stand_in_the_url)
 
 TEST(a_token_is_read_again_at_each_query)
 {
-    put_file(fixture->bearer_file, "first\n");
+    write_file(fixture->bearer_file, "first\n");
     fixture->settings.bearer_file = str_of(fixture->bearer_file);
     assert_answer(VECTOR(""), "");
-    assert_string_equal(fixture->authorization.p, "Bearer first");
-    put_file(fixture->bearer_file, "second\n");
+    assert_authorization("Bearer first");
+    write_file(fixture->bearer_file, "second\n");
     assert_samples("");
-    assert_string_equal(fixture->authorization.p, "Bearer second");
-    put_file(fixture->bearer_file, "two\nlines\n");
+    assert_authorization("Bearer second");
+    write_file(fixture->bearer_file, "two\nlines\n");
     assert_int_equal(ask(), -EINVAL);
     assert_contains(fixture->err.text, "holds no token: one line is expected");
     assert_null(strstr(fixture->err.text, "lines"));
@@ -868,7 +710,7 @@ TEST(a_server_that_says_the_password_again_is_not_repeated)
     static const unsigned statuses[] = { 200, 400, 401, 404, 500 };
 
     fixture->echoes = true;
-    put_file(fixture->bearer_file, "eyJhbGciOiJIUzI1NiJ9.a.b");
+    write_file(fixture->bearer_file, "eyJhbGciOiJIUzI1NiJ9.a.b");
     fixture->settings.bearer_file = str_of(fixture->bearer_file);
     for (size_t i = 0; i < COUNT(statuses); i++) {
         put_up(statuses[i], "text/plain", "");
@@ -876,7 +718,7 @@ TEST(a_server_that_says_the_password_again_is_not_repeated)
         assert_null(strstr(fixture->err.text, "eyJ"));
     }
     fixture->prometheus = prometheus_close(fixture->prometheus);
-    put_file(fixture->password_file, "secret");
+    write_file(fixture->password_file, "secret");
     fixture->settings.bearer_file = STR("");
     fixture->settings.user = STR("alice");
     fixture->settings.password_file = str_of(fixture->password_file);
@@ -932,49 +774,43 @@ TEST(one_connection_serves_all_queries)
     put_up(400, JSON, "{\"status\":\"error\",\"error\":\"x\"}");
     assert_int_equal(ask(), -EREMOTEIO);
     assert_answer(VECTOR(ELEMENT("", "1")), ",,, 1\n");
-    assert_int_equal(fixture->n_connections, 1);
+    assert_int_equal(peer_connections(fixture->peer), 1);
 }
 
 TEST(a_prometheus_may_go_and_come_back)
 {
     assert_answer(VECTOR(ELEMENT("", "1")), ",,, 1\n");
-    stop_server();
+    peer_close(fixture->peer);
     assert_fails(-ECONNREFUSED,
                  "cannot connect to @: Connection refused; is it running, and listening there?");
-    serve();
+    peer_reopen(fixture->peer);
     assert_samples(",,, 1\n");
 }
 
 TEST(a_prometheus_that_hangs_is_not_waited_for)
 {
-    int64_t begin = clock_mono(&clock_real);
-
-    put_up_manner(NEVER);
+    put_up_manner(PEER_NEVER);
     put_up(200, JSON, VECTOR(""));
     fixture->query.timeout_ms = 200;
     assert_fails(-ETIMEDOUT,
                  "Prometheus is busy or down, or --prometheus.timeout too short: @ did not answer "
                  "in time");
-    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
 }
 
 TEST(a_slow_drip_does_not_move_the_deadline)
 {
-    int64_t begin = clock_mono(&clock_real);
-
-    put_up_manner(SLOWLY);
+    put_up_manner(PEER_TRICKLE);
     put_up(200, JSON, VECTOR(""));
     fixture->query.timeout_ms = 300;
-    assert_fails(
-        -ETIMEDOUT,
-        "Prometheus is busy or down, or --prometheus.timeout too short: @ had not sent the "
-        "whole of its answer in time");
-    assert_true(clock_mono(&clock_real) - begin < 10 * NS_PER_SEC);
+    /* It may have sent nothing until then: that is up to the machine. */
+    assert_int_equal(ask(), -ETIMEDOUT);
+    assert_contains(fixture->err.text, "answer");
+    assert_contains(fixture->err.text, "in time");
 }
 
 TEST(a_query_can_be_cancelled_while_its_answer_comes)
 {
-    put_up_manner(SLOWLY);
+    put_up_manner(PEER_TRICKLE);
     put_up(200, JSON, VECTOR(ELEMENT("", "1")));
     fixture->query.timeout_ms = 60000;
     fixture->is_cancelled_by_sample = true;
@@ -1060,23 +896,24 @@ TEST(bytes_that_are_not_utf8_are_replaced)
 TEST(certificates_may_be_named)
 {
     struct certificate *authority = heap_alloc(sizeof(*authority));
+    const char *ca_file;
 
-    stop_server();
+    peer_free(fixture->peer);
     fixture->certificate = heap_alloc(sizeof(*fixture->certificate));
     certificate_make(authority, &(struct certificate_wish){ .name = "ca", .is_authority = true });
     certificate_make(fixture->certificate,
                      &(struct certificate_wish){ .name = "localhost", .signer = authority });
-    put_file(fixture->ca_file, authority->cert_pem);
+    ca_file = write_file("ca", authority->cert_pem);
     certificate_free(authority);
     free(authority);
     serve();
-    snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d", fixture->port);
+    snprintf(fixture->url, sizeof(fixture->url), "https://localhost:%d", peer_port(fixture->peer));
     fixture->settings.url = str_of(fixture->url);
     put_up(200, JSON, VECTOR(ELEMENT("", "1")));
     assert_int_equal(ask(), -EACCES);
     assert_contains(fixture->err.text, "no trusted TLS connection to https://localhost:");
     fixture->prometheus = prometheus_close(fixture->prometheus);
-    fixture->settings.ca_file = str_of(fixture->ca_file);
+    fixture->settings.ca_file = str_of(ca_file);
     assert_samples(",,, 1\n");
     assert_samples(",,, 1\n");
 }

@@ -5,16 +5,13 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "files.h"
+#include "http_peer.h"
 #include "manual_clock.h"
 #include "source/source.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <microhttpd.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 enum { PAGES_MAX = 40, NOW = 1794796010 };
 
@@ -33,19 +30,15 @@ struct page {
 };
 
 struct fixture {
-    struct MHD_Daemon *daemon;
-    unsigned short port;
-    pthread_mutex_t lock; /* of what the server looks at */
+    struct http_peer *peer; /* whose lock is that of what it looks at */
     struct page pages[PAGES_MAX];
     size_t n_pages;
     const char *wanted_token; /* others get a 401; NULL: all are served */
-    const char *next_token;   /* put into the file while a 401 is under way, or NULL */
-    struct buf seen;          /* "GET /path user token\n" of each request */
-    unsigned n_connections;
-    bool hangs, cuts;
+    const char *next_token;   /* a file, moved into place while a 401 is under way, or NULL */
 
     struct manual_clock clock;
-    char directory[64], token_file[80], url[200];
+    const char *token_file;
+    char url[300];
     struct source_settings settings;
     struct source *source;
     struct section *section;
@@ -55,48 +48,11 @@ struct fixture {
 
 static struct fixture *fixture;
 
-static const char *header(struct MHD_Connection *connection, const char *name)
-{
-    const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-
-    return value ? value : "-";
-}
-
-static ssize_t never(void *ctx, uint64_t at, char *to, size_t size)
-{
-    bool hangs;
-
-    (void)ctx;
-    (void)at;
-    (void)to;
-    (void)size;
-    pthread_mutex_lock(&fixture->lock);
-    hangs = fixture->hangs;
-    pthread_mutex_unlock(&fixture->lock);
-    return hangs ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static ssize_t half(void *ctx, uint64_t at, char *to, size_t size)
-{
-    static const char begin[] = "{\"jobs\": [{\"job_id\": 1}";
-
-    (void)ctx;
-    (void)size;
-    if (at)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    memcpy(to, begin, strlen(begin));
-    return (ssize_t)strlen(begin);
-}
-
 static void put_token(const char *text)
 {
-    char fresh[100];
-    int fd;
+    const char *fresh = write_file("fresh", text);
 
-    snprintf(fresh, sizeof(fresh), "%s/new", fixture->directory);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
+    assert_int_equal(chmod(fresh, 0600), 0);
     assert_int_equal(rename(fresh, fixture->token_file), 0);
     fixture->settings.rest_token_file = str_of(fixture->token_file);
 }
@@ -108,7 +64,7 @@ static const struct page *find(const char *path, const char *token)
 
     if (fixture->wanted_token && strcmp(fixture->wanted_token, token) != 0) {
         if (fixture->next_token)
-            put_token(fixture->next_token);
+            rename(fixture->next_token, fixture->token_file);
         return &denied;
     }
     for (size_t i = fixture->n_pages; i-- > 0;)
@@ -117,126 +73,25 @@ static const struct page *find(const char *path, const char *token)
     return &unknown;
 }
 
-static struct MHD_Response *respond(const struct page *page)
+static void reply(const struct peer_request *request, struct peer_reply *ret)
 {
-    struct MHD_Response *response;
+    const struct page *page = find(request->target, peer_header(request, "X-SLURM-USER-TOKEN"));
 
-    if (fixture->hangs)
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 100, never, fixture, NULL);
-    if (fixture->cuts)
-        return MHD_create_response_from_callback(1000, 100, half, NULL, NULL);
-    response = MHD_create_response_from_buffer(strlen(page->body), (void *)(uintptr_t)page->body,
-                                               MHD_RESPMEM_PERSISTENT);
-    if (page->type)
-        MHD_add_response_header(response, "Content-Type", page->type);
+    ret->status = page->status;
+    ret->type = page->type;
+    ret->body = str_of(page->body);
     if (page->status == 302)
-        MHD_add_response_header(response, "Location", "/elsewhere");
-    return response;
-}
-
-/* As it stood in the request: each argument behind the path. */
-static enum MHD_Result put_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
-                                    const char *value)
-{
-    struct buf *path = ctx;
-
-    (void)kind;
-    buf_printf(path, "%c%s=%s", memchr(path->p, '?', path->n) ? '&' : '?', key, value);
-    return MHD_YES;
-}
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_size, void **state)
-{
-    const char *token = header(connection, "X-SLURM-USER-TOKEN");
-    struct MHD_Response *response;
-    const struct page *page;
-    enum MHD_Result result;
-    struct buf whole;
-
-    (void)ctx;
-    (void)version;
-    (void)upload;
-    (void)upload_size;
-    if (!*state) {
-        *state = fixture;
-        return MHD_YES;
-    }
-    buf_init(&whole, 200);
-    buf_text(&whole, path);
-    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, put_argument, &whole);
-    pthread_mutex_lock(&fixture->lock);
-    buf_printf(&fixture->seen, "%s %s %s %s\n", method, whole.p,
-               header(connection, "X-SLURM-USER-NAME"), token);
-    page = find(whole.p, token);
-    response = respond(page);
-    pthread_mutex_unlock(&fixture->lock);
-    buf_free(&whole);
-    result = MHD_queue_response(connection, page->status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
-                          enum MHD_ConnectionNotificationCode what)
-{
-    (void)ctx;
-    (void)connection;
-    (void)state;
-    if (what != MHD_CONNECTION_NOTIFY_STARTED)
-        return;
-    pthread_mutex_lock(&fixture->lock);
-    fixture->n_connections++;
-    pthread_mutex_unlock(&fixture->lock);
-}
-
-static void serve(int fd)
-{
-    fixture->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
-                         NULL, on_request, fixture, MHD_OPTION_LISTEN_SOCKET, fd,
-                         MHD_OPTION_NOTIFY_CONNECTION, on_connection, fixture, MHD_OPTION_END);
-    assert_non_null(fixture->daemon);
-}
-
-static void serve_on_loopback(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                   .sin_port = htons(fixture->port) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    fixture->port = ntohs(address.sin_port);
-    serve(fd);
-}
-
-static void stop_server(void)
-{
-    pthread_mutex_lock(&fixture->lock);
-    fixture->hangs = false;
-    pthread_mutex_unlock(&fixture->lock);
-    if (fixture->daemon)
-        MHD_stop_daemon(fixture->daemon);
-    fixture->daemon = NULL;
+        ret->headers = "Location: /elsewhere";
 }
 
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    pthread_mutex_init(&fixture->lock, NULL);
-    buf_init(&fixture->seen, 1 << 20);
     manual_clock_init(&fixture->clock, NOW * NS_PER_SEC, 1000 * NS_PER_SEC);
-    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-rest-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->token_file, sizeof(fixture->token_file), "%s/token", fixture->directory);
-    serve_on_loopback();
-    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", fixture->port);
+    fixture->token_file = test_path("token");
+    fixture->peer = peer_open(NULL);
+    peer_reply_by(fixture->peer, reply);
+    snprintf(fixture->url, sizeof(fixture->url), "%s", peer_url(fixture->peer));
     fixture->settings = (struct source_settings){
         .spec = STR("rest"),
         .rest_url = str_of(fixture->url),
@@ -246,18 +101,10 @@ static void setup(void)
 
 static void teardown(void)
 {
-    char path[100];
-
     source_close(fixture->source);
-    stop_server();
+    peer_free(fixture->peer);
     section_unref(fixture->section);
-    unlink(fixture->token_file);
-    snprintf(path, sizeof(path), "%s/socket", fixture->directory);
-    unlink(path);
-    rmdir(fixture->directory);
     manual_clock_destroy(&fixture->clock);
-    buf_free(&fixture->seen);
-    pthread_mutex_destroy(&fixture->lock);
     free(fixture);
 }
 
@@ -269,11 +116,11 @@ static void put_up(unsigned version, const char *name, unsigned status, const ch
     struct page *page;
 
     assert_true(fixture->n_pages < PAGES_MAX);
-    pthread_mutex_lock(&fixture->lock);
+    peer_lock(fixture->peer);
     page = &fixture->pages[fixture->n_pages++];
     *page = (struct page){ .status = status, .type = type, .body = body };
     snprintf(page->path, sizeof(page->path), "/slurm/v0.0.%u/%s", version, name);
-    pthread_mutex_unlock(&fixture->lock);
+    peer_unlock(fixture->peer);
 }
 
 #define META                                                                                       \
@@ -312,7 +159,7 @@ static int look_within(enum kind kind, int64_t ns)
 
 static int look(enum kind kind)
 {
-    return look_within(kind, 20 * NS_PER_SEC);
+    return look_within(kind, TEST_DEADLINE);
 }
 
 static void assert_look(enum kind kind)
@@ -335,20 +182,26 @@ static void assert_fails(enum kind kind, int code, const char *sentence)
     assert_string_equal(fixture->err.text, expected);
 }
 
-/* All requests since the last time. */
-static void assert_seen(const char *expected)
+static const char *word_of(const struct peer_request *request, const char *header)
 {
-    pthread_mutex_lock(&fixture->lock);
-    assert_string_equal(buf_str(&fixture->seen).p, expected);
-    buf_reset(&fixture->seen);
-    pthread_mutex_unlock(&fixture->lock);
+    return peer_header(request, header)[0] ? peer_header(request, header) : "-";
 }
 
-static void forget_seen(void)
+/* All requests since the last time, as "GET /path user token\n". */
+static void assert_seen(const char *expected)
 {
-    pthread_mutex_lock(&fixture->lock);
-    buf_reset(&fixture->seen);
-    pthread_mutex_unlock(&fixture->lock);
+    struct buf seen;
+
+    buf_init(&seen, 1 << 20);
+    for (size_t i = 1; i <= peer_requests(fixture->peer); i++) {
+        const struct peer_request *request = peer_request(fixture->peer, i);
+
+        buf_printf(&seen, "%s %s %s %s\n", request->method, request->target,
+                   word_of(request, "X-SLURM-USER-NAME"), word_of(request, "X-SLURM-USER-TOKEN"));
+    }
+    assert_str(buf_str(&seen), expected);
+    buf_free(&seen);
+    peer_forget(fixture->peer);
 }
 
 static const char *interface_of(void)
@@ -382,7 +235,7 @@ TEST(one_connection_serves_many_questions)
     put_up_version(46);
     for (int i = 0; i < 5; i++)
         assert_look(KIND_NODES);
-    assert_int_equal(fixture->n_connections, 1);
+    assert_int_equal(peer_connections(fixture->peer), 1);
 }
 
 TEST(nodes_are_completed_by_the_partitions)
@@ -466,15 +319,15 @@ TEST(a_version_that_goes_with_an_upgrade_is_replaced)
     put_up_version(38);
     assert_look(KIND_JOBS);
     assert_string_equal(interface_of(), "v0.0.38");
-    pthread_mutex_lock(&fixture->lock);
+    peer_lock(fixture->peer);
     fixture->n_pages = 0;
-    pthread_mutex_unlock(&fixture->lock);
+    peer_unlock(fixture->peer);
     put_up_version(45);
     assert_look(KIND_JOBS);
     assert_string_equal(interface_of(), "v0.0.45");
-    pthread_mutex_lock(&fixture->lock);
+    peer_lock(fixture->peer);
     fixture->n_pages = 0;
-    pthread_mutex_unlock(&fixture->lock);
+    peer_unlock(fixture->peer);
     put_up_version(46);
     assert_look(KIND_JOBS); /* where only changes were asked for */
     assert_string_equal(interface_of(), "v0.0.46");
@@ -484,11 +337,11 @@ TEST(a_newer_version_is_found_after_slurmrestd_was_away)
 {
     put_up_version(42);
     assert_look(KIND_JOBS);
-    stop_server();
+    peer_close(fixture->peer);
     assert_fails(KIND_JOBS, -ECONNREFUSED,
                  "cannot connect to @: Connection refused; is it running, and listening there?");
     put_up_version(43);
-    serve_on_loopback();
+    peer_reopen(fixture->peer);
     assert_look(KIND_JOBS);
     assert_string_equal(interface_of(), "v0.0.43");
 }
@@ -505,7 +358,7 @@ TEST(what_a_release_lacks_is_unsupported)
     put_up_version(38);
     assert_fails(KIND_SHARES, -EOPNOTSUPP,
                  "slurmrestd's v0.0.38 has no shares: they came with v0.0.40, of Slurm 23.11");
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_int_equal(look(KIND_SHARES), -EOPNOTSUPP);
     assert_seen("");
     assert_fails(KIND_LICENSES, -EOPNOTSUPP,
@@ -522,9 +375,7 @@ TEST(a_path_before_slurms_own_is_kept)
     snprintf(fixture->url + strlen(fixture->url), 20, "/gate/");
     fixture->settings.rest_url = str_of(fixture->url);
     assert_int_equal(look(KIND_JOBS), -EOPNOTSUPP);
-    pthread_mutex_lock(&fixture->lock);
-    assert_true(str_starts(buf_str(&fixture->seen), STR("GET /gate/slurm/v0.0.46/diag - -\n")));
-    pthread_mutex_unlock(&fixture->lock);
+    assert_string_equal(peer_request(fixture->peer, 1)->target, "/gate/slurm/v0.0.46/diag");
 }
 
 TEST(the_token_and_its_user_are_sent)
@@ -557,7 +408,7 @@ TEST(a_token_that_is_replaced_is_taken_at_once)
     put_token(ROOT_TOKEN);
     assert_look(KIND_DIAG);
     put_token(ALICE_TOKEN);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_DIAG);
     assert_seen("GET /slurm/v0.0.46/diag alice " ALICE_TOKEN "\n");
 }
@@ -567,8 +418,10 @@ TEST(a_token_that_is_replaced_while_it_is_refused_is_taken)
     put_up_version(46);
     put_token("one");
     assert_look(KIND_DIAG);
-    fixture->wanted_token = fixture->next_token = "two";
-    forget_seen();
+    fixture->wanted_token = "two";
+    fixture->next_token = write_file("next", "two");
+    assert_int_equal(chmod(fixture->next_token, 0600), 0);
+    peer_forget(fixture->peer);
     assert_look(KIND_DIAG);
     assert_seen("GET /slurm/v0.0.46/diag - one\nGET /slurm/v0.0.46/diag - two\n");
 }
@@ -685,28 +538,25 @@ TEST(no_sentence_holds_the_token)
         assert_true(look(KIND_JOBS) < 0);
         assert_null(strstr(fixture->err.text, "verysecret"));
     }
-    stop_server();
+    peer_close(fixture->peer);
     assert_true(look(KIND_JOBS) < 0);
     assert_null(strstr(fixture->err.text, "verysecret"));
 }
 
 TEST(a_unix_socket_is_asked_without_a_token)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char expected[400];
+    const char *path = test_path("socket");
+    char expected[600];
 
-    stop_server();
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", fixture->directory);
-    snprintf(fixture->url, sizeof(fixture->url), "unix:%s", address.sun_path);
+    snprintf(fixture->url, sizeof(fixture->url), "unix:%s", path);
     fixture->settings.rest_url = str_of(fixture->url);
     assert_int_equal(look(KIND_JOBS), -ENOENT);
     assert_contains(fixture->err.text, "/socket: No such file or directory; is it running");
     assert_int_equal(fixture->source->class->probe(fixture->source, &fixture->err), -ENOENT);
 
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    serve(fd);
+    peer_free(fixture->peer);
+    fixture->peer = peer_open_unix(path);
+    peer_reply_by(fixture->peer, reply);
     put_up_version(42);
     assert_look(KIND_JOBS);
     assert_int_equal(fixture->source->class->probe(fixture->source, &fixture->err), 0);
@@ -727,7 +577,7 @@ TEST(jobs_that_have_not_changed_are_not_read_again)
     put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
     assert_look(KIND_JOBS);
     job = fixture->section->jobs.job;
-    forget_seen();
+    peer_forget(fixture->peer);
     manual_clock_advance(&fixture->clock, 59 * NS_PER_SEC);
     assert_look(KIND_JOBS);
     assert_seen("GET /slurm/v0.0.42/jobs?flags=ALL&update_time=1794796000 - -\n");
@@ -785,7 +635,7 @@ TEST(the_gpus_of_jobs_are_asked_for_where_there_are_any)
     /* That nothing has changed can be said of the same question only. */
     put_up(42, DETAILED "&update_time=1794796000", 200, JSON, NO_CHANGE);
     put_up(42, "jobs?flags=ALL&update_time=1794796000", 200, JSON, NO_CHANGE);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n_gpus, 1);
     fixture->source->depth = SOURCE_PLAIN;
@@ -823,7 +673,7 @@ TEST(versions_without_times_in_their_answers_are_asked_for_the_time_first)
     put_up(38, "jobs", 200, JSON, "{\"jobs\": [{\"job_id\": 7}], \"errors\": []}");
     put_up(38, "jobs?update_time=1794796005", 304, NULL, "");
     assert_look(KIND_JOBS);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
     assert_seen("GET /slurm/v0.0.38/diag - -\n"
@@ -835,7 +685,7 @@ TEST(versions_without_times_in_their_answers_are_asked_for_the_time_first)
     /* Without the time, everything is asked for. */
     put_up(38, "diag", 500, JSON, "{\"errors\": [{\"error\": \"busy\"}]}");
     assert_look(KIND_JOBS);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_JOBS);
     assert_seen("GET /slurm/v0.0.38/diag - -\nGET /slurm/v0.0.38/jobs - -\n");
 }
@@ -844,7 +694,7 @@ TEST(versions_that_cannot_tell_changes_are_asked_for_everything)
 {
     put_up_version(41);
     assert_look(KIND_JOBS);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_JOBS);
     assert_seen("GET /slurm/v0.0.41/jobs - -\n");
 }
@@ -855,7 +705,7 @@ TEST(a_question_for_changes_that_is_refused_is_not_asked_again)
     put_up(44, "jobs?flags=ALL&update_time=1794796000", 422, JSON,
            "{\"errors\": [{\"description\": \"Parsing of 1794796000 for timestamp failed\"}]}");
     assert_look(KIND_JOBS);
-    forget_seen();
+    peer_forget(fixture->peer);
     assert_look(KIND_JOBS);
     assert_int_equal(fixture->section->jobs.n, 1);
     assert_look(KIND_JOBS);
@@ -868,7 +718,7 @@ TEST(a_gate_that_lets_no_more_through_is_not_asked_for_everything)
     put_up_version(44);
     put_up(44, "jobs?flags=ALL&update_time=1794796000", 429, "text/plain", "slowly");
     assert_look(KIND_JOBS);
-    forget_seen();
+    peer_forget(fixture->peer);
     for (int i = 0; i < 2; i++)
         assert_fails(KIND_JOBS, -EREMOTEIO,
                      "@ answers /slurm/v0.0.44/jobs?flags=ALL&update_time=1794796000 with status "
@@ -946,9 +796,7 @@ TEST(a_cut_answer_is_no_answer)
 {
     put_up_version(46);
     assert_look(KIND_DIAG);
-    pthread_mutex_lock(&fixture->lock);
-    fixture->cuts = true;
-    pthread_mutex_unlock(&fixture->lock);
+    peer_reply_with(fixture->peer, (struct peer_reply){ .manner = PEER_HALF });
     assert_int_equal(look(KIND_JOBS), -EREMOTEIO);
     assert_contains(fixture->err.text, "closed the connection before its answer was whole");
 }
@@ -965,44 +813,30 @@ TEST(an_answer_that_is_too_large_is_not_read)
 
 TEST(a_server_that_never_answers_ends_at_the_deadline)
 {
-    int64_t began = clock_mono(&clock_real);
-
-    pthread_mutex_lock(&fixture->lock);
-    fixture->hangs = true;
-    pthread_mutex_unlock(&fixture->lock);
+    peer_hold(fixture->peer, "");
     assert_int_equal(look_within(KIND_JOBS, 200 * NS_PER_MS), -ETIMEDOUT);
     assert_contains(fixture->err.text,
                     "slurmrestd or slurmctld is busy or down, or --slurm.timeout too short: http");
-    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
     assert_int_equal(look_within(KIND_JOBS, -1), -ETIMEDOUT);
 }
 
 static void *cancel(void *arg)
 {
-    bool is_asked = false;
-
     (void)arg;
-    while (!is_asked) {
-        pthread_mutex_lock(&fixture->lock);
-        is_asked = fixture->seen.n > 0;
-        pthread_mutex_unlock(&fixture->lock);
-        sched_yield();
-    }
+    peer_request(fixture->peer, 1);
     source_cancel(fixture->source);
     return NULL;
 }
 
 TEST(a_look_can_be_cancelled)
 {
-    int64_t began = clock_mono(&clock_real);
     pthread_t thread;
 
     assert_int_equal(look_within(KIND_JOBS, -1), -ETIMEDOUT); /* opens it */
-    fixture->hangs = true;
+    peer_hold(fixture->peer, "");
     assert_int_equal(pthread_create(&thread, NULL, cancel, fixture), 0);
     assert_int_equal(look(KIND_JOBS), -ECANCELED);
     pthread_join(thread, NULL);
-    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
 }
 
 TEST(wrong_settings_are_refused)

@@ -3,6 +3,10 @@
  * not. With an argument the program is an agent that hands in records until it is killed. */
 #include "test.h"
 
+#include "files.h"
+#include "http_peer.h"
+#include "manual_clock.h"
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -10,18 +14,11 @@
 #include "agent/final.h"
 #include "agent/spool.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <math.h>
-#include <microhttpd.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,27 +27,25 @@ enum { MOST_IDS = 20000, MOST_BODY = 2 << 20 };
 
 static const int64_t now_seconds = 1700000000;
 
+/* What it has seen is under the lock of the peer. */
 struct exporter {
-    struct MHD_Daemon *daemon;
-    unsigned short port;
-    pthread_mutex_t lock;
     uint32_t ids[MOST_IDS]; /* of records that were acknowledged, in their order */
-    size_t n_ids, n_posts, most_records, most_bytes;
+    size_t n_ids, most_records, most_bytes;
     bool is_garbled;     /* a post was no JSON */
     uint32_t bad_id;     /* posts with this one are refused */
     bool names_bad;      /* with its index */
     unsigned bad_status; /* as */
     unsigned status;     /* of all posts, if not 200 */
-    char authorization[100], content_type[100], cluster[100];
-    char first[64 * 1024]; /* the body of the first post */
 };
 
 struct fixture {
+    struct http_peer *peer;
     struct exporter exporter;
+    struct manual_clock manual;
     struct spool_config config;
     struct spool *spool;
-    char directory[64], path[100], url[100], token_file[100];
-    int log_fd;
+    const char *path, *token_file;
+    char url[100];
 };
 
 static struct fixture *fixture;
@@ -60,13 +55,12 @@ static struct fixture *fixture;
 struct post {
     uint32_t ids[MOST_IDS];
     size_t n;
-    char cluster[100];
 };
 
 static bool read_post(struct str body, struct post *post)
 {
     struct json *json = json_new();
-    bool is_id = false, is_cluster = false, is_whole;
+    bool is_id = false, is_whole;
     enum json_event event;
     uint64_t id;
 
@@ -75,13 +69,9 @@ static bool read_post(struct str body, struct post *post)
     while ((event = json_next(json)) > JSON_END) {
         if (event == JSON_KEY) {
             is_id = json_depth(json) == 3 && str_eq(json_text(json), STR("job_id"));
-            is_cluster = json_depth(json) == 1 && str_eq(json_text(json), STR("cluster"));
         } else if (is_id && post->n < MOST_IDS && json_u64(json, &id)) {
             post->ids[post->n++] = (uint32_t)id;
             is_id = false;
-        } else if (is_cluster) {
-            snprintf(post->cluster, sizeof(post->cluster), "%.*s", STR_ARG(json_text(json)));
-            is_cluster = false;
         }
     }
     is_whole = event == JSON_END;
@@ -89,154 +79,72 @@ static bool read_post(struct str body, struct post *post)
     return is_whole;
 }
 
-/* The answer's status and text. Under the lock. */
-static unsigned judge(struct exporter *exporter, const struct post *post, char *answer, size_t room)
+/* What is wrong with a post, if something is. */
+static void judge(const struct exporter *exporter, const struct post *post, struct peer_reply *ret)
 {
-    snprintf(answer, room, "{\"records\":%zu}", post->n);
+    static char answer[100];
+
+    ret->status = exporter->status;
     if (exporter->status)
-        return exporter->status;
+        return;
+    snprintf(answer, sizeof(answer), "{\"records\":%zu}", post->n);
     for (size_t i = 0; i < post->n; i++) {
         if (!exporter->bad_id || post->ids[i] != exporter->bad_id)
             continue;
-        snprintf(answer, room, exporter->names_bad ? "{\"error\":\"no\",\"record\":%zu}" : "no", i);
-        return exporter->bad_status;
+        ret->status = exporter->bad_status;
+        snprintf(answer, sizeof(answer),
+                 exporter->names_bad ? "{\"error\":\"no\",\"record\":%zu}" : "no", i);
     }
-    return 200;
+    ret->body = str_of(answer);
 }
 
-static unsigned take_post(struct exporter *exporter, struct str body, char *answer, size_t room)
+static void take_post(const struct peer_request *request, struct peer_reply *ret)
 {
-    struct post *post = heap_alloc(sizeof(*post));
-    unsigned status;
+    struct exporter *exporter = &fixture->exporter;
+    struct post *post;
 
-    pthread_mutex_lock(&exporter->lock);
-    exporter->is_garbled |= !read_post(body, post);
-    if (!exporter->n_posts++)
-        snprintf(exporter->first, sizeof(exporter->first), "%.*s", STR_ARG(body));
-    snprintf(exporter->cluster, sizeof(exporter->cluster), "%s", post->cluster);
+    if (strcmp(request->target, "/prefix/ingest") != 0 || strcmp(request->method, "POST") != 0) {
+        ret->status = 404;
+        return;
+    }
+    post = heap_alloc(sizeof(*post));
+    exporter->is_garbled |= !read_post(request->body, post);
     if (post->n > exporter->most_records)
         exporter->most_records = post->n;
-    if (body.n > exporter->most_bytes)
-        exporter->most_bytes = body.n;
-    status = judge(exporter, post, answer, room);
-    for (size_t i = 0; i < post->n && status == 200 && exporter->n_ids < MOST_IDS; i++)
+    if (request->body.n > exporter->most_bytes)
+        exporter->most_bytes = request->body.n;
+    judge(exporter, post, ret);
+    for (size_t i = 0; i < post->n && !ret->status && exporter->n_ids < MOST_IDS; i++)
         exporter->ids[exporter->n_ids++] = post->ids[i];
-    pthread_mutex_unlock(&exporter->lock);
     free(post);
-    return status;
 }
 
-static void copy_header(struct MHD_Connection *connection, const char *name, char to[100])
-{
-    const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-
-    snprintf(to, 100, "%s", value ? value : "");
-}
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *bytes,
-                                  size_t *n_bytes, void **state)
-{
-    struct exporter *exporter = ctx;
-    struct buf *body = *state;
-    struct MHD_Response *response;
-    enum MHD_Result result;
-    char answer[100];
-    unsigned status = 404;
-
-    (void)version;
-    if (!body) {
-        *state = body = heap_alloc(sizeof(*body));
-        buf_init(body, MOST_BODY);
-        return MHD_YES;
-    }
-    if (*n_bytes) {
-        buf_put(body, (struct str){ bytes, *n_bytes });
-        *n_bytes = 0;
-        return MHD_YES;
-    }
-    pthread_mutex_lock(&exporter->lock);
-    copy_header(connection, "Authorization", exporter->authorization);
-    copy_header(connection, "Content-Type", exporter->content_type);
-    pthread_mutex_unlock(&exporter->lock);
-    if (strcmp(url, "/prefix/ingest") == 0 && strcmp(method, "POST") == 0)
-        status = take_post(exporter, buf_str(body), answer, sizeof(answer));
-    response = MHD_create_response_from_buffer(strlen(answer), answer, MHD_RESPMEM_MUST_COPY);
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static void on_end(void *ctx, struct MHD_Connection *connection, void **state,
-                   enum MHD_RequestTerminationCode why)
-{
-    (void)ctx;
-    (void)connection;
-    (void)why;
-    if (*state)
-        buf_free(*state);
-    free(*state);
-}
-
-static int listen_on_loopback(unsigned short *port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons(*port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 64), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
-/* On the same port each time. */
-static void open_exporter(struct exporter *exporter)
-{
-    exporter->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, exporter,
-                         MHD_OPTION_LISTEN_SOCKET, listen_on_loopback(&exporter->port),
-                         MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
-    assert_non_null(exporter->daemon);
-}
-
-static void close_exporter(struct exporter *exporter)
-{
-    if (exporter->daemon)
-        MHD_stop_daemon(exporter->daemon);
-    exporter->daemon = NULL;
-}
-
-static size_t count_taken(struct exporter *exporter)
+static size_t count_taken(void)
 {
     size_t n;
 
-    pthread_mutex_lock(&exporter->lock);
-    n = exporter->n_ids;
-    pthread_mutex_unlock(&exporter->lock);
+    peer_lock(fixture->peer);
+    n = fixture->exporter.n_ids;
+    peer_unlock(fixture->peer);
     return n;
 }
 
-static bool has_taken(struct exporter *exporter, uint32_t id)
+static bool has_taken(uint32_t id)
 {
     bool is_there = false;
 
-    pthread_mutex_lock(&exporter->lock);
-    for (size_t i = 0; i < exporter->n_ids && !is_there; i++)
-        is_there = exporter->ids[i] == id;
-    pthread_mutex_unlock(&exporter->lock);
+    peer_lock(fixture->peer);
+    for (size_t i = 0; i < fixture->exporter.n_ids && !is_there; i++)
+        is_there = fixture->exporter.ids[i] == id;
+    peer_unlock(fixture->peer);
     return is_there;
 }
 
-static void set_status(struct exporter *exporter, unsigned status)
+static void set_status(unsigned status)
 {
-    pthread_mutex_lock(&exporter->lock);
-    exporter->status = status;
-    pthread_mutex_unlock(&exporter->lock);
+    peer_lock(fixture->peer);
+    fixture->exporter.status = status;
+    peer_unlock(fixture->peer);
 }
 
 /* --- the spool --- */
@@ -293,88 +201,39 @@ static size_t count_files(const char *directory)
     return n;
 }
 
-static const char *log_of(void)
-{
-    static char text[64 * 1024];
-    ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
-
-    assert_true(n >= 0);
-    text[n] = '\0';
-    return text;
-}
-
-static size_t count_in_log(const char *part)
-{
-    size_t n = 0;
-
-    for (const char *text = log_of(); (text = strstr(text, part)); text += strlen(part))
-        n++;
-    return n;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void remove_directory(const char *directory)
-{
-    DIR *listing = opendir(directory);
-    struct dirent *entry;
-    char path[400];
-
-    while (listing && (entry = readdir(listing))) {
-        snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(path);
-    }
-    if (listing)
-        closedir(listing);
-    rmdir(directory);
-}
-
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    pthread_mutex_init(&fixture->exporter.lock, NULL);
     fixture->exporter.bad_status = 400;
-    open_exporter(&fixture->exporter);
-    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-spool-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->path, sizeof(fixture->path), "%s/spool", fixture->directory);
-    snprintf(fixture->token_file, sizeof(fixture->token_file), "%s/token", fixture->directory);
-    write_file(fixture->token_file, "s3cret\n");
-    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/prefix/",
-             fixture->exporter.port);
-    fixture->log_fd = memfd_create("log", MFD_CLOEXEC);
+    fixture->peer = peer_open(NULL);
+    peer_reply_by(fixture->peer, take_post);
+    fixture->path = test_path("spool");
+    fixture->token_file = write_file("token", "s3cret\n");
+    snprintf(fixture->url, sizeof(fixture->url), "%s/prefix/", peer_url(fixture->peer));
+    manual_clock_init(&fixture->manual, now_seconds * NS_PER_SEC, NS_PER_SEC);
     fixture->config = (struct spool_config){
         .directory = fixture->path,
         .url = fixture->url,
         .token_file = fixture->token_file,
         .cluster = "one",
-        .timeout_ns = 20 * NS_PER_SEC,
+        .timeout_ns = TEST_DEADLINE,
+        .goodbye_ns = TEST_DEADLINE,
         .retry_ns = 10 * NS_PER_MS,
         .max_backoff_ns = 50 * NS_PER_MS,
         .max_bytes = 16 << 20,
         .max_age_ns = INT64_C(36500) * 24 * 3600 * NS_PER_SEC,
         .clock = &clock_real,
-        .log = log_new(fixture->log_fd, LOG_DEBUG, &clock_real),
+        .log = test_log(&clock_real),
     };
 }
 
 static void teardown(void)
 {
+    peer_close(fixture->peer);
     stop();
-    close_exporter(&fixture->exporter);
+    peer_free(fixture->peer);
     log_free(fixture->config.log);
-    close(fixture->log_fd);
-    remove_directory(fixture->path);
-    remove_directory(fixture->directory);
-    pthread_mutex_destroy(&fixture->exporter.lock);
+    manual_clock_destroy(&fixture->manual);
     free(fixture);
 }
 
@@ -461,15 +320,16 @@ static struct job_use full_use(void)
 
 TEST(what_a_job_used_arrives_with_the_token)
 {
-    struct exporter *exporter = &fixture->exporter;
     struct job_use use = full_use();
+    const struct peer_request *post;
 
     start();
     spool_add(fixture->spool, &use, 2, (now_seconds + 3) * NS_PER_SEC);
     wait_until_true(stats_of(fixture->spool).posted == 1);
-    assert_string_equal(exporter->first, "{\"cluster\":\"one\",\"records\":[" FULL_RECORD "]}");
-    assert_string_equal(exporter->authorization, "Bearer s3cret");
-    assert_string_equal(exporter->content_type, "application/json");
+    post = peer_request(fixture->peer, 1);
+    assert_str(post->body, "{\"cluster\":\"one\",\"records\":[" FULL_RECORD "]}");
+    assert_string_equal(peer_header(post, "Authorization"), "Bearer s3cret");
+    assert_string_equal(peer_header(post, "Content-Type"), "application/json");
     wait_until_true(stats_of(fixture->spool).waiting == 0);
     assert_int_equal(count_files(fixture->path), 0);
     assert_true(stats_of(fixture->spool).is_up);
@@ -533,7 +393,7 @@ TEST(while_the_exporter_is_away_records_wait_on_disk)
 {
     struct stat status;
 
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 5; id++)
         add(fixture->spool, id);
@@ -542,20 +402,20 @@ TEST(while_the_exporter_is_away_records_wait_on_disk)
     assert_false(stats_of(fixture->spool).is_up);
     assert_int_equal(stats_of(fixture->spool).in_memory, 0);
     assert_true(stats_of(fixture->spool).waiting_bytes > 5 * 60);
-    assert_int_equal(count_in_log("cannot hand in"), 1);
+    assert_int_equal(count_logged("cannot hand in"), 1);
     assert_int_equal(stat(fixture->path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0700);
-    open_exporter(&fixture->exporter);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == 5);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
     assert_true(stats_of(fixture->spool).is_up);
-    wait_until_true(count_in_log("the exporter takes") == 1);
+    wait_until_true(count_logged("the exporter takes") == 1);
     assert_int_equal(count_files(fixture->path), 0);
 }
 
 TEST(what_an_earlier_agent_has_left_is_sent_first)
 {
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
@@ -564,7 +424,7 @@ TEST(what_an_earlier_agent_has_left_is_sent_first)
     wait_until_true(on_disk(fixture->spool) == 1);
     add(fixture->spool, 2);
     wait_until_true(on_disk(fixture->spool) == 2);
-    open_exporter(&fixture->exporter);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == 2);
     assert_int_equal(fixture->exporter.ids[0], 1);
     assert_int_equal(fixture->exporter.ids[1], 2);
@@ -578,12 +438,12 @@ TEST(whatever_is_no_fault_of_a_record_keeps_it)
     for (size_t i = 0; i < COUNT(statuses); i++) {
         uint64_t before = stats_of(fixture->spool).failures;
 
-        set_status(&fixture->exporter, statuses[i]);
+        set_status(statuses[i]);
         add(fixture->spool, (uint32_t)i + 1);
         wait_until_true(stats_of(fixture->spool).failures > before + 1);
         assert_int_equal(stats_of(fixture->spool).waiting, i + 1);
     }
-    set_status(&fixture->exporter, 0);
+    set_status(0);
     wait_until_true(stats_of(fixture->spool).posted == COUNT(statuses));
     assert_int_equal(stats_of(fixture->spool).dropped, 0);
 }
@@ -591,34 +451,32 @@ TEST(whatever_is_no_fault_of_a_record_keeps_it)
 /* Of 100 records that wait, number 42 is bad. */
 static void refuse_one(void)
 {
-    struct exporter *exporter = &fixture->exporter;
-
-    exporter->bad_id = 42;
-    close_exporter(exporter);
+    fixture->exporter.bad_id = 42;
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 100; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 100);
-    open_exporter(exporter);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
     assert_int_equal(stats_of(fixture->spool).dropped, 1);
     assert_int_equal(stats_of(fixture->spool).posted, 99);
     for (uint32_t id = 1; id <= 100; id++)
-        assert_int_equal(has_taken(exporter, id), id != 42);
-    wait_until_true(count_in_log("refuses what it was told") == 1);
+        assert_int_equal(has_taken(id), id != 42);
+    wait_until_true(count_logged("refuses what it was told") == 1);
 }
 
 TEST(a_record_that_the_exporter_names_is_dropped)
 {
     fixture->exporter.names_bad = true;
     refuse_one();
-    assert_true(fixture->exporter.n_posts < 10);
+    assert_true(peer_requests(fixture->peer) < 10);
 }
 
 TEST(one_that_it_does_not_name_is_found_by_halves)
 {
     refuse_one();
-    assert_true(fixture->exporter.n_posts < 40);
+    assert_true(peer_requests(fixture->peer) < 40);
 }
 
 TEST(one_that_is_too_large_is_found_by_halves)
@@ -629,14 +487,14 @@ TEST(one_that_is_too_large_is_found_by_halves)
 
 TEST(when_all_are_refused_without_a_name_none_is_dropped)
 {
-    set_status(&fixture->exporter, 400); /* a proxy that finds something wrong, for instance */
+    set_status(400); /* a proxy that finds something wrong, for instance */
     start();
     for (uint32_t id = 1; id <= 3; id++)
         add(fixture->spool, id);
     wait_until_true(stats_of(fixture->spool).failures > 2);
     assert_int_equal(stats_of(fixture->spool).waiting, 3);
     assert_int_equal(stats_of(fixture->spool).dropped, 0);
-    set_status(&fixture->exporter, 0);
+    set_status(0);
     wait_until_true(stats_of(fixture->spool).posted == 3);
 }
 
@@ -646,27 +504,26 @@ TEST(the_token_is_read_again_each_time)
     unlink(fixture->token_file);
     add(fixture->spool, 1);
     wait_until_true(stats_of(fixture->spool).failures > 0);
-    wait_until_true(count_in_log("cannot read the token file") == 1);
+    wait_until_true(count_logged("cannot read the token file") == 1);
     write_file(fixture->token_file, "another\n");
     wait_until_true(stats_of(fixture->spool).posted == 1);
-    assert_string_equal(fixture->exporter.authorization, "Bearer another");
+    assert_string_equal(peer_header(peer_request(fixture->peer, 1), "Authorization"),
+                        "Bearer another");
 }
 
 TEST(many_are_posted_in_batches)
 {
-    struct exporter *exporter = &fixture->exporter;
-
-    close_exporter(exporter);
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 1700; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 1700);
-    open_exporter(exporter);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == 1700);
-    assert_int_equal(exporter->most_records, 500);
-    assert_true(exporter->most_bytes <= 1 << 20);
+    assert_int_equal(fixture->exporter.most_records, 500);
+    assert_true(fixture->exporter.most_bytes <= 1 << 20);
     for (uint32_t id = 1; id <= 1700; id++)
-        assert_int_equal(exporter->ids[id - 1], id);
+        assert_int_equal(fixture->exporter.ids[id - 1], id);
 }
 
 TEST(what_cannot_be_used_is_told_at_the_start)
@@ -688,29 +545,27 @@ TEST(what_cannot_be_used_is_told_at_the_start)
 
 TEST(half_a_line_and_rubbish_are_not_sent)
 {
-    char path[200], file[200], text[10000];
+    const char *path = test_path("spool/0000000000000001.spool");
+    char text[10000];
     size_t n;
     int fd;
 
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 3; id++)
         add(fixture->spool, id);
     wait_until_true(on_disk(fixture->spool) == 3);
     stop();
     assert_int_equal(count_files(fixture->path), 1);
-    snprintf(path, sizeof(path), "%s/0000000000000001.spool", fixture->path);
     fd = open(path, O_RDWR | O_CLOEXEC);
     n = (size_t)pread(fd, text, sizeof(text), 0);
     text[n / 2] ^= 1; /* the second is damaged, the third cut */
     assert_int_equal(pwrite(fd, text, n, 0), n);
     assert_int_equal(ftruncate(fd, (off_t)n - 1), 0);
     close(fd);
-    snprintf(file, sizeof(file), "%s/0000000000000002.spool", fixture->path);
-    write_file(file, "\n\n00000000 1 {}\nx\n\xff\xfe 1 2 3\n");
-    snprintf(file, sizeof(file), "%s/README", fixture->path);
-    write_file(file, "somebody's own");
-    open_exporter(&fixture->exporter);
+    write_file("spool/0000000000000002.spool", "\n\n00000000 1 {}\nx\n\xff\xfe 1 2 3\n");
+    write_file("spool/README", "somebody's own");
+    peer_reopen(fixture->peer);
     start();
     wait_until_true(stats_of(fixture->spool).posted == 1);
     wait_until_true(stats_of(fixture->spool).waiting_bytes == 0);
@@ -725,7 +580,7 @@ TEST(past_its_size_the_oldest_go)
     struct spool_stats stats;
 
     fixture->config.max_bytes = 40000;
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 1000; id++)
         add(fixture->spool, id);
@@ -735,11 +590,11 @@ TEST(past_its_size_the_oldest_go)
     stats = stats_of(fixture->spool);
     assert_true(stats.waiting_bytes <= 40000);
     assert_true(stats.waiting_bytes > 20000);
-    assert_int_equal(count_in_log("the spool is full") > 0, true);
-    open_exporter(&fixture->exporter);
+    assert_int_equal(count_logged("the spool is full") > 0, true);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == stats.waiting);
-    assert_true(has_taken(&fixture->exporter, 1000));
-    assert_false(has_taken(&fixture->exporter, 1));
+    assert_true(has_taken(1000));
+    assert_false(has_taken(1));
 }
 
 TEST(what_has_waited_too_long_is_dropped)
@@ -749,71 +604,65 @@ TEST(what_has_waited_too_long_is_dropped)
     add(fixture->spool, 1); /* it ended in 2023 */
     wait_until_true(stats_of(fixture->spool).dropped == 1);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
-    assert_int_equal(count_taken(&fixture->exporter), 0);
+    assert_int_equal(count_taken(), 0);
     assert_int_equal(count_files(fixture->path), 0);
 }
 
 TEST(without_a_directory_records_are_posted_from_memory)
 {
-    char path[200];
-
-    snprintf(path, sizeof(path), "%s/token/spool", fixture->directory); /* below a file */
-    fixture->config.directory = path;
-    close_exporter(&fixture->exporter);
+    fixture->config.directory = test_path("token/spool"); /* below a file */
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 10; id++)
         add(fixture->spool, id);
     wait_until_true(stats_of(fixture->spool).failures > 2);
     assert_int_equal(stats_of(fixture->spool).in_memory, 10);
     assert_int_equal(stats_of(fixture->spool).waiting, 10);
-    assert_int_equal(count_in_log("cannot be spooled on disk"), 1);
-    open_exporter(&fixture->exporter);
+    assert_int_equal(count_logged("cannot be spooled on disk"), 1);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == 10);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
 }
 
 TEST(memory_has_its_bounds_too)
 {
-    char path[200];
-
-    snprintf(path, sizeof(path), "%s/token/spool", fixture->directory);
-    fixture->config.directory = path;
-    close_exporter(&fixture->exporter);
+    fixture->config.directory = test_path("token/spool");
+    peer_close(fixture->peer);
     start();
     for (uint32_t id = 1; id <= 2500; id++)
         add(fixture->spool, id);
     assert_int_equal(stats_of(fixture->spool).in_memory, 2000);
     assert_int_equal(stats_of(fixture->spool).dropped, 500);
     assert_int_equal(stats_of(fixture->spool).records, 2500);
-    assert_int_equal(count_in_log("waits in memory: more is dropped"), 1);
-    open_exporter(&fixture->exporter);
+    assert_int_equal(count_logged("waits in memory: more is dropped"), 1);
+    peer_reopen(fixture->peer);
     wait_until_true(stats_of(fixture->spool).posted == 2000);
 }
 
 TEST(a_directory_that_is_removed_is_made_again)
 {
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
-    remove_directory(fixture->path);
+    remove_all("spool");
     add(fixture->spool, 2);
     wait_until_true(stats_of(fixture->spool).in_memory == 0 && on_disk(fixture->spool) == 1);
     assert_int_equal(count_files(fixture->path), 1);
-    open_exporter(&fixture->exporter);
-    wait_until_true(has_taken(&fixture->exporter, 2));
+    peer_reopen(fixture->peer);
+    wait_until_true(has_taken(2));
 }
 
 TEST(a_directory_that_others_may_write_into_is_not_used)
 {
     assert_int_equal(mkdir(fixture->path, 0700), 0);
     assert_int_equal(chmod(fixture->path, 0777), 0);
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     add(fixture->spool, 1);
     wait_until_true(stats_of(fixture->spool).failures > 0);
     assert_int_equal(stats_of(fixture->spool).in_memory, 1);
-    assert_contains(log_of(), "others may write into");
+    assert_contains(logged().p, "others may write into");
     assert_int_equal(chmod(fixture->path, 0700), 0);
     wait_until_true(stats_of(fixture->spool).in_memory == 0);
     assert_int_equal(on_disk(fixture->spool), 1);
@@ -823,13 +672,13 @@ TEST(two_agents_do_not_share_a_directory)
 {
     struct spool *first;
 
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     first = fixture->spool;
     add(first, 1);
     wait_until_true(on_disk(first) == 1);
     start();
-    wait_until_true(count_in_log("another agent has it") == 1);
+    wait_until_true(count_logged("another agent has it") == 1);
     spool_stop(first);
 }
 
@@ -839,7 +688,7 @@ TEST(when_the_disk_is_full_records_stay_in_memory_until_it_has_room)
     struct rlimit limit, small;
 
     signal(SIGXFSZ, SIG_IGN);
-    close_exporter(&fixture->exporter);
+    peer_close(fixture->peer);
     start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
@@ -853,9 +702,8 @@ TEST(when_the_disk_is_full_records_stay_in_memory_until_it_has_room)
     assert_int_equal(stats_of(fixture->spool).in_memory, 2);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     wait_until_true(stats_of(fixture->spool).in_memory == 0);
-    open_exporter(&fixture->exporter);
-    wait_until_true(has_taken(&fixture->exporter, 1) && has_taken(&fixture->exporter, 2) &&
-                    has_taken(&fixture->exporter, 3));
+    peer_reopen(fixture->peer);
+    wait_until_true(has_taken(1) && has_taken(2) && has_taken(3));
     assert_false(fixture->exporter.is_garbled);
     assert_int_equal(stats_of(fixture->spool).dropped, 0);
 }
@@ -870,25 +718,34 @@ TEST(at_its_end_it_tries_once_more)
     for (uint32_t id = 1; id <= 700; id++)
         add(fixture->spool, id);
     stop();
-    assert_int_equal(count_taken(&fixture->exporter), 700);
+    assert_int_equal(count_taken(), 700);
     assert_int_equal(count_files(fixture->path), 0);
+}
+
+static void *stop_it(void *arg)
+{
+    stop();
+    return arg;
 }
 
 TEST(an_exporter_that_hangs_does_not_keep_it)
 {
-    unsigned short port = 0;
-    int fd = listen_on_loopback(&port); /* nobody accepts */
-    int64_t began;
+    pthread_t thread;
 
-    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", port);
+    fixture->config.clock = &fixture->manual.clock;
+    peer_hold(fixture->peer, "");
     start();
     add(fixture->spool, 1);
     wait_until_true(on_disk(fixture->spool) == 1);
-    began = clock_mono(&clock_real);
-    stop();
-    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1)); /* for its first post */
+    manual_clock_advance(&fixture->manual, fixture->config.retry_ns);
+    peer_request(fixture->peer, 1);
+    assert_int_equal(pthread_create(&thread, NULL, stop_it, NULL), 0);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    manual_clock_advance(&fixture->manual, fixture->config.goodbye_ns);
+    pthread_join(thread, NULL);
+    assert_int_equal(peer_held(fixture->peer), 1);
     assert_int_equal(count_files(fixture->path), 1);
-    close(fd);
 }
 
 /* The child: tells each id that is safe. */
@@ -899,7 +756,7 @@ static int hand_in_until_killed(char **argv)
         .url = argv[2],
         .token_file = argv[3],
         .cluster = "one",
-        .timeout_ns = 20 * NS_PER_SEC,
+        .timeout_ns = TEST_DEADLINE,
         .retry_ns = NS_PER_MS,
         .max_backoff_ns = 5 * NS_PER_MS,
         .max_bytes = 16 << 20,
@@ -929,9 +786,9 @@ static pid_t start_child(uint32_t first_id, int *ret_fd)
     char id[20];
     char *argv[] = { (char *)"/proc/self/exe",
                      (char *)"--hand-in",
-                     fixture->path,
+                     (char *)fixture->path,
                      fixture->url,
-                     fixture->token_file,
+                     (char *)fixture->token_file,
                      id,
                      NULL };
     posix_spawn_file_actions_t actions;
@@ -961,7 +818,7 @@ TEST(whenever_it_is_killed_nothing_that_was_on_disk_is_lost)
 
         /* In turn the exporter is there, goes away and comes back. */
         if (round % 3 == 1)
-            close_exporter(&fixture->exporter);
+            peer_close(fixture->peer);
         while (n_told < until && read(fd, &id, sizeof(id)) == sizeof(id))
             told[n_told++] = id;
         kill(pid, SIGKILL);
@@ -970,15 +827,15 @@ TEST(whenever_it_is_killed_nothing_that_was_on_disk_is_lost)
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
         close(fd);
-        if (!fixture->exporter.daemon)
-            open_exporter(&fixture->exporter);
+        if (round % 3 == 1)
+            peer_reopen(fixture->peer);
     }
     start();
     wait_until_true(stats_of(fixture->spool).waiting_bytes > 0 || count_files(fixture->path) == 0);
     wait_until_true(count_files(fixture->path) == 0);
     assert_true(n_told >= 12);
     for (size_t i = 0; i < n_told; i++)
-        if (!has_taken(&fixture->exporter, told[i]))
+        if (!has_taken(told[i]))
             fail_msg("record %u is lost", told[i]);
     assert_false(fixture->exporter.is_garbled);
 }

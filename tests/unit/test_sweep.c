@@ -3,17 +3,15 @@
  * process. The real ones: tests/e2e/test_sweep.py. */
 #include "test.h"
 
+#include "files.h"
+#include "http_peer.h"
 #include "manual_clock.h"
 
 #include "agent/sweeper.h"
 #include "base/arena.h"
 #include "push/sweep.h"
 
-#include <arpa/inet.h>
-#include <microhttpd.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #define PUSHED(seconds)                                                                            \
@@ -258,127 +256,70 @@ TEST(what_is_no_list_is_an_error)
     }
 }
 
-enum { MOST_REQUESTS = 50 };
-
-struct server {
-    struct MHD_Daemon *daemon;
-    unsigned short port;
-    pthread_mutex_t lock;
-    struct {
-        char method[8], url[1024], authorization[64];
-    } requests[MOST_REQUESTS];
-    size_t n_requests;
-    unsigned status;
-    const char *list;
-};
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *bytes,
-                                  size_t *n_bytes, void **state)
-{
-    const char *authorization =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
-    bool is_list = strcmp(method, "GET") == 0;
-    struct server *server = ctx;
-    struct MHD_Response *response;
-    enum MHD_Result result;
-    unsigned status;
-    struct str text;
-
-    (void)version;
-    (void)bytes;
-    (void)n_bytes;
-    (void)state;
-    pthread_mutex_lock(&server->lock);
-    if (server->n_requests < MOST_REQUESTS) {
-        size_t at = server->n_requests++;
-
-        snprintf(server->requests[at].method, sizeof(server->requests[0].method), "%s", method);
-        snprintf(server->requests[at].url, sizeof(server->requests[0].url), "%s", url);
-        snprintf(server->requests[at].authorization, sizeof(server->requests[0].authorization),
-                 "%s", authorization ? authorization : "");
-    }
-    status = server->status ? server->status : is_list ? 200 : 202;
-    text = str_of(is_list ? server->list : "");
-    pthread_mutex_unlock(&server->lock);
-    response =
-        MHD_create_response_from_buffer(text.n, (void *)(uintptr_t)text.p, MHD_RESPMEM_MUST_COPY);
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static void server_start(struct server *server)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    pthread_mutex_init(&server->lock, NULL);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 64), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    server->port = ntohs(address.sin_port);
-    server->list = LIST("");
-    server->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request,
-                                      server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_END);
-    assert_non_null(server->daemon);
-}
-
-static void answer_with(struct server *server, unsigned status, const char *list)
-{
-    pthread_mutex_lock(&server->lock);
-    server->status = status;
-    server->list = list;
-    pthread_mutex_unlock(&server->lock);
-}
-
-static size_t count_requests(struct server *server, const char *method, const char *url)
-{
-    size_t n = 0;
-
-    pthread_mutex_lock(&server->lock);
-    for (size_t i = 0; i < server->n_requests; i++)
-        n += strcmp(server->requests[i].method, method) == 0 &&
-             (!url || strcmp(server->requests[i].url, url) == 0);
-    pthread_mutex_unlock(&server->lock);
-    return n;
-}
-
 struct fixture {
-    struct server server;
+    struct http_peer *server;
+    const char *list; /* its answer to GET, under its lock */
+    unsigned status;  /* of all answers, or 0 */
     struct manual_clock manual;
     struct sweeper_config config;
     struct sweeper *sweeper;
     struct gateway gateway;
     struct err err;
     char url[100];
-    int log_fd;
     pid_t child;
     int child_pipe;
 };
 
 static struct fixture *fixture;
 
+static void reply(const struct peer_request *request, struct peer_reply *ret)
+{
+    bool is_list = strcmp(request->method, "GET") == 0;
+
+    ret->status = fixture->status ? fixture->status : is_list ? 200 : 202;
+    ret->body = str_of(is_list ? fixture->list : "");
+}
+
+static void answer_with(unsigned status, const char *list)
+{
+    peer_lock(fixture->server);
+    fixture->status = status;
+    fixture->list = list;
+    peer_unlock(fixture->server);
+}
+
+static size_t count_requests(const char *method, const char *target)
+{
+    size_t n = 0;
+
+    for (size_t i = 1; i <= peer_requests(fixture->server); i++) {
+        const struct peer_request *request = peer_request(fixture->server, i);
+
+        n += strcmp(request->method, method) == 0 &&
+             (!target || strcmp(request->target, target) == 0);
+    }
+    return n;
+}
+
 static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
-    server_start(&fixture->server);
+    fixture->list = LIST("");
+    fixture->server = peer_open(NULL);
+    peer_reply_by(fixture->server, reply);
     manual_clock_init(&fixture->manual, 1700000000 * NS_PER_SEC, 1000 * NS_PER_SEC);
-    fixture->log_fd = memfd_create("log", MFD_CLOEXEC);
     fixture->child_pipe = -1;
     snprintf(fixture->url, sizeof(fixture->url), "http://u:p@127.0.0.1:%d/prefix",
-             fixture->server.port);
+             peer_port(fixture->server));
     fixture->config = (struct sweeper_config){
         .url = fixture->url,
         .proc = "/proc",
         .host = "host",
         .slurmd_uid = 2147480000, /* nobody's: no slurmstepd of this machine counts */
-        .timeout_ns = 20 * NS_PER_SEC,
+        .timeout_ns = TEST_DEADLINE,
         .round_ns = 10 * NS_PER_SEC,
         .clock = &fixture->manual.clock,
-        .log = log_new(fixture->log_fd, LOG_DEBUG, &clock_real),
+        .log = test_log(&clock_real),
     };
     if (gateway_open(fixture->url, NULL, NULL, &fixture->gateway, &fixture->err) < 0)
         fail_msg("%s", fixture->err.text);
@@ -398,37 +339,27 @@ static void teardown(void)
     sweeper_stop(fixture->sweeper);
     end_child();
     gateway_close(&fixture->gateway);
-    MHD_stop_daemon(fixture->server.daemon);
-    pthread_mutex_destroy(&fixture->server.lock);
+    peer_free(fixture->server);
     log_free(fixture->config.log);
-    close(fixture->log_fd);
     manual_clock_destroy(&fixture->manual);
     free(fixture);
 }
 
 FIXTURE(setup, teardown)
 
-static const char *log_of(void)
-{
-    static char text[16 * 1024];
-    ssize_t n = pread(fixture->log_fd, text, sizeof(text) - 1, 0);
-
-    assert_true(n >= 0);
-    text[n] = '\0';
-    return text;
-}
-
-static const struct sweep_limits limits = { .timeout_ms = 20000, .max_answer = 1000 };
+static const struct sweep_limits limits = { .timeout_ms = TEST_DEADLINE / NS_PER_MS,
+                                            .max_answer = 1000 };
 
 TEST(a_list_is_asked_for_below_the_prefix_with_the_password)
 {
     struct sweep_list list = { 0 };
 
-    answer_with(&fixture->server, 0, LIST(STEP_OF("1", "c1", "0")));
+    answer_with(0, LIST(STEP_OF("1", "c1", "0")));
     assert_int_equal(sweep_read(&fixture->gateway, &limits, &all, &list, &fixture->err), 0);
     assert_int_equal(list.n, 1);
-    assert_int_equal(count_requests(&fixture->server, "GET", "/prefix/api/v1/metrics"), 1);
-    assert_string_equal(fixture->server.requests[0].authorization, "Basic dTpw");
+    assert_int_equal(count_requests("GET", "/prefix/api/v1/metrics"), 1);
+    assert_string_equal(peer_header(peer_request(fixture->server, 1), "Authorization"),
+                        "Basic dTpw");
     sweep_list_clear(&list);
 }
 
@@ -454,7 +385,7 @@ TEST(an_answer_that_is_no_list_is_told)
         struct sweep_list list = { 0 };
         int code;
 
-        answer_with(&fixture->server, cases[i].status, cases[i].text);
+        answer_with(cases[i].status, cases[i].text);
         code = sweep_read(&fixture->gateway, &limits, &all, &list, &fixture->err);
         if (code != cases[i].code)
             fail_msg("case %zu: %d, %s", i, code, fixture->err.text);
@@ -482,10 +413,10 @@ TEST(a_group_is_deleted_by_its_path)
         snprintf(url, sizeof(url), "/prefix/metrics%s", cases[i].url);
         assert_int_equal(sweep_delete(&fixture->gateway, &cases[i].group, &limits, &fixture->err),
                          0);
-        if (count_requests(&fixture->server, "DELETE", url) != 1)
-            fail_msg("%s", fixture->server.requests[i].url);
+        if (count_requests("DELETE", url) != 1)
+            fail_msg("%s", peer_request(fixture->server, i + 1)->target);
     }
-    answer_with(&fixture->server, 500, "");
+    answer_with(500, "");
     assert_int_equal(sweep_delete(&fixture->gateway, &cases[0].group, &limits, &fixture->err),
                      -EREMOTEIO);
 }
@@ -511,7 +442,7 @@ static struct sweeper_stats stats_of(void)
 }
 
 /* The clock may run ahead of the sweeper, which does not mind. */
-#define go_until(fixture, condition)                                                               \
+#define go_until(condition)                                                                        \
     do {                                                                                           \
         int64_t deadline_ = clock_mono(&clock_real) + TEST_DEADLINE;                               \
         while (!(condition) && clock_mono(&clock_real) < deadline_)                                \
@@ -555,13 +486,13 @@ TEST(the_group_of_a_slurmstepd_goes_when_that_has_ended)
     start();
     sweeper_watch(fixture->sweeper, &stepd);
     sweeper_watch(fixture->sweeper, &stepd);
-    go_until(fixture, count_requests(&fixture->server, "GET", NULL) == 1);
-    assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 0);
+    go_until(count_requests("GET", NULL) == 1);
+    assert_int_equal(count_requests("DELETE", NULL), 0);
     end_child();
-    go_until(fixture, count_requests(&fixture->server, "DELETE", path_of_child) == 1);
+    go_until(count_requests("DELETE", path_of_child) == 1);
     for (int i = 0; i < 10; i++)
         go_round();
-    assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 1);
+    assert_int_equal(count_requests("DELETE", NULL), 1);
     assert_int_equal(stats_of().swept, 1);
     assert_int_equal(stats_of().failures, 0);
 }
@@ -573,41 +504,37 @@ TEST(another_process_of_its_number_is_not_the_slurmstepd)
     start();
     stepd.start_ticks++;
     sweeper_watch(fixture->sweeper, &stepd);
-    go_until(fixture, count_requests(&fixture->server, "DELETE", path_of_child) == 1);
+    go_until(count_requests("DELETE", path_of_child) == 1);
 }
 
 TEST(what_is_refused_is_tried_again_until_it_is_taken)
 {
     struct stepd stepd = begin_child();
 
-    answer_with(&fixture->server, 503, "");
+    answer_with(503, "");
     start();
     sweeper_watch(fixture->sweeper, &stepd);
     end_child();
-    go_until(fixture, stats_of().failures >= 3);
-    answer_with(&fixture->server, 0, LIST(""));
-    go_until(fixture, stats_of().swept == 1);
-    assert_contains(log_of(), "cannot be deleted");
-    assert_contains(log_of(), "status 503");
-    assert_contains(log_of(), "is deleted again");
+    go_until(stats_of().failures >= 3);
+    answer_with(0, LIST(""));
+    go_until(stats_of().swept == 1);
+    assert_contains(logged().p, "cannot be deleted");
+    assert_contains(logged().p, "status 503");
+    assert_contains(logged().p, "is deleted again");
 }
 
 TEST(what_was_left_before_is_found_in_the_list_once)
 {
-    answer_with(&fixture->server, 0,
-                LIST(STEP_OF("1", "host", "0") "," STEP_OF("2", "other", "0") "," STEP_OF(
-                    "nightly", "host", "0") "," STEP_OF("3", "host", "extern")));
+    answer_with(0, LIST(STEP_OF("1", "host", "0") "," STEP_OF("2", "other", "0") "," STEP_OF(
+                       "nightly", "host", "0") "," STEP_OF("3", "host", "extern")));
     start();
-    go_until(fixture, stats_of().swept == 2);
+    go_until(stats_of().swept == 2);
     for (int i = 0; i < 10; i++)
         go_round();
-    assert_int_equal(count_requests(&fixture->server, "GET", NULL), 1);
-    assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 2);
-    assert_int_equal(
-        count_requests(&fixture->server, "DELETE", "/prefix/metrics/job/1/instance/host/step/0"),
-        1);
-    assert_int_equal(count_requests(&fixture->server, "DELETE",
-                                    "/prefix/metrics/job/3/instance/host/step/extern"),
+    assert_int_equal(count_requests("GET", NULL), 1);
+    assert_int_equal(count_requests("DELETE", NULL), 2);
+    assert_int_equal(count_requests("DELETE", "/prefix/metrics/job/1/instance/host/step/0"), 1);
+    assert_int_equal(count_requests("DELETE", "/prefix/metrics/job/3/instance/host/step/extern"),
                      1);
 }
 
@@ -615,26 +542,23 @@ TEST(another_name_of_the_host_is_looked_for_in_the_list)
 {
     struct stepd stepd = begin_child();
 
-    answer_with(&fixture->server, 0, LIST(STEP_OF("9", "c1", "batch")));
+    answer_with(0, LIST(STEP_OF("9", "c1", "batch")));
     start();
-    go_until(fixture, count_requests(&fixture->server, "GET", NULL) == 1);
+    go_until(count_requests("GET", NULL) == 1);
     assert_int_equal(stats_of().swept, 0);
     sweeper_watch(fixture->sweeper, &stepd);
-    go_until(fixture, stats_of().swept == 1);
-    assert_int_equal(
-        count_requests(&fixture->server, "DELETE", "/prefix/metrics/job/9/instance/c1/step/batch"),
-        1);
+    go_until(stats_of().swept == 1);
+    assert_int_equal(count_requests("DELETE", "/prefix/metrics/job/9/instance/c1/step/batch"), 1);
 }
 
 TEST(a_list_that_cannot_be_read_deletes_nothing_and_is_tried_again)
 {
-    answer_with(&fixture->server, 0,
-                "{\"status\":\"success\",\"data\":[" STEP_OF("1", "host", "0"));
+    answer_with(0, "{\"status\":\"success\",\"data\":[" STEP_OF("1", "host", "0"));
     start();
-    go_until(fixture, stats_of().failures >= 2);
-    assert_int_equal(count_requests(&fixture->server, "DELETE", NULL), 0);
-    answer_with(&fixture->server, 0, LIST(STEP_OF("1", "host", "0")));
-    go_until(fixture, stats_of().swept == 1);
+    go_until(stats_of().failures >= 2);
+    assert_int_equal(count_requests("DELETE", NULL), 0);
+    answer_with(0, LIST(STEP_OF("1", "host", "0")));
+    go_until(stats_of().swept == 1);
 }
 
 TEST(a_url_that_cannot_be_used_is_refused)

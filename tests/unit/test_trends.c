@@ -4,31 +4,21 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "files.h"
+#include "http_peer.h"
 #include "store/ticks.h"
 #include "web/trends.h"
 
-#include <arpa/inet.h>
 #include <math.h>
-#include <microhttpd.h>
-#include <pthread.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BEGIN = 1700000100 /* a whole minute */, MINUTE = 60, HOUR = 3600 };
 
 struct fixture {
-    char directory[40], path[60];
+    const char *path;
     struct ticks_writer *writer;
-
-    struct MHD_Daemon *daemon;
-    char url[60];
+    struct http_peer *peer; /* in place of a Prometheus */
     struct prometheus_settings settings;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t changed;
-    char query[4096], begin[20], end[20], step[20];
-    const char *answer;
-    bool is_hanging, is_ending;
-
     struct arena arena;
     struct facts_plot plot;
     struct err err;
@@ -38,38 +28,18 @@ static struct fixture *fixture;
 
 static void setup(void)
 {
-    struct ticks_config config = { .retention_seconds = 86400 };
+    struct ticks_config config = { .path = test_path("series.db"), .retention_seconds = 86400 };
 
     fixture = heap_alloc(sizeof(*fixture));
-    snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/sonde-trends-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->path, sizeof(fixture->path), "%s/series.db", fixture->directory);
-    config.path = fixture->path;
+    fixture->path = config.path;
     assert_int_equal(ticks_open(&config, &fixture->writer, &fixture->err), 0);
-    pthread_mutex_init(&fixture->lock, NULL);
-    pthread_cond_init(&fixture->changed, NULL);
 }
 
 static void teardown(void)
 {
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char path[80];
-
-    pthread_mutex_lock(&fixture->lock);
-    fixture->is_ending = true;
-    pthread_cond_broadcast(&fixture->changed);
-    pthread_mutex_unlock(&fixture->lock);
-    if (fixture->daemon)
-        MHD_stop_daemon(fixture->daemon);
+    peer_free(fixture->peer);
     ticks_close(fixture->writer);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        snprintf(path, sizeof(path), "%s%s", fixture->path, ends[i]);
-        unlink(path);
-    }
-    rmdir(fixture->directory);
     arena_clear(&fixture->arena);
-    pthread_mutex_destroy(&fixture->lock);
-    pthread_cond_destroy(&fixture->changed);
     free(fixture);
 }
 
@@ -336,42 +306,6 @@ TEST(series_that_are_not_there_are_an_error_with_a_sentence)
 
 /* ---- a Prometheus ---- */
 
-static void copy_argument(struct MHD_Connection *connection, const char *name, char *to, size_t n)
-{
-    const char *value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
-
-    snprintf(to, n, "%s", value ? value : "");
-}
-
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_size, void **state)
-{
-    struct MHD_Response *response;
-    enum MHD_Result result;
-
-    (void)ctx;
-    (void)path, (void)method, (void)version, (void)upload, (void)upload_size;
-    if (!*state) {
-        *state = fixture;
-        return MHD_YES;
-    }
-    pthread_mutex_lock(&fixture->lock);
-    copy_argument(connection, "query", fixture->query, sizeof(fixture->query));
-    copy_argument(connection, "start", fixture->begin, sizeof(fixture->begin));
-    copy_argument(connection, "end", fixture->end, sizeof(fixture->end));
-    copy_argument(connection, "step", fixture->step, sizeof(fixture->step));
-    while (fixture->is_hanging && !fixture->is_ending)
-        pthread_cond_wait(&fixture->changed, &fixture->lock);
-    response = MHD_create_response_from_buffer(
-        strlen(fixture->answer), (void *)(uintptr_t)fixture->answer, MHD_RESPMEM_MUST_COPY);
-    pthread_mutex_unlock(&fixture->lock);
-    MHD_add_response_header(response, "Content-Type", "application/json");
-    result = MHD_queue_response(connection, 200, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
 static struct str matcher_of(void *ctx, struct str cluster)
 {
     (void)ctx;
@@ -381,22 +315,11 @@ static struct str matcher_of(void *ctx, struct str cluster)
 
 static struct trends_config serve(const char *answer)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    fixture->answer = answer;
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    fixture->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
-                         NULL, on_request, fixture, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_END);
-    assert_non_null(fixture->daemon);
-    snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d", ntohs(address.sin_port));
-    fixture->settings =
-        (struct prometheus_settings){ .url = str_of(fixture->url), .max_answer = 1 << 20 };
+    fixture->peer = peer_open(NULL);
+    peer_reply_with(fixture->peer,
+                    (struct peer_reply){ .type = "application/json", .body = str_of(answer) });
+    fixture->settings = (struct prometheus_settings){ .url = str_of(peer_url(fixture->peer)),
+                                                      .max_answer = 1 << 20 };
     return (struct trends_config){ .prometheus = &fixture->settings, .matcher = matcher_of };
 }
 
@@ -410,13 +333,15 @@ TEST(a_prometheus_is_asked_for_the_exporters_own_names)
                      "[1700000160,\"4.5\"]]},"
                      "{\"metric\":{\"use\":\"idle\"},\"values\":[[1700000160,\"NaN\"]]}"));
     const struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
+    const struct peer_request *asked;
 
     assert_int_equal(ask_config(&config, &question), 0);
-    assert_string_equal(fixture->query,
+    asked = peer_request(fixture->peer, 1);
+    assert_string_equal(peer_argument(asked, "query"),
                         "sum by(use)(max by(state,use)(slurm_state_cpus{cluster=\"one\"}))");
-    assert_string_equal(fixture->begin, "1700000100");
-    assert_string_equal(fixture->end, "1700003700");
-    assert_string_equal(fixture->step, "60");
+    assert_string_equal(peer_argument(asked, "start"), "1700000100");
+    assert_string_equal(peer_argument(asked, "end"), "1700003700");
+    assert_string_equal(peer_argument(asked, "step"), "60");
     assert_int_equal(fixture->plot.n_lines, 1);
     assert_true(at("allocated", BEGIN) == 3);
     assert_true(at("allocated", BEGIN + MINUTE) == 4.5);
@@ -430,7 +355,7 @@ TEST(a_nodes_name_is_no_promql)
 
     question.node = STR("n1\"} or vector(1) #\\");
     assert_int_equal(ask_config(&config, &question), 0);
-    assert_contains(fixture->query,
+    assert_contains(peer_argument(peer_request(fixture->peer, 1), "query"),
                     "slurm_node_cpu_load{node=\"n1\\\"} or vector(1) #\\\\\",cluster=\"one\"}");
     assert_int_equal(fixture->plot.n_points, 0);
 }
@@ -439,13 +364,11 @@ TEST(a_prometheus_that_hangs_is_waited_for_until_the_deadline)
 {
     const struct trends_config config = serve(MATRIX(""));
     struct trend_question question = question_of(TREND_CPUS, BEGIN, BEGIN + HOUR);
-    int64_t begin = clock_mono(&clock_real);
 
-    fixture->is_hanging = true;
-    question.deadline_ns = begin + 300 * NS_PER_MS;
+    peer_hold(fixture->peer, "");
+    question.deadline_ns = clock_mono(&clock_real) + 300 * NS_PER_MS;
     assert_int_equal(ask_config(&config, &question), -ETIMEDOUT);
-    assert_true(clock_mono(&clock_real) - begin < 5 * NS_PER_SEC);
-    assert_int_equal(ask_config(&config, &question), -ETIMEDOUT);
+    assert_int_equal(ask_config(&config, &question), -ETIMEDOUT); /* which has passed */
 }
 
 TEST(what_a_prometheus_complains_of_is_told)
