@@ -43,6 +43,15 @@ class Cluster(Slurm):
                         *flags, f"--wrap={script}", user=user)
         return int(done.stdout)
 
+    def gate(self):
+        """The path of a fifo: a job that reads from it waits, and uses no CPU time, until the test opens the gate."""
+        path = f"{self.place}/{uuid.uuid4().hex}"
+        self.run("mkfifo", "-m", "666", path)
+        return path
+
+    def open_gate(self, path):
+        self.run("timeout", str(DEADLINE), "sh", "-c", 'echo >"$1"', "sh", path)
+
     def said(self, job_id):
         done = self.run("cat", f"{self.place}/{job_id}.out", check=False)
         return done.stdout if done.returncode == 0 else ""
@@ -68,12 +77,12 @@ class JobTest(unittest.TestCase):
 
     def submit_known(self, agents, *behaviour):
         """One that begins when its process is known to all of the agents, however busy the machine is."""
-        go = f"{self.cluster.place}/{uuid.uuid4().hex}"
+        gate = self.cluster.gate()
         words = " ".join(f"'{word}'" for word in behaviour)
-        job_id = self.batch(f"until [ -e {go} ]; do sleep 0.1; done; exec {self.cluster.behave} {words}")
+        job_id = self.batch(f"read -r _ <{gate}; exec {self.cluster.behave} {words}")
         for agent in agents:
-            self.wait_family(agent, job_id, "jobs_thread_count", lambda s: (("proc_name", "slurm_script"),) in s, 40)
-        self.cluster.run("touch", go)
+            self.wait_family(agent, job_id, "jobs_thread_count", lambda s: (("proc_name", "slurm_script"),) in s)
+        self.cluster.open_gate(gate)
         return job_id
 
     def wait_said(self, job_id, words, deadline=DEADLINE):

@@ -29,7 +29,7 @@ BURN = """
 coproc burner {{ exec {behave} burn {seconds} 1; }}
 read -r line <&"${{burner[0]}}"
 echo "$line"
-until [ -e {place}/seen-$SLURM_JOB_ID ]; do sleep 0.1; done
+read -r _ <{gate}
 kill $burner_PID {others}
 """
 
@@ -102,13 +102,14 @@ class Reports(JobTest):
         return wait_until(has_ended, f"accounting knows of the end of job {job_id}", 90)
 
     def burn(self, seconds, *flags, before="", others=""):
-        script = before + BURN.format(behave=self.cluster.behave, place=self.cluster.place, seconds=seconds, others=others)
+        gate = self.cluster.gate()
+        script = before + BURN.format(behave=self.cluster.behave, gate=gate, seconds=seconds, others=others)
         job_id = self.batch(f"exec bash -c '{script}'", *flags)
         wait_until(lambda: prefer(job_id) or self.burnt(job_id), f"job {job_id} has burnt", 90)
         wait_until(lambda: any(value >= self.burnt(job_id) * 0.99 for _, value in
                                prometheus.query(f'sonde_job_cpu_seconds_total{{job_id="{job_id}"}}')),
                    f"Prometheus knows what job {job_id} burnt")
-        self.cluster.run("touch", f"{self.cluster.place}/seen-{job_id}")
+        self.cluster.open_gate(gate)
         self.wait_ended(job_id)
         return job_id
 
