@@ -12,7 +12,7 @@ def run_admin(*arguments, path=None, env=None, starter=()):
     if path:
         environment["PATH"] = f"{path}:{environment['PATH']}"
     return subprocess.run([*starter, SONDE, "admin", *arguments], capture_output=True, text=True, env=environment,
-                          timeout=3 * DEADLINE)
+                          timeout=DEADLINE)
 
 
 class Page:

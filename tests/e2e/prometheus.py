@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A real Prometheus with a configuration of the test's own: the program of the sandbox's Debian root."""
 import json
+import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import urllib.parse
 
-from pushgateway import free_port
 from sonde import DEADLINE, http_get, wait_until
 
 
+def listening_port(pid):
+    """The port on which the process listens, or None: proc(5), of net/tcp."""
+    inodes = set()
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(link)))
+        except FileNotFoundError:  # closed meanwhile
+            pass
+    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, *_, inode = line.split()[:10]
+        if state == "0A" and inode in inodes:
+            return int(local.partition(":")[2], 16)
+    return None
+
+
 class Prometheus:
-    """Started on a free port with that configuration, and ended by end()."""
+    """Started on a port that it chooses, with that configuration, and ended by end()."""
 
     def __init__(self, root, config, samples=None):
         """Samples that it has from the beginning: OpenMetrics with times, of any time."""
@@ -20,14 +36,13 @@ class Prometheus:
             self._import(root, samples)
         pathlib.Path(self.directory.name, "prometheus.yml").write_text(config)
         self.errors = tempfile.TemporaryFile("a+b")
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            [pathlib.Path(root, "usr/bin/prometheus"), f"--web.listen-address=127.0.0.1:{port}",
+            [pathlib.Path(root, "usr/bin/prometheus"), "--web.listen-address=127.0.0.1:0",
              f"--config.file={self.directory.name}/prometheus.yml", f"--storage.tsdb.path={self.directory.name}/data",
              "--storage.tsdb.retention.time=100y"],
             stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors)
         try:
+            self.url = f"http://127.0.0.1:{wait_until(self._port, 'Prometheus listens')}"
             wait_until(self._is_ready, "Prometheus is ready")
         except BaseException:
             self.end()
@@ -40,12 +55,13 @@ class Prometheus:
                         f"{self.directory.name}/data"], stdout=subprocess.DEVNULL, check=True)
         path.unlink()
 
+    def _port(self):
+        assert self.process.poll() is None, f"Prometheus has ended: {self.log()}"
+        return listening_port(self.process.pid)
+
     def _is_ready(self):
         assert self.process.poll() is None, f"Prometheus has ended: {self.log()}"
-        try:
-            return http_get(f"{self.url}/-/ready").status == 200
-        except OSError:
-            return False
+        return http_get(f"{self.url}/-/ready").status == 200
 
     def log(self):
         self.errors.seek(0)

@@ -10,6 +10,8 @@ import threading
 
 from aiosmtpd.smtp import SMTP, AuthResult
 
+from sonde import DEADLINE
+
 
 def certificate(directory, name):
     """A certificate that vouches for itself, and its key."""
@@ -35,10 +37,12 @@ class Mail:
 
 
 class Handler:
-    """Keeps what it gets. `answers` says what to answer to RCPT, by recipient: one after the other, the last for ever."""
+    """Keeps what it gets. `answers` says what to answer to RCPT, by recipient: one after the other, the last for ever.
+    The mail with which it has `n_unanswered` of them gets no answer."""
 
     def __init__(self):
         self.mails, self.answers, self.hellos, self.n_recipients = [], {}, [], 0
+        self.n_unanswered = None
 
     async def handle_EHLO(self, server, session, envelope, hostname, responses):
         session.host_name = hostname
@@ -57,6 +61,8 @@ class Handler:
 
     async def handle_DATA(self, server, session, envelope):
         self.mails.append(Mail(envelope.mail_from, envelope.rcpt_tos, envelope.content))
+        if len(self.mails) == self.n_unanswered:
+            await asyncio.Event().wait()  # until the client is gone
         return "250 taken"
 
 
@@ -97,7 +103,7 @@ class Server:
             self.server.close()
             for task in asyncio.all_tasks(self.loop) - {asyncio.current_task()}:
                 task.cancel()
-        asyncio.run_coroutine_threadsafe(end(), self.loop).result(20)
+        asyncio.run_coroutine_threadsafe(end(), self.loop).result(DEADLINE)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()

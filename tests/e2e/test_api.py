@@ -11,7 +11,8 @@ import urllib.parse
 
 import jsonschema
 
-from sonde import ROOT, Exporter, wait_until
+from pages import PAST
+from sonde import ROOT, Exporter, Up, wait_until
 from test_web import Probe, Web
 
 FILE = ROOT / "docs/openapi.json"
@@ -64,14 +65,6 @@ class Description:
         return [(parameter["name"], parameter["in"]) for parameter in self.plain["paths"][path]["get"]["parameters"]]
 
 
-class Up(Exporter):
-    command = "up"
-
-    @staticmethod
-    def complete(flags):
-        return flags
-
-
 class Simulated(Exporter):
     """An exporter that keeps what a simulated cluster does, of all kinds."""
 
@@ -90,7 +83,7 @@ class Answers(unittest.TestCase):
         cls.exporter = cls.enterClassContext(Simulated(store))
         cls.web = cls.enterClassContext(Web(f"--store=sqlite:{store}", f"--allocations.file={allocations}"))
         # Boards are looked at anew every ten seconds.
-        wait_until(lambda: cls.exporter.get().status == 200 and cls.has_all(), "the store has jobs and nodes", deadline=60)
+        wait_until(lambda: cls.exporter.get().status == 200 and cls.has_all(), "the store has jobs and nodes")
         job = cls.web.ask("/api/v1/jobs?state=RUNNING&limit=1")["jobs"][0]
         arrays = [job for job in cls.web.ask("/api/v1/jobs?limit=1000")["jobs"] if "array_job_id" in job]
         cls.parts = {"key": job["key"], "id": str(job["job_id"]), "name": job["user"], "account": job["account"],
@@ -172,8 +165,8 @@ class Series(unittest.TestCase):
                 self.assertTrue(all(len(point) == len(document["labels"]) for point in document["points"]), path)
                 return document
 
-            jobs = wait_until(lambda: json.loads(up.get("/api/v1/jobs?state=RUNNING&limit=1").body)["jobs"], "jobs are kept", 60)
-            wait_until(lambda: json.loads(up.get("/api/v1/trends/cpus?hours=2").body)["points"], "some history is there", 60)
+            up.wait_log(PAST)
+            jobs = json.loads(up.get("/api/v1/jobs?state=RUNNING&min_seconds=3600&limit=1").body)["jobs"]
             for name in ("cpus", "gpus", "memory", "nodes", "jobs"):
                 ask(f"/api/v1/trends/{name}?hours=2", "/api/v1/trends/{name}")
             ask(f"/api/v1/series/{jobs[0]['job_id']}?plot=cpu", "/api/v1/series/{id}")

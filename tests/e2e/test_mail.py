@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Mail from Slurm's MailProg to a real mail server: sonde-mail and src/mail."""
 import json
+import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 from smtp import Server, Talker, certificate
@@ -16,6 +16,8 @@ from sonde import BUILD, DEADLINE, SONDE, wait_until
 
 PROBE = BUILD / "tests/e2e/mail_probe"
 SONDE_MAIL = BUILD / "src/sonde-mail"
+# Each entry of a spool is synced: ten thousand of them take minutes on some disks.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 ENDED = {"SLURM_CLUSTER_NAME": "beluga", "SLURM_JOB_ID": "4711", "SLURM_JOBID": "4711", "SLURM_JOB_NAME": "my job",
          "SLURM_JOB_USER": "anna", "SLURM_JOB_ACCOUNT": "(null)", "SLURM_JOB_PARTITION": "cpu",
          "SLURM_JOB_NODELIST": "c1", "SLURM_JOB_STATE": "COMPLETED", "SLURM_JOB_MAIL_TYPE": "Ended",
@@ -24,7 +26,7 @@ ENDED = {"SLURM_CLUSTER_NAME": "beluga", "SLURM_JOB_ID": "4711", "SLURM_JOBID": 
 
 class WithSpool(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
+        directory = tempfile.TemporaryDirectory(dir=MEMORY)
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
         self.spool = self.directory / "spool"
@@ -43,7 +45,7 @@ class WithSpool(unittest.TestCase):
         subprocess.run([PROBE, "add", self.spool, str(n), to, event], check=True)
 
     def drain(self, url, *settings):
-        done = subprocess.run([PROBE, self.spool, url, *settings], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([PROBE, self.spool, url, *settings], capture_output=True, text=True, timeout=DEADLINE)
         self.log = done.stderr
         self.assertEqual(done.returncode, 0, done.stderr)
         return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", done.stdout)}
@@ -123,15 +125,15 @@ class MailProg(WithSpool):
         self.assertIn("report.yml", self.sonde_mail("s", "anna", flags=[f"--config.file={file}"]).stderr)
 
     def test_is_quick(self):
-        self.sonde_mail("s", "anna")
-        times = []
-        for _ in range(20):
-            begin = time.monotonic()
-            self.sonde_mail("s", "anna")
-            times.append(time.monotonic() - begin)
-        # The goal is 0.05; sanitizers and a busy machine cost more.
-        print(f"# sonde-mail: median {sorted(times)[10] * 1000:.1f} ms, worst {max(times) * 1000:.1f} ms")
-        self.assertLess(min(times), 0.25)
+        """slurmctld waits for it: it loads little, and waits for the disk some times and for nothing else."""
+        loaded = subprocess.run(["ldd", SONDE_MAIL], capture_output=True, text=True, check=True).stdout
+        libraries = set(re.findall(r"(\S+)\.so\S* => ", loaded)) - {"libasan", "libubsan", "libgcc_s", "libstdc++"}
+        self.assertLessEqual(libraries, {"libyaml-0", "libc", "libm"})
+        process = subprocess.Popen([SONDE_MAIL, f"--mail.spool={self.spool}", "-s", "s", "anna"], env=ENDED, cwd="/")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(usage.ru_nvcsw, 50)
 
 
 class Sending(WithSpool):
@@ -280,13 +282,12 @@ class Faults(WithSpool):
             self.addCleanup(talker.stop)
             self.add(1)
             probe = subprocess.Popen([PROBE, self.spool, f"smtp://127.0.0.1:{talker.port}", "follow"],
-                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             wait_until(lambda: talker.n_connections, "a connection")
-            begin = time.monotonic()
             probe.send_signal(signal.SIGTERM)
-            out, _ = probe.communicate(timeout=DEADLINE)
+            out, log = probe.communicate(timeout=DEADLINE)
             self.assertIn(b"sent=0", out)
-            self.assertLess(time.monotonic() - begin, 5)
+            self.assertNotIn(b"did not answer in time", log)
 
     def test_ten_thousand_tasks_become_a_few_mails_and_nobody_is_forgotten(self):
         server = self.serve()
@@ -294,9 +295,7 @@ class Faults(WithSpool):
         url = f"smtp://127.0.0.1:{server.port}"
         result = self.drain(url)
         self.assertEqual((result["sent"], result["left"]), (20, 9980))
-        begin = time.monotonic()
         result = self.drain(url, "clock=900")
-        print(f"# summary of 9,980 mails: {time.monotonic() - begin:.2f} s")
         self.assertEqual((result["sent"], result["summarised"], result["left"]), (0, 9980, 0))
         self.assertEqual(len(server.mails), 21)
         mail = server.mails[-1]
@@ -313,14 +312,15 @@ class Faults(WithSpool):
             self.add(1, to=f"user{i}")
         url = f"smtp://127.0.0.1:{server.port}"
         for n in (10, 25, 40):
+            server.handler.n_unanswered = n
             probe = subprocess.Popen([PROBE, self.spool, url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: len(server.mails) >= n, f"{n} mails")
+            wait_until(lambda: len(server.mails) == n, f"{n} mails")
             probe.kill()
             probe.wait()
         self.assertEqual(self.drain(url)["left"], 0)
         ids = [mail.message["Message-ID"] for mail in server.mails]
         self.assertEqual(len(set(ids)), 60)
-        self.assertLessEqual(len(ids), 63)
+        self.assertEqual(len(ids), 63)
         self.assertEqual(len({mail.recipients[0] for mail in server.mails}), 60)
 
     def test_killed_while_it_sums_up_it_tells_each_of_them_once(self):

@@ -13,13 +13,12 @@ import struct
 import subprocess
 import tempfile
 import termios
-import time
 import unittest
 import xml.dom.minidom
 
 import smtp
 from prometheus import Prometheus
-from sonde import BUILD, ROOT, SONDE, Exporter, wait_until
+from sonde import BUILD, DEADLINE, ROOT, SONDE, Exporter, wait_until
 
 OCTOBER = 1790812800  # 2026-10-01T00:00:00Z
 NOW = OCTOBER + 348 * 3600
@@ -53,14 +52,15 @@ def day_of_job_100():
 
 
 class ReportTest(unittest.TestCase):
-    def run_report(self, *arguments, env=None, timeout=60, clock=NOW):
+    def run_report(self, *arguments, env=None, clock=NOW):
         environment = {**os.environ, "FAKE_SACCT_ANSWER": str(SACCT / "24.11.txt"), "TZ": "UTC", "LC_ALL": "C.UTF-8", **(env or {})}
         if clock:
             environment["SONDE_CLOCK"] = str(clock)
         # unless a test names one: no store that this machine happens to have
         store = () if any(argument.startswith(("--store", "--config.file")) for argument in arguments) else ("--store=",)
-        return subprocess.run([SONDE, "report", f"--slurm.bin-path={SACCT}/bin", *store, *arguments], capture_output=True,
-                              env=environment, timeout=timeout)
+        # a later flag of the same name counts
+        return subprocess.run([SONDE, "report", f"--slurm.bin-path={SACCT}/bin", "--timeout=5m", *store, *arguments], capture_output=True,
+                              env=environment, timeout=DEADLINE)
 
     def report(self, *arguments, errors="", **options):
         done = self.run_report(*arguments, **options)
@@ -172,7 +172,7 @@ class Measured(ReportTest):
             lines = re.sub(rb"\033\[[\d;]*m", b"", text).decode().splitlines()
             self.assertLessEqual(max(map(len, lines)), 60)
         process = subprocess.Popen([SONDE, "report", "--pdf=-", "1"], stdout=child, stderr=subprocess.PIPE)
-        self.assertIn(b"is a terminal", process.communicate(timeout=60)[1])
+        self.assertIn(b"is a terminal", process.communicate(timeout=DEADLINE)[1])
         self.assertEqual(process.returncode, 2)
         os.close(parent)
         os.close(child)
@@ -217,10 +217,8 @@ class Away(ReportTest):
     def test_a_prometheus_that_never_answers_does_not_hold_up_a_report(self):
         hanging = smtp.Talker()
         self.addCleanup(hanging.stop)
-        began = time.monotonic()
-        told = json.loads(self.report(self.store(), "--json", "--timeout=2s", f"--prometheus.url=http://127.0.0.1:{hanging.port}",
+        told = json.loads(self.report(self.store(), "--json", "--timeout=5s", f"--prometheus.url=http://127.0.0.1:{hanging.port}",
                                       "cedar:100"))
-        self.assertLess(time.monotonic() - began, 6)
         self.assertIn(str(hanging.port), told["origin"]["why_no_series"])
         self.assertEqual([node["cpu_seconds"] for node in told["nodes"]], [170000.5])  # as its agent told
         self.assertEqual(told["total"]["cpu_seconds"], 345600)  # accounting has more
@@ -228,23 +226,20 @@ class Away(ReportTest):
     def test_a_prometheus_that_hangs_is_waited_for_once(self):
         hanging = smtp.Talker()
         self.addCleanup(hanging.stop)
-        began = time.monotonic()
-        told = self.report(self.store(), "--json", "--timeout=2s", f"--prometheus.url=http://127.0.0.1:{hanging.port}",
+        told = self.report(self.store(), "--json", "--timeout=5s", f"--prometheus.url=http://127.0.0.1:{hanging.port}",
                            "cedar:100", "cedar:101", "cedar:105", "beluga:100").decode().splitlines()
-        self.assertLess(time.monotonic() - began, 6)
+        self.assertEqual(hanging.n_connections, 1)
         for line in told:
             self.assertIn(str(hanging.port), json.loads(line)["origin"]["why_no_series"])
 
     def test_a_sacct_that_never_answers(self):
-        began = time.monotonic()
         self.refused("--timeout=1s", "5435009", status=1, words="sacct", env={"FAKE_SACCT_REFUSAL": "read x </dev/zero"})
-        self.assertLess(time.monotonic() - began, 6)
         # what the store has is told all the same
-        self.report(self.store(), "--timeout=1s", "cedar:106", env={"FAKE_SACCT_REFUSAL": "read x </dev/zero"})
+        self.report(self.store(), "--timeout=5s", "cedar:106", env={"FAKE_SACCT_REFUSAL": "read x </dev/zero"})
 
     def test_a_pipe_that_is_closed_is_no_misfortune(self):
         done = subprocess.run(f"FAKE_SACCT_ANSWER={SACCT}/24.11.txt {SONDE} report --slurm.bin-path={SACCT}/bin 5435009 5435002 | true",
-                              shell=True, capture_output=True, timeout=60)
+                              shell=True, capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.stderr, b"")
 
 
@@ -256,7 +251,7 @@ class Kept(ReportTest):
             '--prometheus.match=cluster="sandbox"', "--store.summaries=100", "--no-collector.lustre", "--no-collector.lustre_jobs",
             env={"FAKE_SACCT_ANSWER": str(SACCT / "24.11.txt"), "SONDE_CLOCK": str(RECORDED + HOUR)})
         try:
-            wait_until(lambda: exporter.get().samples().get('sonde_summaries_total{outcome="written"}') == "1", "a summary is kept", 60)
+            wait_until(lambda: exporter.get().samples().get('sonde_summaries_total{outcome="written"}') == "1", "a summary is kept")
             samples = exporter.get().samples()
             self.assertEqual(samples["sonde_summaries_up"], "1")
             self.assertEqual(samples['sonde_summaries_total{outcome="failed"}'], "0")
