@@ -187,7 +187,7 @@ static size_t count_jobs(const struct jobs *jobs)
 static void look_at(struct doctor *doctor, struct source *source, enum kind kind,
                     int64_t deadline_ns, struct look *look)
 {
-    int64_t began = clock_mono(&clock_real), wall = clock_wall(&clock_real);
+    int64_t began = clock_mono(&clock_real), wall = clock_wall(clock_of_environment());
     struct section *section = NULL;
 
     look->is_asked = true;
@@ -205,7 +205,7 @@ static void look_at(struct doctor *doctor, struct source *source, enum kind kind
     if (kind == KIND_CONFIG)
         learn_config(doctor, source, section);
     if (kind == KIND_DIAG)
-        learn_time(doctor, section->diag.time, wall, clock_wall(&clock_real));
+        learn_time(doctor, section->diag.time, wall, clock_wall(clock_of_environment()));
     section_unref(section);
 }
 
