@@ -8,6 +8,7 @@ tests/unit/test.h; both are skipped with the reason if it is missing. A Python t
 
 usage: capabilities.py [NAME...]    prints one line "name: reason" for each that is missing; of all, without names
 """
+import getpass
 import importlib.util
 import os
 import pathlib
@@ -208,6 +209,32 @@ def clang_format():
     return None if " version 14." in done.stdout else f"another clang-format: {last_line(done.stdout or done.stderr)}"
 
 
+def lynx():
+    return None if shutil.which("lynx") else "lynx is not installed"
+
+
+def tidy():
+    return None if shutil.which("tidy") else "tidy is not installed"
+
+
+def sshd():
+    """Logs in to one of the caller's own, over a pipe."""
+    server = shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:{os.environ['PATH']}")
+    if not server or not shutil.which("ssh"):
+        return "openssh-client and openssh-server are not installed"
+    if os.geteuid() == 0:
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # where it shuts itself in
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("host_key", "key"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{directory}/{name}")
+        pathlib.Path(directory, "config").write_text(
+            f"HostKey {directory}/host_key\nAuthorizedKeysFile {directory}/key.pub\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n")
+        done = run("ssh", "-F", "none", "-oBatchMode=yes", "-oIdentitiesOnly=yes", "-oIdentityAgent=none", "-oStrictHostKeyChecking=no",
+                   "-oUserKnownHostsFile=/dev/null", f"-oProxyCommand={server} -i -f {directory}/config", "-i", f"{directory}/key",
+                   f"{getpass.getuser()}@localhost", "true")
+    return f"nobody can log in to a sshd: {last_line(done.stderr)}" if done.returncode else None
+
+
 def chromium():
     if not shutil.which("chromium") or not shutil.which("chromedriver") or not importlib.util.find_spec("selenium"):
         return "chromium, chromium-driver and python3-selenium are not installed"
@@ -258,6 +285,9 @@ PROBES = {
     "poppler": poppler,
     "valgrind": valgrind,
     "clang-format-14": clang_format,
+    "lynx": lynx,
+    "tidy": tidy,
+    "sshd": sshd,
     "chromium": chromium,
     "axe-core": axe_core,
     **{f"slurm-{suite}": slurm_of(suite) for suite in SUITES},

@@ -12,15 +12,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 from admin import Page, run_admin
 from slurm import SUITES, Slurm
-from sonde import DEADLINE, SONDE, FakeCommands, job, node, wait_until
+from sonde import AS_AT_A_TERMINAL, DEADLINE, SONDE, FakeCommands, job, node, wait_until
 
 VERSION = "[ \"$1\" != --version ] || { echo 'slurm 22.05.8'; exit; }\n"
 GOOD_SDIAG = "answer \"sdiag output at now ($(date +%s))\\nData since then (1699999999)\\n\""
+NOW = 1790000000
 NO_MUNGE = "--munge-socket=/nonexistent"
 
 
@@ -86,7 +86,7 @@ class DoctorOnFakes(unittest.TestCase):
         return commands
 
     def doctor(self, *flags, **options):
-        return Page(run_admin("doctor", NO_MUNGE, *flags, **options))
+        return Page(run_admin("doctor", NO_MUNGE, "--slurm.timeout=5m", *flags, **options))
 
     def assert_page_is_tidy(self, page):
         for line in page.text.splitlines():
@@ -116,7 +116,7 @@ class DoctorOnFakes(unittest.TestCase):
         page = self.doctor("--source=cli", path=self.commands().path)
         self.assert_page_is_tidy(page)
         self.assertEqual(page.one("commands")[:2], ("ok", "Slurm 22.05.8"))
-        self.assertRegex(page.of("cli")[0][1], r"^1 nodes in \d.* ms, 1 jobs in \d.* ms, all 8 kinds in .*; CPU \d")
+        self.assertRegex(page.of("cli")[0][1], r"^1 nodes in \d\S* m?s, 1 jobs in \d\S* m?s, all 8 kinds in .*; CPU \d")
         self.assertEqual(page.one("cluster")[1], "fake, slurmctld 22.05.8")
         self.assertEqual(page.one("clock")[0], "ok")
         self.assertIn("it takes cli", page.one("exporter")[1])
@@ -136,11 +136,10 @@ class DoctorOnFakes(unittest.TestCase):
         self.assertEqual(page.of("rest")[0][0], "warn")
         self.assertIn("127.0.0.1:1", page.of("rest")[0][1])
 
-    def test_a_hung_squeue_is_bounded_and_leaves_no_child(self):
-        commands = self.commands(squeue="echo $$ >>\"$(dirname \"$0\")/pids\"; exec sleep 1000")
-        began = time.monotonic()
+    def test_a_hung_slurm_is_bounded_and_leaves_no_child(self):
+        hung = "echo $$ >>\"$(dirname \"$0\")/pids\"; exec sleep 1000"
+        commands = self.commands(squeue=hung, sinfo=hung)
         page = self.doctor("--slurm.timeout=1s", path=commands.path)
-        self.assertLess(time.monotonic() - began, 60)
         self.assert_page_is_tidy(page)
         mark, text, advice = page.one("cli")
         self.assertEqual(mark, "warn")
@@ -159,22 +158,19 @@ class DoctorOnFakes(unittest.TestCase):
         pids = pathlib.Path(commands.path, "pids")
         for number in (signal.SIGINT, signal.SIGTERM):
             pids.unlink(missing_ok=True)
-            process = subprocess.Popen([SONDE, "admin", "doctor", "--slurm.timeout=60s"], stdout=subprocess.PIPE,
+            process = subprocess.Popen([*AS_AT_A_TERMINAL, SONDE, "admin", "doctor", "--slurm.timeout=1h"], stdout=subprocess.PIPE,
                                        env=dict(os.environ, PATH=f"{commands.path}:{os.environ['PATH']}"))
             wait_until(lambda: pids.exists() and pids.read_text(), "it waits for sinfo")
-            began = time.monotonic()
             process.send_signal(number)
             self.assertEqual(process.wait(DEADLINE), 128 + number)
-            self.assertLess(time.monotonic() - began, 30)
             process.stdout.close()
             self.assert_all_dead(commands)
 
     def test_a_clock_that_is_off_is_told(self):
-        commands = self.commands(sdiag="answer \"sdiag output at now ($(($(date +%s) + 100)))\\n"
-                                       "Data since then (1699999999)\\n\"")
-        mark, text, advice = self.doctor("--source=cli", path=commands.path).one("clock")
+        commands = self.commands(sdiag=f"answer 'sdiag output at now ({NOW + 100})\\nData since then (1699999999)\\n'")
+        mark, text, advice = self.doctor("--source=cli", path=commands.path, env={"SONDE_CLOCK": str(NOW)}).one("clock")
         self.assertEqual(mark, "warn")
-        self.assertRegex(text, r"is (99|100) s behind slurmctld's")
+        self.assertIn("is 100 s behind slurmctld's", text)
         self.assertIn("NTP", advice)
 
     def test_what_private_data_hides_is_told_with_the_command_that_shows_it(self):
@@ -250,7 +246,7 @@ class DoctorOnSlurm:
         cls.addClassCleanup(cls.slurm.end)
 
     def doctor(self, *flags, **options):
-        return Page(run_admin("doctor", *flags, **{"path": self.slurm.env["SANDBOX_BIN"], **options}))
+        return Page(run_admin("doctor", "--slurm.timeout=5m", *flags, **{"path": self.slurm.env["SANDBOX_BIN"], **options}))
 
     def test_the_cluster_is_as_slurm_says(self):
         page = self.doctor(f"--slurm.rest-url=unix:{self.slurm.env['SANDBOX_RESTD_SOCKET']}")

@@ -9,6 +9,7 @@ import unittest
 from prometheus_client import parser as text_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
+from clock import Clock
 from sonde import Exporter, FakeCommands, job, node, run_exporter, wait_until
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
@@ -32,15 +33,15 @@ class Clusters(unittest.TestCase):
 
     def fake(self, name, **scripts):
         commands = self.enterContext(FakeCommands(**scripts))
-        return commands, self.file(name, f"source: cli\nslurm.bin-path: {commands.path}\n")
+        return commands, self.file(name, f"source: cli\nslurm: {{bin-path: {commands.path}, timeout: 1h}}\n")
 
-    def exporter(self, *flags):
-        return self.enterContext(Bare("--slurm.poll-limit=1s", *flags))
+    def exporter(self, *flags, **arguments):
+        return self.enterContext(Bare(*flags, **arguments))
 
 
 class Several(Clusters):
     def test_somebody_elses_parsers_read_what_all_of_them_say(self):
-        exporter = self.exporter("--slurm.poll-limit=1h", *(self.file(name, f"source: sim:nodes=50,jobs={jobs},seed={jobs}\n")
+        exporter = self.exporter("--slurm.poll-limit=1h", *(self.file(name, f"source: sim:nodes=50,jobs={jobs},seed={jobs}\nslurm.timeout: 1h\n")
                                                             for name, jobs in (("beluga", 300), ("cedar", 200), ("graham", 100))))
         plain = exporter.metrics()
         for accept, parse in (("text/plain", text_parser), (OPENMETRICS, openmetrics_parser)):
@@ -68,20 +69,32 @@ class Several(Clusters):
     def test_the_failures_of_one_are_its_own(self):
         scripts = {"squeue": f"answer '{job()}'", "sinfo": f"answer '{node()}'"}
         good, good_flag = self.fake("good", **scripts)
-        bad, bad_flag = self.fake("bad", squeue="echo 'no controller' >&2; exit 1", sinfo="sleep 100")
-        exporter = self.exporter(good_flag, bad_flag, "--slurm.stale-limit=2s")
-        answer = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="2")
-        families = answer.families()
+        bad, bad_flag = self.fake("bad", squeue="echo 'no controller' >&2; exit 1")
+        bad.hold("sinfo")
+        clock = self.enterContext(Clock())
+        exporter = self.exporter(good_flag, bad_flag, "--slurm.poll-limit=1m", "--slurm.stale-limit=10m", env=clock.env)
+
+        def is_answered():
+            """Of those that answer, whatever the other one does."""
+            families = exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="1").families()
+            up = {(dict(labels)["cluster"], dict(labels)["kind"]): value for labels, value in families["sonde_source_up"].items()}
+            return [up.get(key) for key in (("good", "jobs"), ("good", "nodes"), ("bad", "jobs"))] == [1, 1, 0] and families
+        families = wait_until(is_answered, "one is told, the other is not")
+        bad.wait_held("sinfo")
         self.assertEqual(families["slurm_cpus_total"], {(("cluster", "good"),): 8})
-        up = {(dict(labels)["cluster"], dict(labels)["kind"]): value for labels, value in families["sonde_source_up"].items()}
-        self.assertEqual((up["good", "jobs"], up["good", "nodes"], up["bad", "jobs"]), (1, 1, 0))
+        bad.release("sinfo")
         wait_until(lambda: "no controller" in exporter.log(), "why is told")
         for name, script in scripts.items():
             bad.set(name, script)
-        wait_until(lambda: (("cluster", "bad"),) in exporter.metrics().families().get("slurm_cpus_total", {}), "it is back", 60)
+
+        def cpus():
+            clock.advance(60)
+            return exporter.metrics().families().get("slurm_cpus_total", {})
+        wait_until(lambda: cpus() == {(("cluster", "bad"),): 8, (("cluster", "good"),): 8}, "it is back")
         good.set("squeue", "exit 1")
+        clock.advance(600)
         wait_until(lambda: {dict(labels)["cluster"] for labels in exporter.metrics().families()["slurm_user_cpu_alloc"]} == {"bad"},
-                   "old values of one are withdrawn", 60)
+                   "old values of one are withdrawn")
 
     def test_only_the_jobs_of_some_accounts_and_users_are_ours(self):
         jobs = "".join(job(JobID=str(i), ArrayJobID=str(i), Account=account, UserName=user) for i, (account, user) in enumerate(
@@ -172,7 +185,7 @@ class Profile(Clusters):
     def test_the_metrics_of_another_are_there_for_who_asks(self):
         commands = self.enterContext(FakeCommands(squeue=f"answer '{job()}{job(JobID='2', State='PENDING', NodeList='')}'",
                                                   sinfo=f"answer '{self.NODES}'"))
-        exporter = self.enterContext(Exporter("--slurm.poll-limit=1s", "--metrics.prefix=mila_", path=commands.path))
+        exporter = self.enterContext(Exporter("--metrics.prefix=mila_", path=commands.path))
         usual = exporter.metrics()
         self.assertNotIn("slurm_cpus_drain", usual.families())
         theirs = exporter.get("/metrics?profile=mila").families()

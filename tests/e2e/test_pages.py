@@ -7,13 +7,13 @@ import fnmatch
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
 
 from pages import PAGES, OfDemo, OfHostile, Page, Recording, is_page, page_of, shape, start_on, walk
 from sonde import ROOT, tables, wait_until
+from capabilities import need
 
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; style-src-attr 'unsafe-inline'; "
        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
@@ -68,8 +68,9 @@ class Walk(OfDemo):
             self.assertEqual(inner - set(ids), set())
         self.on_each_page(check)
 
-    @unittest.skipUnless(shutil.which("tidy"), "tidy is not installed")
     def test_tidy_finds_no_mistake(self):
+        need("tidy")
+
         def check(answer, _):
             done = subprocess.run(["tidy", "-q", "-e", "-utf8", "--drop-empty-elements", "no", "--new-inline-tags", "data"],
                                   input=answer.body, capture_output=True)

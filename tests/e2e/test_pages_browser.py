@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All pages of `sonde up` in a real Chromium: wide, narrow, dark, on paper, with and without script, live, with hostile names."""
 import re
-import shutil
 import subprocess
 import tempfile
-import unittest
 
 from browser import NARROW, WIDE, Browser
 from capabilities import need
@@ -36,8 +34,8 @@ class Visits(InChromium):
     def test_narrow_without_script(self):
         self.walk("plain", size=NARROW, has_script=False)
 
-    @unittest.skipUnless(shutil.which("lynx"), "lynx is not installed")
     def test_lynx_shows_the_same_numbers(self):
+        need("lynx")
         for path in self.one_of_each():
             with self.subTest(path):
                 self.visit(path, has_script=False)

@@ -5,7 +5,6 @@ in text, with lynx, and in a real Chromium."""
 import collections
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
@@ -101,8 +100,8 @@ class Facts(Site):
             self.assertEqual([run["state"], run["user"], run["account"], str(run["cpus"]), f"{run['exit_code']}:{run.get('exit_signal', 0)}"], row)
             self.assertEqual(run["state"], state)
 
-    @unittest.skipUnless(shutil.which("lynx"), "lynx is not installed")
     def test_lynx_shows_the_same_numbers(self):
+        need("lynx")
         for path in self.one_of_each():
             with self.subTest(path):
                 source = self.up.get(path).text

@@ -4,20 +4,20 @@
 import getpass
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 
 from slurm import SUITES, Slurm
 from sonde import Exporter, FakeCommands, job, node, wait_until
+from capabilities import need
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ["PATH"])
-FAST = ("--slurm.poll-limit=50ms", "--slurm.timeout=4s")
 RUNNING = 'slurm_job_count_per_state{state="RUNNING"}'
 JOBS_UP = 'sonde_source_up{source="cli",kind="jobs"}'
 
@@ -26,30 +26,25 @@ def errors(reason):
     return f'sonde_source_errors_total{{source="cli",kind="jobs",reason="{reason}"}}'
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Sshd:
-    """A server of its own: keys, port and configuration in a temporary directory, nothing of ~/.ssh."""
+    """A server of its own: keys, address and configuration in a temporary directory, nothing of ~/.ssh."""
 
     def __init__(self, **variables):
         self.directory = tempfile.TemporaryDirectory()
         self.path = pathlib.Path(self.directory.name)
-        self.port = free_port()
+        # Nobody else takes it while the server is away: no two processes choose the same of sixteen million addresses.
+        self.host, self.port = f"127.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(1, 255)}", 2222
         for name in ("host_key", "key", "wrong_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path / name], check=True)
         shutil.copy(self.path / "key.pub", self.path / "authorized_keys")
         host_key = (self.path / "host_key.pub").read_text()
-        (self.path / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}")
+        (self.path / "known_hosts").write_text(f"[{self.host}]:{self.port} {host_key}")
         (self.path / "banner").write_text("Authorised use only.\n" * 100)
         (self.path / "greeting").write_text("echo Welcome to the login node\n")
         # bash reads BASH_ENV as others do their login files.
         variables = {"BASH_ENV": self.path / "greeting", **variables}
         (self.path / "config").write_text("\n".join([
-            f"Port {self.port}", "ListenAddress 127.0.0.1", f"HostKey {self.path}/host_key", "PidFile none",
+            f"Port {self.port}", f"ListenAddress {self.host}", f"HostKey {self.path}/host_key", "PidFile none",
             f"AuthorizedKeysFile {self.path}/authorized_keys", "StrictModes no", "UsePAM no", "PermitRootLogin yes",
             "PasswordAuthentication no", "KbdInteractiveAuthentication no", f"Banner {self.path}/banner",
             "SetEnv " + " ".join(f"{name}={value}" for name, value in variables.items()), ""]))
@@ -64,13 +59,13 @@ class Sshd:
     def answers(self):
         assert self.process.poll() is None, (self.path / "log").read_text()
         with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", self.port)) == 0
+            return client.connect_ex((self.host, self.port)) == 0
 
     def prefix(self, *options, key="key", known_hosts="known_hosts"):
         """As --slurm.prefix. A later option of the same name does not count: ours come after."""
         return " ".join(["ssh", "-F", "none", *options, "-oBatchMode=yes", "-oIdentitiesOnly=yes", "-oIdentityAgent=none",
                          f"-oUserKnownHostsFile={self.path}/{known_hosts}", "-oGlobalKnownHostsFile=none",
-                         "-i", f"{self.path}/{key}", f"-p{self.port}", f"{getpass.getuser()}@127.0.0.1"])
+                         "-i", f"{self.path}/{key}", f"-p{self.port}", f"{getpass.getuser()}@{self.host}"])
 
     def kill(self):
         """Also those that serve a connection each."""
@@ -89,28 +84,32 @@ class Sshd:
         self.directory.cleanup()
 
 
-def log_in(sshd):
-    done = subprocess.run([*sshd.prefix().split(), "true"], capture_output=True, text=True)
-    if done.returncode:
-        log = (sshd.path / "log").read_text()
-        raise unittest.SkipTest(f"nobody can log in to a sshd here: {done.stderr[-200:]} {log[-200:]}")
-
-
 class Ssh(unittest.TestCase):
     def setUp(self):
-        if not SSHD:
-            self.skipTest("there is no sshd: openssh-server")
+        need("sshd")
         self.commands = self.enterContext(FakeCommands(f"answer '{job()}'", f"answer '{node()}'"))
         self.notes = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.sshd = self.enterContext(Sshd(PATH=f"{self.commands.path}:/usr/local/bin:/usr/bin:/bin",
                                            SQUEUE_FORMAT="%i", SINFO_SORT="N", SQUEUE_STATES="PD"))
-        log_in(self.sshd)
 
     def start(self, *flags, prefix=None):
         return self.enterContext(Exporter(f"--slurm.prefix={prefix or self.sshd.prefix()}", *flags))
 
+    def start_limited(self):
+        """One whose limits can be changed; as yet, each command may take an hour."""
+        file = self.notes / "sonde.yml"
+
+        def set_timeout(text):
+            file.write_text(f"slurm: {{poll-limit: 50ms, timeout: {text}}}\n")
+            if exporter:
+                self.assertEqual(exporter.get("/-/reload", method="POST").status, 200)
+        exporter = None
+        set_timeout("1h")
+        exporter = self.start(f"--config.file={file}")
+        return exporter, set_timeout
+
     def first_look(self, exporter):
-        """A scrape after the first look at the jobs and nodes; on a busy machine nine logins take longer than one waits."""
+        """A scrape after the first look at the jobs and nodes."""
         def looked():
             answer = exporter.metrics()
             samples = answer.samples()
@@ -209,11 +208,13 @@ answer '{job()}'""")
             wait_until(lambda: word in exporter.log(), f"{word} is logged")
 
     def assert_back(self, exporter):
-        wait_until(lambda: exporter.metrics().value(JOBS_UP) == 1, "it is back")
-        self.assert_good(exporter.metrics())
+        def is_back():
+            answer = exporter.metrics()
+            return answer if answer.value(JOBS_UP) == 1 else None
+        self.assert_good(wait_until(is_back, "it is back"))
 
     def test_a_server_that_is_gone_is_the_connections_fault_until_it_is_back(self):
-        exporter = self.start(*FAST)
+        exporter = self.start("--slurm.poll-limit=50ms")
         self.assert_good(self.first_look(exporter))
         self.sshd.kill()
         self.assert_out(exporter, "unreachable", "Connection refused", "is sshd running there")
@@ -222,33 +223,35 @@ answer '{job()}'""")
         self.assert_back(exporter)
 
     def test_a_server_that_hangs_is_given_up_at_the_deadline_until_it_is_back(self):
-        exporter = self.start(*FAST)
+        exporter, set_timeout = self.start_limited()
         self.assert_good(self.first_look(exporter))
         self.sshd.process.send_signal(signal.SIGSTOP)
-        began = time.monotonic()
-        self.assert_out(exporter, "timeout", "no answer within --slurm.timeout (4 s): ",
+        set_timeout("1s")
+        self.assert_out(exporter, "timeout", "no answer within --slurm.timeout (1 s): ",
                         "does not get as far as a shell")
-        self.assertLess(time.monotonic() - began, 15)
+        set_timeout("1h")
         self.sshd.process.send_signal(signal.SIGCONT)
         self.assert_back(exporter)
 
     def test_a_session_that_stops_in_the_middle_is_given_up_and_ends_by_itself(self):
-        exporter = self.start(*FAST)
+        exporter, set_timeout = self.start_limited()
         self.assert_good(self.first_look(exporter))
         self.commands.set("squeue", f"echo $$ >>{self.notes}/pids; printf 1; kill -STOP $$")
+        set_timeout("3s")  # on a busy machine it may be tried several times until it gets as far as that
         self.assert_out(exporter, "timeout", "did not finish in time and was killed")
         self.commands.set("squeue", f"answer '{job()}'")
+        set_timeout("1h")
         self.assert_back(exporter)
         pids = (self.notes / "pids").read_text().split()
         wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "nothing is left running there")
 
     def test_a_session_that_breaks_in_the_middle_is_the_connections_fault(self):
-        exporter = self.start(*FAST)
+        exporter = self.start("--slurm.poll-limit=50ms")
         self.assert_good(self.first_look(exporter))
-        # its parent, or that one's, is the sshd of this connection
-        self.commands.set("squeue", """printf 1; sleep 1; pid=$$ # what was printed is to be underway
+        # more than all buffers on the way hold: what comes first has been read; its parent, or that one's, is the sshd of this connection
+        self.commands.set("squeue", f"""record=$(answer '{job()}'); yes "$record" | head -c {32 << 20}; pid=$$
 until grep -q '^sshd' /proc/$pid/comm; do read -r _ _ _ pid _ </proc/$pid/stat; done
-kill -9 $pid; exec sleep 5""")
+kill -9 $pid; exec sleep 1000""")
         self.assert_out(exporter, "unreachable", "lost its connection")
         self.commands.set("squeue", f"answer '{job()}'")
         self.assert_back(exporter)
@@ -271,12 +274,10 @@ kill -9 $pid; exec sleep 5""")
 
     def test_a_shared_connection_is_left_behind_and_not_waited_for(self):
         path = f"{self.sshd.path}/master"
-        exporter = self.start(*FAST, prefix=self.sshd.prefix("-oControlMaster=auto", f"-oControlPath={path}",
-                                                             "-oControlPersist=60"))
+        exporter = self.start("--slurm.poll-limit=50ms", prefix=self.sshd.prefix("-oControlMaster=auto", f"-oControlPath={path}",
+                                                                                  "-oControlPersist=yes"))
         try:
-            began = time.monotonic()
             self.assert_good(self.first_look(exporter))
-            self.assertLess(time.monotonic() - began, 15)
             self.assertTrue(os.path.exists(path), "the master is there")
             self.assert_back(exporter)
             self.assertEqual(exporter.log(), "")
@@ -294,14 +295,12 @@ class RealSlurm(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if not SSHD:
-            raise unittest.SkipTest("there is no sshd: openssh-server")
+        need("sshd")
         cls.slurm = Slurm(SUITES[0])
         cls.addClassCleanup(cls.slurm.end)
 
     def check_source(self, source):
         sshd = self.enterContext(Sshd())
-        log_in(sshd)
         flags = (f"--source={source}", f"--slurm.bin-path={self.slurm.env['SANDBOX_BIN']}",
                  *(f"--slurm.{kind}poll-limit=1ms" for kind in ("", "shares-", "associations-", "reservations-")))
         here = self.enterContext(Exporter(*flags))
