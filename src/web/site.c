@@ -320,9 +320,14 @@ static void open_kept(struct site_call *call)
         ticks_reader_deadline(call->kept, call->deadline_ns);
 }
 
+/* Of the time of a page, to look for earlier runs of a job: they are of use, but nobody waits for
+ * them. */
+enum { EARLIER_PART = 200 };
+
 int site_gather(struct site_call *call, struct gather *ret)
 {
     const struct site_config *config = call->config;
+    int64_t left_ns = call->deadline_ns - clock_mono(&clock_real);
     int code = 0;
 
     if (config->prometheus && !call->prometheus)
@@ -337,6 +342,7 @@ int site_gather(struct site_call *call, struct gather *ret)
         .wants_plots = true,
         .now = call->now,
         .deadline_ns = call->deadline_ns,
+        .earlier_ns = left_ns > EARLIER_PART ? left_ns / EARLIER_PART : 1,
     };
     return code;
 }
