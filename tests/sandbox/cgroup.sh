@@ -86,12 +86,13 @@ thaw() {
 	done
 }
 
-# Writes down the nodes whose directories are not there yet: our slurmd will make them, and only those may be removed.
-# Any other belongs to a sandbox of another cache, or to a real node of that name.
+# Writes down the nodes whose directories are not there yet: our slurmd will make them, and only those may be removed. Any
+# other belongs to a sandbox of another cache, or to a real node of that name. Of all sandboxes in one file: which of them is
+# the last to end is not known.
 claim_node_cgroups() {
 	for node in $nodes; do
 		ls -d /sys/fs/cgroup/*/"slurm_$node" >/dev/null 2>&1 || echo "$node"
-	done >"$state/cgroups"
+	done >>"$cache/sandbox/node-cgroups"
 }
 
 # The job directories of this sandbox, then those of its nodes, unless another sandbox shares them: its jobs may be just
@@ -99,12 +100,13 @@ claim_node_cgroups() {
 remove_cgroups() {
 	for job in $1; do remove_in_hierarchies "$job"; done
 	remove_cgroup "$cgroup_v2"
-	[ -r "$state/cgroups" ] && [ -z "$(other_sandboxes)" ] || return 0
-	while read -r node; do
+	[ -e "$cache/sandbox/node-cgroups" ] && [ -z "$(other_sandboxes)" ] || return 0
+	sort -u "$cache/sandbox/node-cgroups" | while read -r node; do
 		# Of a process in another pid namespace nothing is to be seen here; but the kernel keeps its directory.
 		[ -n "$(find /sys/fs/cgroup/*/"slurm_$node" -name cgroup.procs -exec cat {} + 2>/dev/null)" ] ||
 			find /sys/fs/cgroup/*/"slurm_$node" -depth -type d -exec rmdir {} \; 2>/dev/null || :
-	done <"$state/cgroups"
+	done
+	rm -f "$cache/sandbox/node-cgroups"
 }
 
 remove_in_hierarchies() {
