@@ -35,7 +35,8 @@ class GuardTest(unittest.TestCase):
         self.env.pop("SONDE_GUARD", None)
 
     def start(self, script):
-        guard = subprocess.Popen([GUARD, "sh", "-c", script], env=self.env, stderr=subprocess.PIPE, text=True)
+        guard = subprocess.Popen([GUARD, "sh", "-c", script], env=self.env, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
         self.addCleanup(guard.stderr.close)
         self.addCleanup(guard.wait)
         self.addCleanup(guard.kill)
@@ -50,6 +51,11 @@ class GuardTest(unittest.TestCase):
         self.assertTrue(lives(left))
         return guard, left
 
+    def assert_status(self, guard, status):
+        _, said = guard.communicate(timeout=DEADLINE)
+        self.assertEqual(guard.returncode, status, said)
+        return said
+
     def warden_of(self, guard):
         child, = pathlib.Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
         return int(child)
@@ -59,24 +65,23 @@ class GuardTest(unittest.TestCase):
         wait_until(lambda: not self.temporary.exists(), "temporary files are removed")
 
     def test_the_status_is_that_of_the_command(self):
-        self.assertEqual(self.start("exit 7").wait(DEADLINE), 7)
-        self.assertEqual(self.start("kill -9 $$").wait(DEADLINE), 128 + 9)
+        self.assert_status(self.start("exit 7"), 7)
+        self.assert_status(self.start("kill -9 $$"), 128 + 9)
         done = subprocess.run([GUARD, "sonde-no-such-command"], env=self.env, capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (127, "guard: cannot run sonde-no-such-command: No such file or directory\n"))
 
     def test_what_a_command_leaves_is_ended_and_named(self):
         guard = self.start(LEAVE)
-        _, said = guard.communicate(timeout=DEADLINE)
-        self.assertEqual(guard.returncode, 0)
+        said = self.assert_status(guard, 0)
         self.assertEqual(said, f"guard: ended what was left: sleep 86400 ({(self.here / 'pid').read_text().strip()})\n")
         self.temporary = pathlib.Path((self.here / "temporary").read_text().strip())
         self.assert_gone(int((self.here / "pid").read_text()))
 
-    def test_a_signal_reaches_the_command(self):
-        guard, left = self.leave("trap 'exit 5' INT; touch $HERE/trapped; while :; do sleep 0.02; done")
-        wait_until(lambda: (self.here / "trapped").exists(), "the signal is trapped")
+    def test_a_signal_reaches_the_command_and_what_it_waits_for(self):
+        guard, left = self.leave("""trap 'exit 5' INT; sh -c 'touch "$HERE/waits"; exec sleep 86400'""")
+        wait_until(lambda: (self.here / "waits").exists(), "the command waits for another one")
         guard.send_signal(signal.SIGINT)
-        self.assertEqual(guard.wait(DEADLINE), 5)
+        self.assert_status(guard, 5)
         self.assert_gone(left)
 
     def test_the_second_signal_ends_a_command_that_does_not_end(self):
@@ -85,7 +90,7 @@ class GuardTest(unittest.TestCase):
         guard.terminate()
         wait_until(lambda: (self.here / "asked").exists(), "the first one has arrived")
         guard.terminate()
-        self.assertEqual(guard.wait(DEADLINE), 130)
+        self.assert_status(guard, 130)
         self.assert_gone(left)
 
     def test_a_guard_that_is_killed_leaves_nothing(self):
@@ -96,7 +101,7 @@ class GuardTest(unittest.TestCase):
     def test_a_warden_that_is_killed_leaves_nothing(self):
         guard, left = self.leave("exec sleep 86400")
         os.kill(self.warden_of(guard), signal.SIGKILL)
-        self.assertEqual(guard.wait(DEADLINE), 128 + 9)
+        self.assert_status(guard, 128 + 9)
         self.assert_gone(left)
 
     def test_the_next_guard_ends_what_a_guard_left_that_was_killed_altogether(self):
@@ -108,14 +113,13 @@ class GuardTest(unittest.TestCase):
         os.kill(warden, signal.SIGKILL)
         self.assertTrue(lives(left))
         self.assertTrue(self.temporary.exists())
-        another = self.start("exit 0")
-        _, said = another.communicate(timeout=DEADLINE)
+        said = self.assert_status(self.start("exit 0"), 0)
         self.assertRegex(said, "^guard: ending [0-9]+ processes that an earlier run has left\n$")
         self.assert_gone(left)
 
     def test_a_guard_leaves_alone_what_another_one_guards(self):
         guard, left = self.leave("exec sleep 86400")
-        self.assertEqual(self.start("exit 0").wait(DEADLINE), 0)
+        self.assert_status(self.start("exit 0"), 0)
         self.assertTrue(lives(left))
         self.assertTrue((self.temporary / "file").exists())
         guard.kill()
@@ -147,7 +151,7 @@ class GuardTest(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         (left / "cgroup.procs").write_text(str(process.pid))
-        self.assertEqual(self.start("exit 0").wait(DEADLINE), 0)
+        self.assert_status(self.start("exit 0"), 0)
         self.assertEqual(process.wait(DEADLINE), -signal.SIGKILL)
         self.assertFalse(left.parent.exists())
         self.assertTrue(others.exists())
