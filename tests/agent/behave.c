@@ -106,11 +106,17 @@ static void hold(char **arguments)
     wait_to_be_ended();
 }
 
-/* MEGABYTES MORE: as much as the job may have for a second, then more than that. */
+/* MEGABYTES MORE: as much as the job may have, until a line comes on standard input, or its end;
+ * then more than that. */
 static void oom(char **arguments)
 {
+    char byte = 0;
+
     touch(number(arguments[0]));
-    nanosleep(&(struct timespec){ 1, 0 }, NULL);
+    printf("held %s MiB\n", arguments[0]);
+    fflush(stdout);
+    while (byte != '\n' && read(0, &byte, 1) == 1)
+        ;
     touch(number(arguments[1]));
     printf("was not killed\n");
 }

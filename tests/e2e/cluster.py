@@ -1,11 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A Slurm with nothing in it, whose jobs behave as they are told to, and what tests of the agent share."""
+import contextlib
+import pathlib
 import re
 import unittest
 import uuid
 
 from slurm import Slurm
 from sonde import BUILD, DEADLINE, wait_until
+
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+def processes_of(job_id):
+    """pid → name, by the kernel; without the slurmstepds, which may be there too."""
+    found = {}
+    for file in CGROUPS.glob(f"memory/slurm*/uid_*/job_{job_id}/**/cgroup.procs"):
+        for pid in file.read_text().split():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found[int(pid)] = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return {pid: name for pid, name in found.items() if name != "slurmstepd"}
 
 
 class Cluster(Slurm):
@@ -43,21 +58,25 @@ class Cluster(Slurm):
                         *flags, f"--wrap={script}", user=user)
         return int(done.stdout)
 
-    def gate(self):
-        """The path of a fifo: a job that reads from it waits, and uses no CPU time, until the test opens the gate."""
-        path = f"{self.place}/{uuid.uuid4().hex}"
-        self.run("mkfifo", "-m", "666", path)
-        return path
-
-    def open_gate(self, path):
-        self.run("timeout", str(DEADLINE), "sh", "-c", 'echo >"$1"', "sh", path)
-
     def said(self, job_id):
         done = self.run("cat", f"{self.place}/{job_id}.out", check=False)
         return done.stdout if done.returncode == 0 else ""
 
     def state(self, job_id):
         return self.run("squeue", "-h", "-t", "all", "-j", str(job_id), "-o", "%T").stdout.strip()
+
+
+class Gate:
+    """Where a job waits until the test opens it, once: `wait` is for its script, and takes neither a process nor CPU time."""
+
+    def __init__(self, cluster):
+        self.cluster, self.path = cluster, f"{cluster.place}/gate-{uuid.uuid4().hex}"
+        cluster.run("mkfifo", "-m", "666", self.path)
+        self.wait = f"read line <{self.path}; "
+
+    def open(self):
+        """As soon as the job waits there."""
+        self.cluster.run("timeout", str(DEADLINE), "sh", "-c", f"echo go >{self.path}")
 
 
 class JobTest(unittest.TestCase):
@@ -75,22 +94,51 @@ class JobTest(unittest.TestCase):
         self.addCleanup(self.cluster.run, "scancel", str(job_id), check=False)
         return job_id
 
-    def submit_known(self, agents, *behaviour):
+    def gate(self):
+        return Gate(self.cluster)
+
+    def batch_known(self, agents, script, *flags):
         """One that begins when its process is known to all of the agents, however busy the machine is."""
-        gate = self.cluster.gate()
-        words = " ".join(f"'{word}'" for word in behaviour)
-        job_id = self.batch(f"read -r _ <{gate}; exec {self.cluster.behave} {words}")
+        gate = self.gate()
+        job_id = self.batch(gate.wait + script, *flags)
         for agent in agents:
             self.wait_family(agent, job_id, "jobs_thread_count", lambda s: (("proc_name", "slurm_script"),) in s)
-        self.cluster.open_gate(gate)
+        gate.open()
         return job_id
 
-    def wait_said(self, job_id, words, deadline=DEADLINE):
-        return wait_until(lambda: re.search(words, self.cluster.said(job_id)), f"job {job_id} says {words}", deadline)
+    def submit_known(self, agents, *behaviour):
+        words = " ".join(f"'{word}'" for word in behaviour)
+        return self.batch_known(agents, f"exec {self.cluster.behave} {words}")
 
-    def wait_family(self, agent, job_id, family, good=lambda samples: True, deadline=DEADLINE):
+    def wait_said(self, job_id, words):
+        return wait_until(lambda: re.search(words, self.cluster.said(job_id)), f"job {job_id} says {words}")
+
+    def wait_family(self, agent, job_id, family, good=lambda samples: True):
         """All that is told of the job, as soon as that family is there and good."""
         def look():
             job = agent.job(job_id)
             return job if family in job and good(job[family]) else None
-        return wait_until(look, f"{family} of job {job_id}", deadline)
+        return wait_until(look, f"{family} of job {job_id}")
+
+    @staticmethod
+    def rows(agent, job_id, family):
+        """node → {other labels: value} of one family of a job."""
+        found = {}
+        for labels, value in agent.metrics().families().get(family, {}).items():
+            pairs = dict(labels)
+            if pairs.pop("job_id", pairs.pop("slurm_job", None)) == str(job_id):
+                node = pairs.pop("node", pairs.pop("instance", None))
+                found.setdefault(node, {})[tuple(sorted(pairs.items()))] = value
+        return found
+
+    @staticmethod
+    def ticks(agent):
+        return agent.metrics().samples().get('sonde_agent_samples_total{cause="tick"}', "0")
+
+    def wait_ticks(self, agent, n, clock=None, seconds=3600):
+        """So many whole samples that began after now; with a clock, they come at once."""
+        for _ in range(n + 1):
+            before = self.ticks(agent)
+            if clock:
+                clock.advance(seconds)
+            wait_until(lambda: self.ticks(agent) != before, "a tick")

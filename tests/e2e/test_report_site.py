@@ -102,14 +102,14 @@ class Reports(JobTest):
         return wait_until(has_ended, f"accounting knows of the end of job {job_id}", 90)
 
     def burn(self, seconds, *flags, before="", others=""):
-        gate = self.cluster.gate()
-        script = before + BURN.format(behave=self.cluster.behave, gate=gate, seconds=seconds, others=others)
+        gate = self.gate()
+        script = before + BURN.format(behave=self.cluster.behave, gate=gate.path, seconds=seconds, others=others)
         job_id = self.batch(f"exec bash -c '{script}'", *flags)
         wait_until(lambda: prefer(job_id) or self.burnt(job_id), f"job {job_id} has burnt", 90)
         wait_until(lambda: any(value >= self.burnt(job_id) * 0.99 for _, value in
                                prometheus.query(f'sonde_job_cpu_seconds_total{{job_id="{job_id}"}}')),
                    f"Prometheus knows what job {job_id} burnt")
-        self.cluster.open_gate(gate)
+        gate.open()
         self.wait_ended(job_id)
         return job_id
 

@@ -42,8 +42,8 @@ class Seen:
 
     def run_jobs_that_hold(self):
         here = self.here
-        here.run("mkdir -m 1777 /scratch/files /scratch/children")
-        self.oom = here.submit(f"{BEHAVE} oom 98 200", mem="100M")
+        here.run("mkdir -m 1777 /scratch/files /scratch/children && mkfifo -m 666 /scratch/oom")
+        self.oom = here.submit(f"{BEHAVE} oom 98 200 <>/scratch/oom", mem="100M")
         self.hold = here.submit(f"{BEHAVE} hold 300", user="bob", account="chemistry", mem="400M")
         self.files = here.submit(f"exec {BEHAVE} files 500 /scratch/files", mem="100M")
         self.threads = here.submit(f"{BEHAVE} threads 40", mem="100M")
@@ -52,7 +52,14 @@ class Seen:
         here.output_of(self.files, "opened 500 files")
         here.output_of(self.threads, "has 40 threads")
         here.output_of(self.steps, "held 50 MiB")
+        here.wait_for(lambda: self.memory_of(self.oom) >= 98 * MIB, "the agent seeing what the job holds")
+        here.run("echo go >/scratch/oom")
         self.oom_state = here.wait_for_end(self.oom)
+
+    def memory_of(self, job):
+        """As the agent says now; 0 before it does."""
+        told = self.here.metrics().families().get("sonde_job_memory_anonymous_bytes", {})
+        return sum(value for labels, value in told.items() if ("job_id", str(job)) in labels)
 
     def run_short_job(self):
         """One that comes and goes between two ticks."""
