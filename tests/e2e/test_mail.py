@@ -17,7 +17,7 @@ from sonde import BUILD, DEADLINE, SONDE, wait_until
 PROBE = BUILD / "tests/e2e/mail_probe"
 SONDE_MAIL = BUILD / "src/sonde-mail"
 # Each entry of a spool is synced: ten thousand of them take minutes on some disks.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+MEMORY = os.environ.get("SONDE_MEMORY_DIR", "/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 ENDED = {"SLURM_CLUSTER_NAME": "beluga", "SLURM_JOB_ID": "4711", "SLURM_JOBID": "4711", "SLURM_JOB_NAME": "my job",
          "SLURM_JOB_USER": "anna", "SLURM_JOB_ACCOUNT": "(null)", "SLURM_JOB_PARTITION": "cpu",
          "SLURM_JOB_NODELIST": "c1", "SLURM_JOB_STATE": "COMPLETED", "SLURM_JOB_MAIL_TYPE": "Ended",

@@ -19,30 +19,33 @@ from pages import Page, Up, is_page, numbers, shape, walk
 NAME = "<b>1 & \"2\"</b>"
 
 
-class Site(unittest.TestCase):
-    """One job that works, one that is held, some that have ended in several ways, and an array."""
+def setUpModule():
+    """One job that works, one that is held, some that have ended in several ways, and an array; and all pages about them."""
+    Site.cluster = cluster = Cluster()
+    unittest.addModuleCleanup(cluster.end)
+    unittest.addModuleCleanup(cluster.run, "scancel", "-u", "alice", check=False)
+    Site.works = cluster.batch(f"exec {cluster.behave} burn 86400 1", "-c2", "-J", NAME)
+    Site.held = cluster.batch("true", "-H")
+    Site.done, Site.failed = cluster.batch("true"), cluster.batch("exit 3")
+    Site.array = cluster.batch("sleep 86400", "--array=1-4%2")
+    for job_id, state in ((Site.done, "COMPLETED"), (Site.failed, "FAILED"), (Site.works, "RUNNING")):
+        wait_until(lambda: cluster.state(job_id) == state, f"job {job_id} is {state}")
+    relay = Relay(cluster)
+    unittest.addModuleCleanup(relay.end)
+    directory = unittest.enterModuleContext(tempfile.TemporaryDirectory())
+    Site.up = up = unittest.enterModuleContext(Up(
+        directory, f"--state.directory={directory}/state", f"--slurm.bin-path={relay.path}", "--source=cli", "--slurm.timeout=1h",
+        "--series.interval=1s", "--slurm.poll-limit=1s", "--store.interval=1s", "--store.history-interval=1s"))
+    wait_until(lambda: f"/job/{Site.works}" in up.get("/jobs").text, "jobs are there")
+    wait_until(lambda: all(f"/job/{job_id}" in up.get("/jobs?kept=1").text for job_id in (Site.done, Site.failed)), "jobs are kept")
+    wait_until(lambda: len(Site.points("cpu")) > 2, "the agent tells of the job")
+    more = (f"/job/{Site.works}", f"/job/{Site.failed}", f"/job/{Site.held}", f"/array/{Site.array}")
+    Site.answers = walk(up.get, alike=3, more=more)
+    Site.pages = {path: answer for path, answer in Site.answers.items() if is_page(answer)}
 
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = cluster = Cluster()
-        cls.addClassCleanup(cluster.end)
-        cls.addClassCleanup(cluster.run, "scancel", "-u", "alice", check=False)
-        cls.works = cluster.batch(f"exec {cluster.behave} burn 600 1", "-c2", "-J", NAME)
-        cls.held = cluster.batch("true", "-H")
-        cls.done, cls.failed = cluster.batch("true"), cluster.batch("exit 3")
-        cls.array = cluster.batch("sleep 600", "--array=1-4%2")
-        for job_id, state in ((cls.done, "COMPLETED"), (cls.failed, "FAILED"), (cls.works, "RUNNING")):
-            wait_until(lambda: cluster.state(job_id) == state, f"job {job_id} is {state}")
-        relay = Relay(cluster)
-        cls.addClassCleanup(relay.end)
-        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
-        cls.up = cls.enterClassContext(Up(directory, f"--state.directory={directory}/state", f"--slurm.bin-path={relay.path}", "--source=cli",
-                                          "--series.interval=1s", "--slurm.poll-limit=1s", "--store.interval=1s", "--store.history-interval=1s"))
-        wait_until(lambda: f"/job/{cls.works}" in cls.up.get("/jobs").text, "jobs are there")
-        wait_until(lambda: all(f"/job/{job_id}" in cls.up.get("/jobs?kept=1").text for job_id in (cls.done, cls.failed)), "jobs are kept")
-        wait_until(lambda: len(cls.points("cpu")) > 2, "the agent tells of the job")
-        cls.answers = walk(cls.up.get, alike=3, more=(f"/job/{cls.works}", f"/job/{cls.failed}", f"/job/{cls.held}", f"/array/{cls.array}"))
-        cls.pages = {path: answer for path, answer in cls.answers.items() if is_page(answer)}
+
+class Site(unittest.TestCase):
+    """What setUpModule has found."""
 
     @classmethod
     def points(cls, plot):
@@ -95,10 +98,15 @@ class Facts(Site):
 
     def test_what_has_ended_is_told_as_sacct_tells_it(self):
         for job_id, state in ((self.done, "COMPLETED"), (self.failed, "FAILED")):
-            run, = json.loads(self.up.get(f"/api/v1/jobs?job={job_id}").text)["jobs"]
-            row = self.lines("sacct", "-nPX", "-j", str(job_id), "-o", "State,User,Account,AllocCPUS,ExitCode")[0].split("|")
-            self.assertEqual([run["state"], run["user"], run["account"], str(run["cpus"]), f"{run['exit_code']}:{run.get('exit_signal', 0)}"], row)
-            self.assertEqual(run["state"], state)
+            def told():
+                run, = json.loads(self.up.get(f"/api/v1/jobs?job={job_id}").text)["jobs"]
+                return [run["state"], run["user"], run["account"], str(run["cpus"]), f"{run.get('exit_code')}:{run.get('exit_signal', 0)}"]
+
+            def accounted():
+                rows = [line.split("|") for line in self.lines("sacct", "-nPX", "-j", str(job_id), "-o", "State,User,Account,AllocCPUS,ExitCode")]
+                return rows[0] if rows and rows[0][0] == state else None
+            row = wait_until(accounted, f"slurmdbd knows of the end of {job_id}")
+            wait_until(lambda: told() == row, f"{row} is told")
 
     def test_lynx_shows_the_same_numbers(self):
         need("lynx")
@@ -117,12 +125,8 @@ class Facts(Site):
 
 
 class InChromium(Site):
-    @classmethod
-    def setUpClass(cls):
-        need("chromium")
-        super().setUpClass()
-
     def test_every_page_as_seen_by_several_eyes(self):
+        need("chromium")
         window = Browser()
         self.addCleanup(window.end)
         for name, look in (("site-wide", {"size": WIDE}), ("site-narrow", {"size": NARROW, "is_dark": True}),

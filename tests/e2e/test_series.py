@@ -163,7 +163,7 @@ class Series(unittest.TestCase):
         cls.prometheus = Prometheus("/", "scrape_configs: []\n", samples.text())
         cls.addClassCleanup(cls.prometheus.end)
 
-    def facts(self, job, seconds, nodes=1, matcher=CLUSTER, what="plots", url=None, timeout_ms=20000, now=None, restarts=0):
+    def facts(self, job, seconds, nodes=1, matcher=CLUSTER, what="plots", url=None, timeout_ms=300000, now=None, restarts=0):
         done = subprocess.run([BUILD / "tests/e2e/series_probe", url or self.prometheus.url, str(job), str(BEGIN), str(BEGIN + seconds),
                                str(now or BEGIN + 10 * DAY), str(nodes), matcher, what, str(timeout_ms), str(restarts)],
                               stdout=subprocess.PIPE, text=True, check=True)

@@ -68,7 +68,7 @@ class Named(Slurm):
             # It may learn of an end before it is told what it was that has ended.
             return len(rows) >= len(jobs) and all(
                 row[1] not in ("RUNNING", "PENDING") and row[2] != "Unknown" and row[3] for row in rows)
-        wait_until(all_ended, f"{ids} of {self.cluster} have ended", 60)
+        wait_until(all_ended, f"{ids} of {self.cluster} have ended")
 
     def accounted(self):
         """(job id, submit time) → (state, account, partition, cpus, start, end) as sacct tells."""
@@ -109,7 +109,7 @@ class StoreTest(unittest.TestCase):
         """Until the store has what slurmdbd has."""
         for name in CLUSTERS:
             try:
-                wait_until(lambda n=name: FLEET[n].accounted() == self.kept(n, store), f"the store knows all of {name}", 60)
+                wait_until(lambda n=name: FLEET[n].accounted() == self.kept(n, store), f"the store knows all of {name}")
             except AssertionError:
                 ours, theirs = self.kept(name, store), FLEET[name].accounted()
                 raise AssertionError(f"{name}: only ours {sorted(ours.items() - theirs.items(), key=repr)}, "
@@ -126,7 +126,7 @@ class StoreTest(unittest.TestCase):
         cluster.run("mariadb", "--no-defaults", "-S", cluster.inside("mysql/socket"), "slurm_acct_db", "-e",
                     f"UPDATE {cluster.cluster}_job_table SET {times} WHERE {jobs};"
                     f"UPDATE {cluster.cluster}_event_table SET time_start = time_start - 18000 WHERE node_name = ''")
-        wait_until(lambda: not cluster.run("squeue", "-h", "-t", "all").stdout, "slurmctld has forgotten its jobs", 60)
+        wait_until(lambda: not cluster.run("squeue", "-h", "-t", "all").stdout, "slurmctld has forgotten its jobs")
 
 
 class Fleet(Exporter):
@@ -149,7 +149,7 @@ class TwoClusters(StoreTest):
             waiting = cluster.submit("true", "--hold")
             again = cluster.submit("sleep 300", "--requeue")
             wait_until(lambda c=cluster, j=again: c.run("squeue", "-h", "-j", str(j), "-o", "%T").stdout.strip() == "RUNNING",
-                       "it runs", 60)
+                       "it runs")
             cluster.run("scancel", str(waiting))
             cluster.run("scontrol", "requeue", str(again))
             short = cluster.submit("true")
