@@ -50,7 +50,8 @@ class Browser:
     """One window; end() closes it. What it is like is set by look() and holds for what is opened afterwards."""
 
     def __init__(self):
-        self.home = tempfile.TemporaryDirectory(prefix="sonde-chromium-")
+        # A short name: Chromium makes a socket two directories below, whose path has 107 bytes at most.
+        self.home = tempfile.TemporaryDirectory(prefix="cr-")
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
         for flag in (*FLAGS, f"--user-data-dir={self.home.name}/profile"):
