@@ -274,18 +274,6 @@ class Silence(LustreServer):
             # But one that still does not end, with ticks going on, is one.
             self.wait_old(agent)
 
-    def test_nor_are_ticks_that_have_become_shorter(self):
-        settings = self.root / "agent.yml"
-        settings.write_text("timer: 1h\n")
-        fifo = self.fifo(f"{OST}/a-OST0000")
-        agent = self.agent(f"--config.file={settings}", timer=())
-        with self.answer_later(fifo):
-            self.clock.advance(1800)
-            settings.write_text("timer: 100ms\n")
-            agent.process.send_signal(signal.SIGHUP)
-            self.wait_ticks(agent, 3)
-            self.assertNotIn("job_stats", agent.log())
-
     def test_a_target_that_is_gone_is_not_read_again(self):
         (self.root / OST / "a-OST0000/job_stats").mkdir(parents=True)
         agent = self.agent()
