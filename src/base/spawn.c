@@ -248,7 +248,7 @@ static void keep_words(const struct spawn *spawn, struct reading *reading, struc
 /* What is not kept is read away, so that the command does not wait for a reader. */
 static void drain_warnings(const struct spawn *spawn, int *fd, struct reading *reading)
 {
-    for (int i = 0; *fd >= 0 && i < PIECES_AT_ONCE; i++) {
+    for (int i = 0; *fd >= 0 && i < PIPE_BYTES / WORDS; i++) {
         char piece[WORDS];
         ssize_t n = read(*fd, piece, sizeof(piece));
 

@@ -341,6 +341,43 @@ TEST(what_stands_before_the_mark_is_passed_over)
     buf_free(&o.output);
 }
 
+/* Reads no more of the command until it has ended. */
+static int wait_for_its_end(void *ctx, struct str piece, struct err *err)
+{
+    int fd = open(getenv("END"), O_RDONLY);
+    char byte;
+
+    while (read(fd, &byte, 1) > 0)
+        ;
+    close(fd);
+    return collect(ctx, piece, err);
+}
+
+static void read_late(struct spawn *spawn)
+{
+    wait_for_mark(spawn);
+    spawn->sink = wait_for_its_end;
+}
+
+TEST(all_that_it_said_until_its_end_is_read)
+{
+    const char *end = test_path("end");
+    struct outcome o;
+
+    assert_int_equal(mkfifo(end, 0600), 0);
+    setenv("END", end, 1);
+    /* A pipe holds up to 1 MB, 64 KB unless somebody asks (1031 is F_SETPIPE_SZ). */
+    o = run("printf '<begin>\nout'; exec 3>$END;"
+            "perl -e 'fcntl STDERR, 1031, 1 << 20; print STDERR \"x\" x 1000000';"
+            "printf '<begin>\nlast words' >&2",
+            read_late);
+    assert_int_equal(o.code, 0);
+    assert_str(buf_str(&o.output), "out");
+    assert_string_equal(o.result.warning, "last words");
+    buf_free(&o.output);
+    unsetenv("END");
+}
+
 TEST(a_mark_that_comes_in_single_bytes_is_seen)
 {
     struct outcome o =
