@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -52,12 +53,22 @@ class Faults(unittest.TestCase):
     def wait_kept(self, n):
         wait_until(lambda: self.kept() == n, f"{n} jobs are kept")
 
-    def flush(self):
-        """Into the file itself, so that what is done to that matters."""
+    @contextlib.contextmanager
+    def stopped(self, exporter):
+        """All is in the file itself and stays there meanwhile, so that what is done to it matters."""
         def is_flushed():
+            exporter.process.send_signal(signal.SIGSTOP)
+            os.waitpid(exporter.process.pid, os.WUNTRACED)
             with contextlib.closing(sqlite3.connect(self.store)) as connection:
-                return connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+                if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
+                    return True
+            exporter.process.send_signal(signal.SIGCONT)  # it was writing
+            return False
         wait_until(is_flushed, "all is in the file")
+        try:
+            yield
+        finally:
+            exporter.process.send_signal(signal.SIGCONT)
 
     def is_up(self, exporter):
         """Scrapes are answered, whatever is done to the store meanwhile."""
@@ -162,15 +173,15 @@ class Damage(Faults):
                 self.queue(10)
                 with self.exporter() as exporter:
                     self.wait_kept(10)
-                    self.flush()
-                    if has_moved:
-                        fresh = self.store.with_suffix(".new")
-                        fresh.write_bytes(garbage)
-                        fresh.rename(self.store)
-                    else:
-                        with self.store.open("r+b") as file:
-                            file.write(garbage[:self.store.stat().st_size])
-                    damaged = self.store.read_bytes()
+                    with self.stopped(exporter):
+                        if has_moved:
+                            fresh = self.store.with_suffix(".new")
+                            fresh.write_bytes(garbage)
+                            fresh.rename(self.store)
+                        else:
+                            with self.store.open("r+b") as file:
+                                file.write(garbage[:self.store.stat().st_size])
+                        damaged = self.store.read_bytes()
                     self.queue(15)
                     self.wait_down(exporter, "it is not a store")
                     self.assertEqual(self.store.read_bytes(), damaged)
