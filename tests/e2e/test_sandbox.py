@@ -5,6 +5,7 @@
 Its numbers are the business of test_numbers.py. SONDE_SUITES names the Debian releases to try: bullseye has Slurm
 20.11, bookworm 22.05, trixie 24.11, sid 26.05. By default bookworm and trixie.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -48,6 +49,10 @@ class OnSlurm:
             self.skipTest("only there do clusters share the directories of cgroups")
         ids = {int(line) for line in self.slurm.lines("squeue", "-hro%A")}
         self.assertGreater(min(ids), 1000000)  # those without a name begin at 300001, or before
+
+    def test_its_ports_are_its_own_while_it_is_up(self):
+        with open(f"/run/sonde-sandbox/{self.slurm.env['SANDBOX_PORT']}", "w", encoding="utf-8") as lock:
+            self.assertRaises(BlockingIOError, fcntl.flock, lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def test_promtool_finds_nothing_but_what_older_names_bring(self):
         answer = self.exporter.metrics()

@@ -3,8 +3,6 @@
 # v1 is shared with other sandboxes (Slurm's paths are fixed); v2 is a tree of the sandbox's own.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-job_ids=/run/sonde-sandbox.jobs
-
 # Leaves in $cgroup what Slurm can use here, and in $cgroup_why the reason if that is nothing.
 detect_cgroups() {
 	cgroup=none cgroup_root='' cgroup_why=''
@@ -35,7 +33,7 @@ detect_cgroup_v1() {
 	claim_node_cgroups
 	# Another sandbox of this release, by name or in another cache, may use the ids that are the same at each start.
 	if [ -n "$name" ] || { [ -d /sys/fs/cgroup/freezer/slurm_c1 ] && [ -z "$(other_sandboxes)" ]; }; then
-		first_job_id=$(unused_job_ids) || fail "cannot count job ids in $job_ids"
+		first_job_id=$(unused_job_ids) || fail "cannot count job ids in $reserved"
 	fi
 }
 
@@ -44,8 +42,9 @@ detect_cgroup_v1() {
 # one, hence the random start.
 unused_job_ids() {
 	(
-		exec 7>>"$job_ids" || exit
-		flock 7
+		job_ids=$reserved/job-ids
+		exec 8>>"$job_ids" || exit
+		flock 8
 		read -r count <"$job_ids" || count=$(($(od -An -N2 -tu2 /dev/urandom) % 13000))
 		count=$(((count + 1) % 13000))
 		echo "$count" >"$job_ids"
