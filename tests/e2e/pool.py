@@ -30,7 +30,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 SLOTS = 16  # of each suite; there are never that many, unless a test program leases one after the other
-BUILDERS = 2  # clusters that the keeper starts at the same time
+BUILDERS = 2  # clusters that the keeper starts at the same time to have them ready; for those who wait, twice as many
 FRESH = 30 * 60  # seconds; seeded jobs and reservations end after an hour
 
 # What a lessee asks for. cgroup: "" as the machine has them, "none" for a Slurm that does without.
@@ -186,7 +186,7 @@ class Keeper:
             server.bind(str(path))
             server.listen(64)
             threading.Thread(target=self._accept, args=(server,), daemon=True).start()
-            builders = [threading.Thread(target=self._build) for _ in range(BUILDERS)]
+            builders = [threading.Thread(target=self._build) for _ in range(2 * BUILDERS)]
             for builder in builders:
                 builder.start()
             print("the pool is open", flush=True)
@@ -209,7 +209,7 @@ class Keeper:
                 threading.Thread(target=self._serve, args=(lessee,), daemon=True).start()
 
     def _serve(self, lessee):
-        with lessee, contextlib.suppress(OSError):
+        with lessee, contextlib.suppress(OSError, ValueError):  # it has ended, perhaps before it has asked
             wish = Wish(*json.loads(lessee.makefile("rb").readline()))
             slot = self._await(wish)
             if isinstance(slot, dict):
@@ -257,8 +257,10 @@ class Keeper:
         for wish, count in self.waiting.items():
             if missing(wish, count) > 0 and wish not in self.failed:
                 return wish
-        short = [(missing(wish, count) / (count or 1), wish) for wish, count in self.stock.items() if wish not in self.failed]
-        return max((entry for entry in short if entry[0] > 0), default=(0, None))[1]
+        if self.building.total() >= BUILDERS:
+            return None
+        short = {wish: missing(wish, count) / count for wish, count in self.stock.items() if count and wish not in self.failed}
+        return max((wish for wish in short if short[wish] > 0), key=short.get, default=None)
 
     def _take(self, suite):
         for slot in self.returned:
