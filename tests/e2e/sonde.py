@@ -249,11 +249,13 @@ esac"""
             os.mkfifo(f"{self.path}/{name}.go")
         self.set(name, f"echo $$ >>{self.path}/{name}.held; read line <{self.path}/{name}.go; {script}")
 
+    def held(self, name):
+        """The ids of all that wait or have waited."""
+        path = pathlib.Path(self.path, f"{name}.held")
+        return [int(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")] if path.exists() else []
+
     def wait_held(self, name):
-        """Until one waits; gives the ids of all that have."""
-        held = pathlib.Path(self.path, f"{name}.held")
-        wait_until(lambda: held.exists() and held.read_text().endswith("\n"), f"{name} is started")
-        return [int(pid) for pid in held.read_text().split()]
+        return wait_until(lambda: self.held(name), f"{name} is started")
 
     def release(self, name):
         """Those that wait go on; the next one waits again."""

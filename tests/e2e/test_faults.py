@@ -234,7 +234,7 @@ class Faults(unittest.TestCase):
             self.commands.hold(name)
         self.clock.advance(60)
         other = self.in_background(exporter.metrics, Accept="application/openmetrics-text", X_Prometheus_Scrape_Timeout_Seconds="1")
-        self.commands.wait_held("sinfo")
+        wait_until(lambda: self.commands.held("squeue") or self.commands.held("sinfo"), "one is started, whosever turn it was")
         wait_until(lambda: self.clock.advance(1) or other.done(), "it is answered as time passes")
         answer = other.result()
         self.assertEqual(answer.value(RUNNING), 1)
