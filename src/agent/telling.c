@@ -265,10 +265,10 @@ void telling_take_lustre(struct telling *telling, struct agent *agent)
     struct lustre_targets *targets = agent->needs & USAGE_LUSTRE ? agent->config.lustre : NULL;
     int64_t stale_ns = lustre_stale_ns(agent);
 
-    /* The agent was stopped, or ticks have become much shorter: a look had no chance to end in
-     * time. */
-    if (agent->now - agent->use.sampled_mono_ns > stale_ns)
+    /* The agent was stopped, or ticks have become shorter: a look had no chance to end in time. */
+    if (agent->now - agent->use.sampled_mono_ns > stale_ns || stale_ns < telling->lustre_stale_ns)
         lustre_targets_excuse(targets);
+    telling->lustre_stale_ns = stale_ns;
     lustre_use_unref(telling->lustre);
     telling->lustre = lustre_targets_latest(targets, stale_ns);
     telling->is_lustre_stuck = !telling->lustre && lustre_targets_waits_ns(targets) > stale_ns;

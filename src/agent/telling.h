@@ -20,6 +20,7 @@ struct telling {
     bool has_said_gpus_down, has_said_gpus_partly;
     struct lustre_use *lustre; /* likewise */
     bool is_lustre_stuck;      /* a look at it does not come to its end */
+    int64_t lustre_stale_ns;   /* the limit at the last tick; 0: there was none */
     bool has_said_lustre_down, has_said_lustre_denied;
     bool has_said_unreadable;
     struct map nodes; /* that something was pushed for */
