@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The agent on Lustre servers made of files: job_stats that change, begin anew, come and go, hang or are hostile, and an lctl
 that is a script. Lustre itself cannot run here: the texts follow the formats of 2.12 and 2.15."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,6 +16,7 @@ from capabilities import need
 OST = "proc/fs/lustre/obdfilter"
 MDT = "proc/fs/lustre/mdt"
 DEBUG = "sys/kernel/debug/lustre/obdfilter"
+FULL_HOUR = 1800000000  # seconds; ticks come at whole multiples of their distance
 
 
 def io(name, samples, total):
@@ -28,12 +30,14 @@ def entry(job, read=0, written=0, **operations):
 
 
 class LustreServer(unittest.TestCase):
+    """Time stands still until a test moves it on to the next tick."""
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.root = pathlib.Path(directory.name)
         (self.root / "proc/self").mkdir(parents=True)
-        self.clock = self.enterContext(Clock())
+        self.clock = self.enterContext(Clock(stands=FULL_HOUR))
 
     def write(self, target, *entries, text=None):
         """In place at once, as the kernel's are."""
@@ -44,11 +48,23 @@ class LustreServer(unittest.TestCase):
         new.write_bytes(text if isinstance(text, bytes) else text.encode())
         new.rename(path)
 
-    def agent(self, *flags, timer=("-t", "100ms"), **arguments):
-        agent = self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys", *timer,
-                                        "--node.name=oss1", *flags, env=self.clock.env, **arguments))
+    def agent(self, *flags, seconds=0.1, text="", **arguments):
+        """One whose ticks are so far apart."""
+        self.settings = self.root / "agent.yml"
+        self.configure(seconds, text)
+        agent = self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys",
+                                        f"--config.file={self.settings}", "--node.name=oss1", *flags, env=self.clock.env,
+                                        **arguments))
         wait_until(lambda: agent.get("/-/ready").status == 200, "a first tick")
         return agent
+
+    def configure(self, seconds, text):
+        self.seconds = seconds
+        self.settings.write_text(f"timer: {int(seconds * 1000)}ms\n{text}")
+
+    def reload(self, agent, seconds, text):
+        self.configure(seconds, text)
+        agent.process.send_signal(signal.SIGHUP)
 
     def fifo(self, target):
         """A job_stats that whoever opens it waits for."""
@@ -77,41 +93,50 @@ class LustreServer(unittest.TestCase):
                 found[(labels["jobid"], labels["operation"]) if "operation" in labels else labels["jobid"]] = value
         return found
 
+    def ticks(self, agent):
+        return agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
+
+    def tick(self, agent, seconds=None):
+        before = self.ticks(agent)
+        self.clock.advance(seconds or self.seconds)
+        wait_until(lambda: self.ticks(agent) > before, "a tick")
+
+    @staticmethod
+    def is_at_rest(agent):
+        """The thread that looks at Lustre sleeps, because its look is over or waits for a file; and no lctl runs."""
+        for task in pathlib.Path(f"/proc/{agent.process.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # another thread, which has ended
+                if (task / "comm").read_text() == "lustre\n":
+                    state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                    return state == "S" and not (task / "children").read_text()
+        return True
+
+    def wait_told(self, agent, condition, what):
+        """After as many ticks as it takes. Each has the result of the look that the one before asked for, however long it took."""
+        def look():
+            if condition():
+                return True
+            wait_until(lambda: self.is_at_rest(agent), "the look is over")
+            self.tick(agent)
+            return condition()
+        wait_until(look, what)
+        wait_until(lambda: self.is_at_rest(agent), "the look is over")
+
     def wait_values(self, agent, family, expected, **wanted):
-        wait_until(lambda: self.values(agent, family, **wanted) == expected, f"{family} {wanted} is {expected}")
+        self.wait_told(agent, lambda: self.values(agent, family, **wanted) == expected, f"{family} {wanted} is {expected}")
 
     def own(self, agent, name):
         return agent.metrics().families()[f"sonde_agent_lustre_{name}"].get(())
 
     def wait_own(self, agent, name, value):
-        wait_until(lambda: self.own(agent, name) == value, f"sonde_agent_lustre_{name} is {value}")
+        self.wait_told(agent, lambda: self.own(agent, name) == value, f"sonde_agent_lustre_{name} is {value}")
 
     def wait_old(self, agent):
         """Until the look that is under way has lasted too long, or the last one is too old."""
         def look():
-            self.clock.advance(1)
+            self.tick(agent, 1)
             return self.own(agent, "up") == 0
         wait_until(look, "it is told that job_stats cannot be read")
-
-    def wait_look(self, agent):
-        """However long it takes: the hour between two ticks is over when the thread that looks sleeps again."""
-        tasks = pathlib.Path(f"/proc/{agent.process.pid}/task")
-        stat = next(path / "stat" for path in tasks.iterdir() if (path / "comm").read_text() == "lustre\n")
-
-        def is_shown():
-            wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "the look has come to its end")
-            before = self.ticks(agent)
-            self.clock.advance(3600)
-            wait_until(lambda: self.ticks(agent) > before, "a tick")
-            return self.own(agent, "ids")
-        wait_until(is_shown, "ids")
-
-    def ticks(self, agent):
-        return agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
-
-    def wait_ticks(self, agent, n):
-        began = self.ticks(agent)
-        wait_until(lambda: self.ticks(agent) >= began + n, "ticks")
 
 
 class Files(LustreServer):
@@ -152,11 +177,13 @@ class Files(LustreServer):
         agent = self.agent("--collector.disable-defaults", "--collector.lustre")
         self.wait_values(agent, "lustre_job_read_bytes_total", {"1": 1})
         fifo = self.fifo(f"{OST}/a-OST0001")
+        self.tick(agent)
         with self.answer_later(fifo) as answer:
             # What was last read is withdrawn when it is old, and everything else goes on.
             self.wait_old(agent)
             self.assertEqual(self.values(agent, "lustre_job_read_bytes_total"), {})
-            self.wait_ticks(agent, 3)
+            for _ in range(3):
+                self.tick(agent)
             self.assertEqual(agent.metrics().value("sonde_agent_up"), 1)
             agent.wait_log("Lustre's job_stats cannot be read")
             # Once it can be read, all is well again.
@@ -215,14 +242,14 @@ class Files(LustreServer):
         self.assertEqual(self.own(agent, "ids"), 3)
         self.assertEqual(agent.metrics().value('sonde_collector_folded_series{collector="lustre"}'), 17)
         self.write(f"{OST}/a-OST0000", *(entry(job, (job << 30) + (1 << 20) * (job in (2, 5))) for job in range(1, 21)))
-        wait_until(lambda: {"2", "5"} <= set(self.values(agent, "lustre_job_read_bytes_total")), "those that move")
+        self.wait_told(agent, lambda: {"2", "5"} <= set(self.values(agent, "lustre_job_read_bytes_total")), "those that move")
 
     def test_8_targets_with_500_ids_of_64_bytes_are_shown(self):
         operations = {f"operation_{i:02}": i for i in range(20)}
         for target in range(8):
             self.write(f"{OST}/scratch-OST{target:04x}", *(entry(f"{job:064}", job, **operations) for job in range(500)))
-        agent = self.agent(timer=("-t", "1h"))
-        self.wait_look(agent)
+        agent = self.agent(seconds=3600)
+        self.wait_told(agent, lambda: self.own(agent, "ids"), "ids")
         self.assertEqual(self.own(agent, "ids"), 4000)
         answer = agent.get(headers={"Accept-Encoding": "gzip"})
         self.assertEqual(answer.value('sonde_collector_success{collector="lustre"}'), 1)
@@ -233,8 +260,8 @@ class Files(LustreServer):
         for target in range(40):
             self.write(f"{OST}/scratch-OST{target:04x}",
                        *(entry('"' + f"{job:04}" + "\\xFF" * 60 + '"', job << 20, **operations) for job in range(500)))
-        agent = self.agent("--lustre.max-ids=10000", timer=("-t", "1h"))
-        self.wait_look(agent)
+        agent = self.agent("--lustre.max-ids=10000", seconds=3600)
+        self.wait_told(agent, lambda: self.own(agent, "ids"), "ids")
         answer = agent.get(headers={"Accept-Encoding": "gzip"})
         self.assertEqual(answer.value('sonde_collector_success{collector="lustre"}'), 1)
         shown, left_out = self.own(agent, "ids"), self.own(agent, "ids_left_out")
@@ -248,17 +275,14 @@ class Files(LustreServer):
 
     def test_the_collector_can_be_switched_off_and_on(self):
         self.write(f"{OST}/a-OST0000", entry("1", 1))
-        settings = self.root / "agent.yml"
-        settings.write_text("collector:\n  lustre: false\n")
-        agent = self.agent(f"--config.file={settings}")
-        self.wait_ticks(agent, 5)
+        agent = self.agent(text="collector:\n  lustre: false\n")
+        for _ in range(5):
+            self.tick(agent)
         self.assertEqual(self.values(agent, "lustre_job_read_bytes_total"), {})
-        settings.write_text("collector:\n  lustre: true\n")
-        agent.process.send_signal(signal.SIGHUP)
+        self.reload(agent, self.seconds, "collector:\n  lustre: true\n")
         self.wait_values(agent, "lustre_job_read_bytes_total", {"1": 1})
-        settings.write_text("collector:\n  lustre: true\nlustre:\n  max-ids: 7\n")
-        agent.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "lustre.max-ids has changed: restart sonde for that" in agent.log(), "a refusal")
+        self.reload(agent, self.seconds, "collector:\n  lustre: true\nlustre:\n  max-ids: 7\n")
+        agent.wait_log("lustre.max-ids has changed: restart sonde for that")
 
 
 class Silence(LustreServer):
@@ -268,10 +292,24 @@ class Silence(LustreServer):
         fifo = self.fifo(f"{OST}/a-OST0000")
         agent = self.agent()
         with self.answer_later(fifo):
-            self.clock.advance(3600)
-            self.wait_ticks(agent, 3)
+            self.tick(agent, 3600)
+            for _ in range(3):
+                self.tick(agent)
             self.assertNotIn("job_stats", agent.log())
             # But one that still does not end, with ticks going on, is one.
+            self.wait_old(agent)
+
+    def test_nor_are_ticks_that_have_become_shorter(self):
+        fifo = self.fifo(f"{OST}/a-OST0000")
+        agent = self.agent(seconds=3600)
+        with self.answer_later(fifo):
+            self.tick(agent)
+            self.reload(agent, 0.1, "collector:\n  gpu: false\n")
+            # What is not wanted any longer goes as soon as the ticks are short.
+            wait_until(lambda: 'sonde_collector_success{collector="gpu"}' not in agent.metrics().samples(), "the change is in force")
+            for _ in range(3):
+                self.tick(agent)
+            self.assertNotIn("job_stats", agent.log())
             self.wait_old(agent)
 
     def test_a_target_that_is_gone_is_not_read_again(self):
@@ -292,7 +330,7 @@ class Silence(LustreServer):
         (self.root / "sys/kernel/debug").chmod(0o700)
         agent = self.agent(starter=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                                     "--bounding-set=-all"))
-        wait_until(lambda: "whether there is Lustre here cannot be seen" in agent.log(), "a line in the log")
+        self.wait_told(agent, lambda: "whether there is Lustre here cannot be seen" in agent.log(), "a line in the log")
         agent.wait_log("nor Lustre's job_stats where only root may read them")
         self.assertEqual(self.own(agent, "up"), None)
         (self.root / "sys/fs/lustre/obdfilter/a-OST0000").mkdir(parents=True)
@@ -347,11 +385,11 @@ class Lctl(LustreServer):
     def test_without_an_lctl_the_log_says_what_is_missing(self):
         agent = self.agent(f"--lustre.lctl={self.root}/nowhere")
         self.wait_own(agent, "up", 0)
-        wait_until(lambda: "nowhere" in agent.log(), "a line in the log")
+        agent.wait_log("nowhere")
         agent.stop()
         agent = self.agent("--lustre.lctl=")
         self.wait_own(agent, "up", 0)
-        wait_until(lambda: "has no job_stats" in agent.log(), "a line in the log")
+        agent.wait_log("has no job_stats")
 
 
 if __name__ == "__main__":
