@@ -33,6 +33,7 @@ struct transfer {
     bool has_begun;
     size_t header_bytes, body_bytes;
     unsigned codings; /* that the body is packed in */
+    int64_t until_ns; /* by the other clock, if there is one */
     int code;         /* why a callback ended it, or 0 */
 };
 
@@ -202,20 +203,36 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     return transfer->code ? 0 : piece.n;
 }
 
+static int refuse_late(struct transfer *transfer)
+{
+    if (transfer->body_bytes)
+        return err_set(transfer->err, ETIMEDOUT, "%s had not sent the whole of its answer in time",
+                       transfer->origin);
+    return err_set(transfer->err, ETIMEDOUT, "%s did not answer in time", transfer->origin);
+}
+
+/* libcurl knows the real clock only. */
+static bool has_other_clock(const struct fetch *fetch)
+{
+    return fetch->clock && fetch->clock->longest_nap_ns;
+}
+
 static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                        curl_off_t up)
 {
     struct transfer *transfer = ctx;
+    const struct fetch *fetch = transfer->fetch;
 
     (void)down_total;
     (void)down;
     (void)up_total;
     (void)up;
-    if (!atomic_load(transfer->fetch->cancelled))
-        return 0;
-    transfer->code =
-        err_set(transfer->err, ECANCELED, "the request to %s was stopped", transfer->origin);
-    return 1;
+    if (fetch->cancelled && atomic_load(fetch->cancelled))
+        transfer->code =
+            err_set(transfer->err, ECANCELED, "the request to %s was stopped", transfer->origin);
+    else if (has_other_clock(fetch) && clock_mono(fetch->clock) >= transfer->until_ns)
+        transfer->code = refuse_late(transfer);
+    return transfer->code < 0;
 }
 
 #define SET(option, value)                                                                         \
@@ -238,13 +255,14 @@ static bool set_limits(struct transfer *transfer)
     if (fetch->max_answer > LARGE_ANSWER)
         SET(CURLOPT_BUFFERSIZE, (long)LARGE_PIECE);
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_TIMEOUT_MS, fetch->timeout_ms < LONG_MAX ? (long)fetch->timeout_ms : LONG_MAX);
+    if (!has_other_clock(fetch))
+        SET(CURLOPT_TIMEOUT_MS, fetch->timeout_ms < LONG_MAX ? (long)fetch->timeout_ms : LONG_MAX);
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_HEADERFUNCTION, on_header);
     SET(CURLOPT_HEADERDATA, transfer);
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, transfer);
-    if (fetch->cancelled) {
+    if (fetch->cancelled || has_other_clock(fetch)) {
         SET(CURLOPT_XFERINFOFUNCTION, on_progress);
         SET(CURLOPT_XFERINFODATA, transfer);
         SET(CURLOPT_NOPROGRESS, 0L);
@@ -308,14 +326,6 @@ static int refuse_connection(struct transfer *transfer)
     return err_set(transfer->err, number == ENOENT || number == EACCES ? (int)number : ECONNREFUSED,
                    "cannot connect to %s: %s; is it running, and listening there?",
                    transfer->origin, number ? err_words((int)number) : "no connection");
-}
-
-static int refuse_late(struct transfer *transfer)
-{
-    if (transfer->body_bytes)
-        return err_set(transfer->err, ETIMEDOUT, "%s had not sent the whole of its answer in time",
-                       transfer->origin);
-    return err_set(transfer->err, ETIMEDOUT, "%s did not answer in time", transfer->origin);
 }
 
 static int refuse_tls(struct transfer *transfer, const char *words)
@@ -412,6 +422,8 @@ int fetch_run(const struct fetch *fetch, struct fetch_result *ret, struct err *e
     if (code < 0)
         return code;
     transfer.curl = curl;
+    if (has_other_clock(fetch))
+        transfer.until_ns = clock_mono(fetch->clock) + fetch->timeout_ms * NS_PER_MS;
     transfer.easy = fetch->line ? line_easy(fetch->line, curl) : curl->easy_init();
     transfer.url = curl->url();
     code = run(&transfer, ret);

@@ -5,6 +5,7 @@
 #ifndef SONDE_BASE_FETCH_H
 #define SONDE_BASE_FETCH_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -28,6 +29,8 @@ struct fetch {
     const char *bearer;           /* token, or NULL */
     const char *ca_file;          /* certificates to trust instead of the system's, or NULL */
     int64_t timeout_ms;           /* for the whole request */
+    const struct clock *clock;    /* that they are counted by; NULL: the real one. One that may
+                                   * jump unseen is looked at about once a second */
     size_t max_answer;            /* bytes of the body after decompression */
     const atomic_bool *cancelled; /* checked about once a second, or NULL */
     struct fetch_line *line;      /* to be used and kept, or NULL */

@@ -192,6 +192,7 @@ static bool post(struct tracer *tracer, struct str json, int64_t until_ns)
         .body = json,
         .content_type = "application/json",
         .max_answer = MOST_ANSWER,
+        .clock = tracer->config.clock,
         .sink = keep_words,
         .ctx = &words,
     };
