@@ -43,7 +43,7 @@ class Receiver:
     """Stands in for the exporter: keeps what is posted, and answers as it is told to."""
 
     def __init__(self, address=("127.0.0.1", 0), status=200, words=b""):
-        self.posts = []
+        self.posts, self.ended = [], []  # ended: those whose sender has closed the connection
         self.hold = threading.Event()
         self.hold.set()
         outer = self
@@ -58,6 +58,8 @@ class Receiver:
                     self.send_header("Content-Length", str(len(outer.words)))
                     self.end_headers()
                     self.wfile.write(outer.words)
+                    self.connection.recv(1)
+                outer.ended.append(self.path)
 
             def log_message(self, *_):
                 pass
@@ -130,11 +132,13 @@ class Case(unittest.TestCase):
         return process
 
     def wait_posts(self, receiver, n):
-        """As many posts, one for each time that the clock is moved on."""
+        """As many posts, one for each time that the clock is moved on. It stands until the answer has been read, if there is one."""
         while len(receiver.posts) < n:
             before = len(receiver.posts)
             self.clock.advance(PERIOD if before else FIRST)
             wait_until(lambda: len(receiver.posts) > before, f"post {before + 1}")
+            if receiver.hold.is_set():
+                wait_until(lambda: len(receiver.ended) > before, f"the answer to post {before + 1} is read")
 
     def end(self, process, status=0):
         """Ends the command, and gives what was said on standard error since."""
@@ -548,7 +552,9 @@ sys.stdin.readline()
             self.wait_posts(receiver, 1)
             self.end(process, 1)
             path = receiver.posts[0][0]
+            wait_until(lambda: len(receiver.ended) == len(receiver.posts), "all answers are read")
             receiver.posts.clear()
+            receiver.ended.clear()
             return path
         receiver = self.receiver()
         for endpoint, path in ((receiver.address, "/trace"), (f"http://{receiver.address}", "/trace"),
@@ -613,7 +619,8 @@ class Trouble(Case):
         receiver.hold.clear()
         self.wait_posts(receiver, 2)
         process.stdin.close()
-        wait_until(lambda: self.clock.advance(LEAST) or process.poll() is not None, "the end")
+        # In small steps, because the post is given up five seconds after it began.
+        wait_until(lambda: self.clock.advance(LEAST / 25) or process.poll() is not None, "the end")
         self.assertEqual((process.returncode, process.stderr.read()), (1, ""), "we ended before the post was given up")
 
     def test_an_exporter_that_is_away_costs_a_line_and_no_time(self):

@@ -33,7 +33,7 @@ class OnSlurm:
 
     def seal(self, user, **members):
         text = json.dumps(dict({"job_id": self.job, "pid": 5, "cpus": 50, "threads": 2, "mem": 1000, "hostname": "n1",
-                                "period": 10}, **members))
+                                "period": 3600}, **members))
         return self.slurm.run("munge", f"--socket={self.slurm.inside('run/munge/socket')}", "-s", text, user=user).stdout
 
     def post(self, body):
