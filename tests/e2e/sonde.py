@@ -24,8 +24,8 @@ SONDE = BUILD / "src/sonde"
 DEADLINE = 300  # seconds; it only bounds a hang: no test is decided by how long something takes
 
 
-def wait_until(condition, what, deadline=None):
-    """Polls until the condition gives something true, and returns that. `deadline` has no effect and will be removed."""
+def wait_until(condition, what):
+    """Polls until the condition gives something true, and returns that."""
     end = time.monotonic() + DEADLINE
     while True:
         value = condition()
@@ -34,15 +34,6 @@ def wait_until(condition, what, deadline=None):
         if time.monotonic() > end:
             raise AssertionError(f"not within {DEADLINE} s: {what}")
         time.sleep(0.02)
-
-
-def shortest(action, times=5):
-    """Seconds that it takes at least: what it waits for adds to each time, what else the machine does only to some."""
-    def seconds():
-        began = time.monotonic()
-        action()
-        return time.monotonic() - began
-    return min(seconds() for _ in range(times))
 
 
 # Starts a command with the signals of a shell at a terminal. What sh runs in the background ignores SIGINT and SIGQUIT, what
