@@ -47,10 +47,12 @@ def put_relay(script):
 
 
 class Door:
-    """An exporter that is scraped all the time, as by Prometheus, and what was noticed of it meanwhile."""
+    """An exporter that is scraped all the time, as by Prometheus, and what was noticed of it meanwhile. `only` names the one
+    collector that is wanted, jobs or nodes: nothing else is asked for, but the configuration at the start."""
 
-    def __init__(self, slurm, name, *flags, **options):
+    def __init__(self, slurm, name, *flags, only=None, **options):
         self.name = name
+        self.kinds, self.query = ((only, "config"), f"?collect[]={only}") if only else (KINDS, "")
         self.exporter = Exporter(f"--source={name}", *FLAGS, *flags, path=slurm.env["SANDBOX_BIN"], **options)
         self.families = {}
         self.most_children = 0
@@ -61,7 +63,8 @@ class Door:
 
     def _scrape(self):
         while not self.is_ending.wait(0.2):
-            self.families = self.exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds=str(SCRAPE_TIMEOUT)).families()
+            answer = self.exporter.get(f"/metrics{self.query}", headers={"X-Prometheus-Scrape-Timeout-Seconds": str(SCRAPE_TIMEOUT)})
+            self.families = answer.families()
             self.most_children = max(self.most_children, len(self.children()))
 
     def children(self):
@@ -91,7 +94,7 @@ class Door:
         return dict(next(iter(self.families.get(family, {(): 1}))))
 
     def are_up(self, value=1):
-        return all(self.value("sonde_source_up", kind=kind) == value for kind in KINDS)
+        return all(self.value("sonde_source_up", kind=kind) == value for kind in self.kinds)
 
     def await_up(self, value=1):
         words = f"{self.name}: {'works' if value else 'fails'}"

@@ -9,11 +9,13 @@ import subprocess
 import tempfile
 import unittest
 
+from clock import Clock
 from door import STEADY, Door, follow, put_relay
 from slurm import Slurm
 from sonde import wait_until
 
 SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
+PAUSE = 600  # seconds, after which may be asked again what has failed
 
 
 def setUpModule():
@@ -127,10 +129,25 @@ class Helper(unittest.TestCase):
         self.script = CLUSTER.write_helper(self.directory)
         self.works = self.script.read_text()
 
-    def start(self, name="libslurm", *flags):
-        door = Door(CLUSTER, name, f"--slurm.helper-dir={self.directory}", *flags)
+    def start(self, name="libslurm", *flags, **options):
+        door = Door(CLUSTER, name, f"--slurm.helper-dir={self.directory}", *flags, **options)
         self.addCleanup(door.stop)
         return door
+
+    def start_still(self, timeout="1h"):
+        """One whose time stands still: it has asked for jobs, and asks again when the test moves the clock."""
+        self.clock = self.enterContext(Clock(stands=1800000000))
+        self.settings = pathlib.Path(self.directory, "sonde.yml")
+        self.settings.write_text(f"slurm.timeout: {timeout}\n")
+        return self.start("libslurm", f"--config.file={self.settings}", only="jobs", env=self.clock.env)
+
+    def set_timeout(self, door, timeout):
+        self.settings.write_text(f"slurm.timeout: {timeout}\n")
+        self.assertEqual(door.exporter.get("/-/reload", method="POST").status, 200)
+
+    def ask_until(self, condition, what):
+        """It asks once each time, after its pause if it has failed."""
+        wait_until(lambda: self.clock.advance(PAUSE) or condition(), what)
 
     def write(self, text, path=None):
         path = path or self.script
@@ -154,11 +171,12 @@ class Helper(unittest.TestCase):
     def kill(self, door, number=signal.SIGKILL):
         pid = self.pid_of_helper(door)
         os.kill(pid, number)
+        wait_until(lambda: door.children().get(pid, "Z")[0] in "ZT", "it has ended, or stopped")
         return pid
 
     def check_no_failure(self, door):
         seen = door.value("sonde_source_read_bytes_total", kind="jobs")
-        wait_until(lambda: door.value("sonde_source_read_bytes_total", kind="jobs") > seen, "it is asked")
+        self.ask_until(lambda: door.value("sonde_source_read_bytes_total", kind="jobs") > seen, "it is asked")
         self.assertEqual(door.news(), [])
         self.assertTrue(door.are_up())
         door.check_health(self)
@@ -167,15 +185,16 @@ class Helper(unittest.TestCase):
         """That kind which was next to be asked for has failed once, and works again."""
         wait_until(lambda: "source works again" in door.exporter.log(), f"it works again\n{door.exporter.log()}")
         door.await_up()
-        failed, again = door.news()
+        failed, again = (line for line in door.news() if line["msg"].startswith("source "))
         self.assertRegex(failed["error"], error)
         self.assertEqual((again["msg"], again["kind"]), ("source works again", failed["kind"]))
         door.check_health(self)
 
     def test_one_that_is_killed_between_questions_is_started_again(self):
-        door = self.start()
+        door = self.start_still()
         door.await_up()
         killed = self.kill(door)
+        self.clock.advance(PAUSE)
         wait_until(lambda: self.pid_of_helper(door) != killed, "another runs")
         self.check_no_failure(door)
 
@@ -192,36 +211,38 @@ class Helper(unittest.TestCase):
         self.check_one_failure(door, "sonde-libslurm-.*signal 9")
 
     def test_one_that_is_stopped_is_killed_at_the_deadline(self):
-        door = self.start("libslurm", "--slurm.timeout=10s")
+        door = self.start_still()
         door.await_up()
         stopped = self.kill(door, signal.SIGSTOP)
-        self.check_one_failure(door, "sonde-libslurm-.*10 s.*killed")
+        self.set_timeout(door, "1s")
+        self.clock.advance(PAUSE)
+        door.exporter.wait_log("source failed")
+        self.set_timeout(door, "1h")
+        self.clock.advance(PAUSE)
+        self.check_one_failure(door, "sonde-libslurm-.*1 s.*killed")
         self.assertFalse(os.path.exists(f"/proc/{stopped}"))
 
     def test_a_missing_slurm_conf_is_named_and_no_processes_pile_up(self):
         self.write(re.sub(r"SLURM_CONF=\S+", "SLURM_CONF=/nowhere/slurm.conf", self.works))
-        settings = pathlib.Path(self.directory, "sonde.yml")
-        settings.write_text("slurm.timeout: 2s\n")  # libslurm looks for it until it is killed
-        door = self.start("libslurm", f"--config.file={settings}")
-        failures = lambda: sum(door.families.get("sonde_source_errors_total", {}).values())
-        wait_until(lambda: failures() > 4, f"it is tried again\n{door.exporter.log()}")
+        door = self.start_still(timeout="1s")  # libslurm looks for it until it is killed
+        door.await_up(0)
+        for n in range(2, 6):
+            self.clock.advance(PAUSE)
+            wait_until(lambda: door.value("sonde_source_errors_total", kind="jobs") == n, f"it is tried again\n{door.exporter.log()}")
         self.assertEqual([name for name in STEADY if name in door.families], [])
         self.write(self.works)
-        settings.write_text("slurm.timeout: 1h\n")
-        self.assertEqual(door.exporter.get("/-/reload", method="POST").status, 200)
-        door.await_up()
-        wait_until(lambda: "source works again" in door.exporter.log(), "it is logged")
-        failed, again = (line for line in door.news() if line["msg"].startswith("source "))
-        self.assertRegex(failed["error"], "slurm.conf.*--slurm.conf")
-        self.assertEqual((again["msg"], again["kind"]), ("source works again", failed["kind"]))
-        door.check_health(self)
+        self.set_timeout(door, "1h")
+        self.clock.advance(PAUSE)
+        self.assertEqual(door.exporter.get("/metrics?collect[]=config").status, 200)
+        self.check_one_failure(door, "slurm.conf.*--slurm.conf")
 
     def test_after_an_upgrade_the_helper_of_the_new_release_is_taken(self):
-        door = self.start()
+        door = self.start_still()
         door.await_up()
         self.write("#!/bin/sh\necho 'error while loading shared libraries: libslurm.so.38' >&2\nexit 127\n")
         self.write(self.works.replace("export ", "export UPGRADED=yes "), self.script.with_name("sonde-libslurm-99.05"))
         self.kill(door)
+        self.clock.advance(PAUSE)
         wait_until(lambda: b"UPGRADED=yes" in self.environment_of_helper(door), "the new one runs")
         self.check_no_failure(door)
 
