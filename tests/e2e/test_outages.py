@@ -5,6 +5,7 @@
 SONDE_OUTAGES_SUITE names the Debian release to try it on.
 """
 import os
+import pathlib
 import re
 import tempfile
 import unittest
@@ -15,11 +16,9 @@ from sonde import wait_until
 
 SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
 DOORS = ("libslurm", "rest", "json", "cli", "auto")
-# Slurm's own commands give up before sonde does, and say why.
-PATIENCE = "--slurm.timeout=5s"
-CONF = """MessageTimeout=2
+PATIENT, IMPATIENT = 100, 1  # seconds, for MessageTimeout
+CONF = f"""MessageTimeout={PATIENT}
 SlurmctldHost=backup(127.0.0.2)
-SlurmctldTimeout=2
 """
 
 
@@ -31,18 +30,27 @@ def setUpModule():
     CLUSTER.run("scancel", "--name=timeout")
 
 
+def set_message_timeout(seconds):
+    """Of what begins from now on: Slurm's commands, daemons and the helper."""
+    new = CLUSTER.conf.with_suffix(".new")
+    new.write_text(re.sub(r"^MessageTimeout=.*$", f"MessageTimeout={seconds}", CLUSTER.conf.read_text(), flags=re.M))
+    new.rename(CLUSTER.conf)
+
+
 class Doors:
-    """One exporter for each door; what happens to Slurm happens to all of them at once."""
+    """One exporter for each door; what happens to Slurm happens to all of them at once. What works has as long as it takes."""
 
     def setUp(self):
         helpers = self.enterContext(tempfile.TemporaryDirectory())
+        self.settings = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "sonde.yml")
+        self.doors = []
+        self.set_timeout("1h")
         CLUSTER.write_helper(helpers)
         url = f"--slurm.rest-url=unix:{CLUSTER.env['SANDBOX_RESTD_SOCKET']}"
         flags = {"libslurm": [f"--slurm.helper-dir={helpers}"], "rest": [url],
                  "auto": [f"--slurm.helper-dir={helpers}", url]}
-        self.doors = []
         for name in DOORS:
-            self.doors.append(Door(CLUSTER, name, PATIENCE, *flags.get(name, [])))
+            self.doors.append(Door(CLUSTER, name, f"--config.file={self.settings}", "--slurm.stale-limit=1h", *flags.get(name, [])))
             self.addCleanup(self.doors[-1].stop)
         for door in self.doors:
             door.await_up()
@@ -50,11 +58,18 @@ class Doors:
                 door.await_door("libslurm")
             door.news()
 
+    def set_timeout(self, timeout):
+        self.settings.write_text(f"slurm.timeout: {timeout}\n")
+        for door in self.doors:
+            self.assertEqual(door.exporter.get("/-/reload", method="POST").status, 200)
+
     def suffer(self, end, error):
         """Waits until each door has noticed that Slurm is away, calls end(), waits until each works again."""
         try:
-            self.check_outage()
+            set_message_timeout(IMPATIENT)
+            self.check_outage(error)
         finally:
+            set_message_timeout(PATIENT)
             end()
         for door in self.doors:
             door.await_up()
@@ -63,9 +78,15 @@ class Doors:
                 door.check_health(self)
                 self.check_log(door, error)
 
-    def check_outage(self):
+    def check_outage(self, error):
+        # Those who began before, the helper and slurmrestd, are as patient as ever: sonde gives them up.
+        self.set_timeout("1s")
         for door in self.doors:
             door.await_up(0)
+        # Those who begin from now on give up before sonde does, and say why.
+        self.set_timeout("1h")
+        for door in self.doors:
+            wait_until(lambda: re.search(error, door.exporter.log()), f"{door.name} says {error}\n{door.exporter.log()}")
         before = {door: (door.value("sonde_source_age_seconds", kind="jobs"), door.steady()) for door in self.doors}
         for door in self.doors:
             wait_until(lambda: door.value("sonde_source_age_seconds", kind="jobs") > before[door][0], "its age grows")
@@ -89,7 +110,7 @@ class Doors:
                 self.assertIn(line["kind"], {kind for kind, _ in told}, lines)
                 told = {(kind, why) for kind, why in told if kind != line["kind"]}
         # All doors are shut at once; but when they open again, another one may be the first to be found open.
-        others = {line["msg"] for line in lines} - {"source failed", "source works again", "source warns"}
+        others = {line["msg"] for line in lines} - {"source failed", "source works again", "source warns", "configuration reloaded"}
         self.assertLessEqual(others, {"source chosen"} if door.name == "auto" else set())
         return lines
 
@@ -148,6 +169,7 @@ class Failover(Doors, unittest.TestCase):
 
     def test_the_backup_is_asked_when_the_controller_is_gone_and_then_the_controller_again(self):
         CLUSTER.signal("slurmctld", "KILL")
+        CLUSTER.run("scontrol", "takeover")
         self.follow_a_change("backup")
         CLUSTER.start("slurmctld")
         self.follow_a_change("controller")
