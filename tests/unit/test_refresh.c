@@ -694,7 +694,7 @@ static const atomic_bool never = false;
 
 static struct section *wait_for_jobs(const atomic_bool *cancelled, struct err *err)
 {
-    return refresher_wait(f.refresher, KIND_JOBS, clock_mono(&clock_real) + 5 * NS_PER_SEC,
+    return refresher_wait(f.refresher, KIND_JOBS, clock_mono(&clock_real) + TEST_DEADLINE,
                           cancelled, err);
 }
 
@@ -734,7 +734,7 @@ static void *advance_the_clock(void *arg)
 {
     (void)arg;
     wait_for_reads(1);
-    manual_clock_advance(&f.clock, 6 * NS_PER_SEC);
+    manual_clock_advance(&f.clock, TEST_DEADLINE);
     return NULL;
 }
 
