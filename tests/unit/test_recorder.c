@@ -2,6 +2,7 @@
 /* Tests of record/recorder: the thread that writes the store. */
 #include "test.h"
 
+#include "files.h"
 #include "manual_clock.h"
 #include "record/ledger.h"
 #include "record/recorder.h"
@@ -54,7 +55,7 @@ PROGRAM_FIXTURE(stand_before_the_disk, NULL)
 
 struct fixture {
     struct manual_clock clock;
-    char directory[32], path[64];
+    const char *path;
     int log_fds[2]; /* a pipe */
     struct log *log;
     char logged[8192];
@@ -89,10 +90,8 @@ static void start(void)
 
 static void set_up_stopped(void)
 {
-    f = (struct fixture){ .directory = "/tmp/sonde-recorder-XXXXXX",
+    f = (struct fixture){ .path = test_path("store.db"),
                           .clusters = { { .name = STR("north") }, { .name = STR("south") } } };
-    assert_non_null(mkdtemp(f.directory));
-    snprintf(f.path, sizeof(f.path), "%s/store.db", f.directory);
     manual_clock_init(&f.clock, NOW * NS_PER_SEC, 50 * NS_PER_SEC);
     assert_int_equal(pipe2(f.log_fds, O_CLOEXEC | O_NONBLOCK), 0);
     f.log = log_new(f.log_fds[1], LOG_INFO, &f.clock.clock);
@@ -121,8 +120,6 @@ static void tear_down(void)
     atomic_store(&disk.is_full, false);
     atomic_store(&disk.hangs, false);
     recorder_stop(f.recorder);
-    remove_files();
-    rmdir(f.directory);
     log_free(f.log);
     close(f.log_fds[0]);
     close(f.log_fds[1]);
@@ -679,16 +676,31 @@ TEST(trouble_is_logged_when_it_begins_and_when_it_is_over)
     assert_int_equal(lines_logged(), 2);
 }
 
+/* SQLite waits for a lock without sleeping: counted is for how long it would have. */
+static atomic_uint slept_us;
+
+static int count_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    atomic_fetch_add(&slept_us, (unsigned)us);
+    return us;
+}
+
 TEST(a_store_that_another_has_locked_is_written_later)
 {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    int (*real_sleep)(sqlite3_vfs *, int) = vfs->xSleep;
     sqlite3 *other;
 
     note(0, jobs_section(1, 1));
     settle();
     assert_int_equal(sqlite3_open(f.path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    vfs->xSleep = count_sleep;
     note(0, jobs_section(1, 9));
     wait_until_true(errors_of("busy") == 1);
+    vfs->xSleep = real_sleep;
+    assert_in_range(slept_us, 1000000, 2000000);
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(other);
     assert_true(manual_clock_await_waiters(&f.clock, 1));
@@ -713,15 +725,6 @@ TEST(a_file_that_is_removed_is_made_anew_with_all_that_is_known)
     remove_files();
     assert_int_equal(put(&(struct record_batch){ .jobs = &job, .n_jobs = 1 }, &err), 0);
     assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 1);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
 }
 
 TEST(a_file_that_is_no_store_is_told_and_left_alone)

@@ -148,14 +148,29 @@ static pid_t lock_elsewhere(int *ret_to_child)
     return child;
 }
 
+/* SQLite waits for a lock without sleeping: counted is for how long it would have. */
+static unsigned slept_us;
+
+static int count_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    slept_us += (unsigned)us;
+    return us;
+}
+
 TEST(a_store_that_another_writes_is_busy_for_a_while)
 {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    int (*real_sleep)(sqlite3_vfs *, int) = vfs->xSleep;
     int to_child, status;
     pid_t child;
 
     fixture_open();
     child = lock_elsewhere(&to_child);
+    vfs->xSleep = count_sleep;
     assert_int_equal(put_one(1), -EBUSY);
+    vfs->xSleep = real_sleep;
+    assert_in_range(slept_us, 1000000, 2000000);
     assert_contains(fixture.err.text, "another process writes it");
     close(to_child);
     assert_int_equal(waitpid(child, &status, 0), child);

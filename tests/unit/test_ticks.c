@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "files.h"
 #include "store/ticks_writer.h"
 
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 enum { BEGIN = 1700006400, STEP = 15, WINDOW = TICKS_SEAL_SECONDS, HOUR = 3600 };
 
 struct fixture {
-    char directory[40], path[60];
+    const char *path;
     struct ticks_config config;
     struct ticks_writer *writer;
     struct ticks_reader *reader;
@@ -37,9 +38,9 @@ struct fixture {
 
 static void begin(struct fixture *f)
 {
-    *f = (struct fixture){ .directory = "/tmp/test_ticks.XXXXXX" };
-    assert_non_null(mkdtemp(f->directory));
-    snprintf(f->path, sizeof(f->path), "%s/series.db", f->directory);
+    static unsigned n_files; /* a test may begin anew */
+
+    *f = (struct fixture){ .path = test_path("series-%u.db", n_files++) };
     f->config = (struct ticks_config){ .path = f->path, .retention_seconds = 7 * 24 * HOUR };
     OK(f, ticks_open(&f->config, &f->writer, &f->err));
     OK(f, ticks_reader_open(f->path, &f->reader, &f->err));
@@ -47,17 +48,9 @@ static void begin(struct fixture *f)
 
 static void end(struct fixture *f)
 {
-    static const char *const suffixes[] = { "", "-wal", "-shm" };
-    char path[80];
-
     ticks_reader_close(f->reader);
     ticks_close(f->writer);
     arena_clear(&f->arena);
-    for (size_t i = 0; i < COUNT(suffixes); i++) {
-        snprintf(path, sizeof(path), "%s%s", f->path, suffixes[i]);
-        unlink(path);
-    }
-    rmdir(f->directory);
 }
 
 static void open_again(struct fixture *f)
@@ -492,36 +485,66 @@ TEST(a_series_with_gaps_keeps_them)
     end(&f);
 }
 
-/* The child is ended at some point of sealing, as if the power had failed. */
+/* Writes of SQLite until the process is killed; 0: it is not. */
+static unsigned writes_left;
+
+static ssize_t write_or_die(int fd, const void *bytes, size_t n, off_t at)
+{
+    if (writes_left && --writes_left == 0)
+        kill(getpid(), SIGKILL);
+    return pwrite(fd, bytes, n, at);
+}
+
+static void stand_before_the_disk(void)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+    for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
+         name = vfs->xNextSystemCall(vfs, name))
+        if (str_eq(str_of(name), STR("pwrite")) || str_eq(str_of(name), STR("pwrite64")))
+            vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_or_die);
+}
+
+/* Seals all that there is, unless it is killed at that write. */
+_Noreturn static void seal_or_die(struct fixture *f, unsigned writes)
+{
+    bool is_more = true;
+
+    if (ticks_open(&f->config, &f->writer, &f->err) < 0)
+        _exit(1);
+    stand_before_the_disk();
+    writes_left = writes;
+    while (is_more)
+        if (ticks_tidy(f->writer, BEGIN + 600 * STEP, &is_more, &f->err) < 0)
+            _exit(2);
+    _exit(0);
+}
+
+/* The child is ended at each write of sealing, as if the power had failed. */
 TEST(a_writer_that_dies_while_sealing_loses_nothing)
 {
     struct fixture f;
+    unsigned writes = 1;
+    int status;
 
     begin(&f);
     put_ticks(&f, 0, 600, 10);
     f.reader = ticks_reader_close(f.reader);
     f.writer = ticks_close(f.writer);
-    for (int64_t us = 0; us < 12000; us += 600) {
+    do {
         pid_t child = fork();
-        int status;
 
         assert_true(child >= 0);
-        if (child == 0) {
-            bool is_more = true;
-
-            if (ticks_open(&f.config, &f.writer, &f.err) < 0)
-                _exit(1);
-            ualarm((useconds_t)us + 1, 0);
-            while (is_more && ticks_tidy(f.writer, BEGIN + 600 * STEP, &is_more, &f.err) == 0)
-                continue;
-            _exit(0);
-        }
+        if (child == 0)
+            seal_or_die(&f, writes);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         OK(&f, ticks_reader_open(f.path, &f.reader, &f.err));
         assert_ticks(&f, 0, 600, 10);
         f.reader = ticks_reader_close(f.reader);
-    }
+        writes++;
+    } while (WIFSIGNALED(status));
+    assert_true(writes > 10);
     OK(&f, ticks_open(&f.config, &f.writer, &f.err));
     tidy(&f, BEGIN + 600 * STEP);
     OK(&f, ticks_reader_open(f.path, &f.reader, &f.err));
@@ -899,14 +922,11 @@ TEST(a_file_that_was_replaced_is_noticed)
 {
     const struct tick_sample sample = { STR("a"), 1 };
     struct fixture f;
-    char away[80];
 
     begin(&f);
     put(&f, BEGIN, "a", 1);
-    snprintf(away, sizeof(away), "%s.old", f.path);
-    assert_int_equal(rename(f.path, away), 0);
+    assert_int_equal(rename(f.path, test_path("old.db")), 0);
     assert_int_equal(ticks_put(f.writer, BEGIN + 1, &sample, 1, &f.err), -ENOENT);
-    unlink(away);
     open_again(&f);
     put(&f, BEGIN + 1, "b", 1);
     assert_int_equal(read_all(&f, ""), 1);
