@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "files.h"
+#include "kernel_time.h"
 #include "source/sim.h"
 #include "source/source.h"
 #include "source/wire.h"
@@ -13,7 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOON = 1794225600, ANSWER_MAX = 64 << 20 };
+enum {
+    NOON = 1794225600,
+    ANSWER_MAX = 64 << 20,
+    WAIT = TEST_DEADLINE / NS_PER_SEC, /* seconds for what comes */
+};
 
 static int open_file(const char *name)
 {
@@ -104,7 +109,7 @@ static void assert_jobs(struct source *source)
     struct section *section = NULL;
     struct err err;
 
-    if (ask(source, KIND_JOBS, 20, &section, &err) < 0)
+    if (ask(source, KIND_JOBS, WAIT, &section, &err) < 0)
         fail_msg("%s", err.text);
     assert_true(section->jobs.n > 50);
     assert_true(section->bytes_read > 1000);
@@ -130,7 +135,7 @@ TEST(what_a_helper_tells_becomes_sections)
 
     put_helper("22.05", "hello; ask; play jobs; ask; play nodes; ask");
     assert_jobs(source);
-    assert_int_equal(ask(source, KIND_NODES, 20, &section, &err), 0);
+    assert_int_equal(ask(source, KIND_NODES, WAIT, &section, &err), 0);
     assert_int_equal(section->nodes.n, 16);
     section_unref(section);
     source_tell(source, &about);
@@ -157,7 +162,7 @@ TEST(without_a_library_for_any_the_loaders_words_are_told)
 
     put_helper("22.05",
                "echo 'error while loading shared libraries: libslurm.so.38' >&2; exit 127");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
     assert_contains(err.text, "sonde-libslurm-22.05 does not start");
     assert_contains(err.text, "install the helper");
     assert_contains(err.text, "libslurm.so.38");
@@ -174,7 +179,7 @@ TEST(without_any_helper_it_says_where_it_has_looked)
 
     assert_int_equal(source->class->probe(source, &err), -ENOENT);
     assert_contains(err.text, test_dir());
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -ENOENT);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -ENOENT);
     close_source(source);
 }
 
@@ -186,7 +191,7 @@ TEST(one_that_exits_while_asked_gives_way_to_another_the_next_time)
 
     put_helper("26.05", "hello; ask; echo 'fatal: plugin is of another release' >&2; exit 1");
     put_helper("22.05", "hello; ask; play jobs; ask");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
     assert_contains(err.text, "another release");
     assert_jobs(source);
     close_source(source);
@@ -200,7 +205,7 @@ TEST(one_that_dies_in_the_middle_of_a_record_is_started_again)
 
     put_helper("22.05", "hello; ask; if [ -e again ]; then play jobs; ask; fi\n"
                         ": >again; head -c 5000 jobs >&0; kill -9 $$");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
     assert_contains(err.text, "signal 9");
     assert_jobs(source);
     close_source(source);
@@ -213,41 +218,56 @@ TEST(one_that_talks_nonsense_is_an_error_at_once)
     struct err err;
 
     put_helper("22.05", "echo 'Usage: nothing that you would know' >&0; cat");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EBADMSG);
     put_helper("22.05", "hello; ask; cat /dev/zero >&0");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EBADMSG);
     put_helper("22.05", "hello; ask; play hello; cat");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EBADMSG);
     put_helper("22.05", "hello; ask; play unchanged; cat"); /* since nothing */
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EBADMSG);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EBADMSG);
     close_source(source);
+}
+
+static const char *hangs;
+
+static bool is_hanging(void)
+{
+    return access(hangs, F_OK) == 0;
+}
+
+/* Asks with that helper, which makes the file "hangs" when it does: then the time is over. */
+static void ask_one_that_hangs(struct source *source, const char *script, struct err *err)
+{
+    struct section *section;
+
+    put_helper("22.05", script);
+    hangs = test_path("hangs");
+    remove_all(hangs);
+    time_leap_when(is_hanging, NS_PER_SEC);
+    assert_int_equal(ask(source, KIND_JOBS, 1, &section, err), -ETIMEDOUT);
+    assert_true(is_hanging());
 }
 
 TEST(one_that_hangs_is_killed_with_its_children)
 {
     struct source *source = open_source(ANSWER_MAX);
-    int64_t began = clock_mono(&clock_real);
-    struct section *section;
     struct err err;
 
-    put_helper("22.05", "hello; ask; trap '' TERM; sleep 1000 & sleep 1000");
-    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
-    assert_true(clock_mono(&clock_real) - began < 10 * NS_PER_SEC);
+    ask_one_that_hangs(source, "hello; ask; trap '' TERM; sleep 1000 & >hangs; sleep 1000", &err);
     assert_contains(err.text, "--slurm.timeout (1 s)");
-    put_helper("22.05", "sleep 1000"); /* before it has said hello */
-    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    ask_one_that_hangs(source, ">hangs; sleep 1000", &err); /* before it has said hello */
     close_source(source);
 }
 
 TEST(one_that_waits_for_slurm_conf_is_explained)
 {
     struct source *source = open_source(ANSWER_MAX);
-    struct section *section;
     struct err err;
 
-    put_helper("22.05", "hello; ask; echo 'error: unable to status file /etc/slurm/slurm.conf: No "
-                        "such file or directory, retrying' >&2; sleep 1000");
-    assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
+    ask_one_that_hangs(source,
+                       "hello; ask; echo 'error: unable to status file /etc/slurm/slurm.conf: No "
+                       "such file or directory, retrying' >&2; >hangs; sleep 1000",
+                       &err);
     assert_contains(err.text, "--slurm.conf");
     assert_contains(err.text, "No such file");
     close_source(source);
@@ -261,7 +281,7 @@ TEST(floods_have_a_ceiling)
 
     put_helper("22.05", "hello; ask; play jobs; cat");
     put_answer("jobs", KIND_JOBS, "nodes=16,jobs=1000");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EFBIG);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EFBIG);
     assert_contains(err.text, "--slurm.max-answer");
     put_helper("22.05", "hello; ask; yes 'error: no end' >&2");
     assert_int_equal(ask(source, KIND_JOBS, 1, &section, &err), -ETIMEDOUT);
@@ -288,7 +308,7 @@ TEST(when_slurm_fails_the_next_helper_reads_its_configuration_anew)
     struct err err;
 
     put_helper("22.05", "hello; ask; play down; ask; play nodes");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
     put_helper("26.05", "hello; ask; play jobs; ask");
     assert_jobs(source);
     close_source(source);
@@ -302,7 +322,7 @@ TEST(one_to_which_slurm_does_not_speak_gives_way_to_another_the_next_time)
 
     put_helper("26.05", "hello; ask; play down; ask");
     put_helper("22.05", "hello; ask; play jobs; ask");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EREMOTEIO);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
     assert_jobs(source);
     close_source(source);
 }
@@ -314,7 +334,7 @@ TEST(a_refusal_by_slurm_is_told_and_the_helper_stays)
     struct err err;
 
     put_helper("22.05", "hello; ask; play error; ask; play jobs; ask");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &section, &err), -EACCES);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EACCES);
     assert_string_equal(err.text, "Access denied");
     assert_jobs(source);
     close_source(source);
@@ -327,8 +347,8 @@ TEST(no_change_gives_the_same_facts_again)
     struct err err;
 
     put_helper("22.05", "hello; ask; play jobs; ask; play unchanged; ask");
-    assert_int_equal(ask(source, KIND_JOBS, 20, &first, &err), 0);
-    assert_int_equal(ask(source, KIND_JOBS, 20, &second, &err), 0);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &first, &err), 0);
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &second, &err), 0);
     assert_ptr_equal(second->same_as, first);
     assert_ptr_equal(second->jobs.job, first->jobs.job);
     assert_true(second->bytes_read < 100);

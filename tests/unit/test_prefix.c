@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "base/num.h"
+#include "kernel_time.h"
 #include "source/prefix.h"
 
 #include <signal.h>
@@ -25,8 +27,16 @@ struct outcome {
 
 static const char *const no_env[] = { NULL };
 
-static struct outcome run(const char *const *prefix, const char *const *argv,
-                          const char *const *env, const char *secret, int milliseconds)
+/* Once the command has said something, all of the time has passed. */
+static int collect_and_leap(void *ctx, struct str piece, struct err *err)
+{
+    time_leap(TEST_DEADLINE);
+    return collect(ctx, piece, err);
+}
+
+static struct outcome run_with(const char *const *prefix, const char *const *argv,
+                               const char *const *env, const char *secret, int64_t milliseconds,
+                               int (*sink)(void *ctx, struct str piece, struct err *err))
 {
     struct outcome outcome = { 0 };
     struct spawn spawn = {
@@ -34,7 +44,7 @@ static struct outcome run(const char *const *prefix, const char *const *argv,
         .env = env,
         .deadline_ns = clock_mono(&clock_real) + milliseconds * NS_PER_MS,
         .max_output = 1 << 20,
-        .sink = collect,
+        .sink = sink,
     };
 
     buf_init(&outcome.output, 1 << 20);
@@ -43,9 +53,15 @@ static struct outcome run(const char *const *prefix, const char *const *argv,
     return outcome;
 }
 
+static struct outcome run(const char *const *prefix, const char *const *argv,
+                          const char *const *env, const char *secret, int64_t milliseconds)
+{
+    return run_with(prefix, argv, env, secret, milliseconds, collect);
+}
+
 #define PREFIX(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define ARGV(...)   ((const char *const[]){ __VA_ARGS__, NULL })
-#define SOON        20000
+#define SOON        (TEST_DEADLINE / NS_PER_MS)
 
 /* A way that does something before and after what it is handed as its last word. */
 #define WAY(before, after) PREFIX("sh", "-c", before " sh -c \"$1\"; s=$?; " after " exit $s", "sh")
@@ -225,7 +241,7 @@ TEST(a_command_that_fails_as_ssh_does_is_not_the_connections_failure)
 TEST(a_way_that_hangs_is_killed_and_named)
 {
     struct outcome o =
-        run(PREFIX("sh", "-c", "sleep 100; :", "sh"), ARGV("squeue"), no_env, NULL, 200);
+        run(PREFIX("sh", "-c", "sleep 1000; :", "sh"), ARGV("squeue"), no_env, NULL, 200);
 
     assert_int_equal(o.code, -ETIMEDOUT);
     assert_int_equal(o.err.code, ETIMEDOUT);
@@ -235,10 +251,15 @@ TEST(a_way_that_hangs_is_killed_and_named)
 
 TEST(a_command_that_hangs_there_is_named)
 {
-    struct outcome o = run(PREFIX("sh", "-c"), ARGV("sleep", "100"), no_env, NULL, 500);
+    struct outcome o = run_with(PREFIX("sh", "-c"), ARGV("sh", "-c", "echo $$; exec sleep 1000"),
+                                no_env, NULL, SOON, collect_and_leap);
+    uint64_t pid = 0;
 
+    /* The other side would end it at the deadline, which it does not see leap. */
+    assert_true(num_get_u64(str_trim(buf_str(&o.output)), &pid) && pid > 1);
+    assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
     assert_int_equal(o.code, -ETIMEDOUT);
-    assert_contains(o.err.text, "sleep through \"sh -c\" did not finish in time and was killed");
+    assert_contains(o.err.text, "sh through \"sh -c\" did not finish in time and was killed");
     buf_free(&o.output);
 }
 
