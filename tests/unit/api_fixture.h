@@ -106,8 +106,8 @@ static inline void start_api(struct api_config config, const char *web_config)
         .max_connections = 100,
         .workers = 3,
         .queue = 20,
-        .request_ns = 30 * NS_PER_SEC,
-        .response_ns = 30 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 16384,
         .clock = &clock_real,
         .log = log_file,
@@ -117,7 +117,7 @@ static inline void start_api(struct api_config config, const char *web_config)
     config.allocations_file = allocations;
     config.hosts = &host;
     config.n_hosts = 1;
-    config.timeout_ns = config.timeout_ns ? config.timeout_ns : 20 * NS_PER_SEC;
+    config.timeout_ns = config.timeout_ns ? config.timeout_ns : TEST_DEADLINE;
     config.clock = &still_clock;
     config.log = log_file;
     api = api_new(&config);

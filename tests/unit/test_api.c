@@ -476,7 +476,7 @@ TEST(nobody_is_answered_without_a_name_unless_that_was_allowed)
 
     crypt_gensalt_rn("$2b$", 4, "0123456789abcdef", 16, salt, sizeof(salt));
     snprintf(text, sizeof(text), "basic_auth_users:\n  anna: %s\n", crypt_r("secret", salt, &data));
-    start_with(20 * NS_PER_SEC, write_file("web.yml", text));
+    start_with(TEST_DEADLINE, write_file("web.yml", text));
     api_set_access(api, false, false);
     assert_int_equal(client_get(&client, "/api/v1/jobs").status, 401);
     assert_int_equal(

@@ -43,8 +43,8 @@ static struct http_server *start(void)
         .max_connections = 10,
         .workers = 1,
         .queue = 1,
-        .request_ns = 10 * NS_PER_SEC,
-        .response_ns = 10 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 8192,
         .clock = &clock_real,
     };

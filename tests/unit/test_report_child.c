@@ -35,7 +35,7 @@ TEST(the_job_comes_last_and_is_never_a_flag)
 {
     char flag[] = "--store=x.db", *const flags[] = { flag, NULL };
     struct report_child *child = report_child_new(program, flags);
-    struct report_question question = question_of("--mail", 20 * NS_PER_SEC);
+    struct report_question question = question_of("--mail", TEST_DEADLINE);
     struct buf out;
     struct err err;
 
@@ -54,7 +54,7 @@ TEST(a_child_that_hangs_ends_with_the_deadline)
     struct buf out;
     struct err err;
 
-    write_script(program, "exec sleep 60");
+    write_script(program, "exec sleep 1000");
     buf_init(&out, REPORT_CHILD_BYTES);
     assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
     buf_free(&out);
@@ -64,7 +64,7 @@ TEST(a_child_that_hangs_ends_with_the_deadline)
 TEST(a_child_that_never_stops_writing_is_stopped)
 {
     struct report_child *child = report_child_new(program, NULL);
-    struct report_question question = question_of("1", 20 * NS_PER_SEC);
+    struct report_question question = question_of("1", TEST_DEADLINE);
     struct buf out;
     struct err err;
 
@@ -79,7 +79,7 @@ TEST(a_child_that_never_stops_writing_is_stopped)
 TEST(nothing_to_draw_is_told_from_a_failure)
 {
     struct report_child *child = report_child_new(program, NULL);
-    struct report_question question = question_of("1", 20 * NS_PER_SEC);
+    struct report_question question = question_of("1", TEST_DEADLINE);
     struct buf out;
     struct err err;
 
@@ -139,7 +139,7 @@ static void start_askers(struct report_child *child, struct asker *asker, size_t
     struct err err;
 
     for (size_t i = 0; i < n; i++) {
-        asker[i] = (struct asker){ .child = child, .timeout_ns = 60 * NS_PER_SEC, .code = 1 };
+        asker[i] = (struct asker){ .child = child, .timeout_ns = TEST_DEADLINE, .code = 1 };
         assert_int_equal(thread_start(&asker[i].thread, "asker", ask, &asker[i], &err), 0);
     }
 }

@@ -35,7 +35,7 @@ static int64_t wall_of_test(const struct clock *clock)
     return NOW * NS_PER_SEC;
 }
 
-static int64_t timeout_ns = 20 * NS_PER_SEC;
+static int64_t timeout_ns = TEST_DEADLINE;
 
 /* So far is the clock of the pages behind that of the store. */
 static int64_t behind_ns;
@@ -312,8 +312,8 @@ static void start(const char *store_url)
         .max_connections = 100,
         .workers = 3,
         .queue = 20,
-        .request_ns = 30 * NS_PER_SEC,
-        .response_ns = 30 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 16384,
         .clock = &clock_real,
         .log = log_file,
@@ -796,7 +796,7 @@ TEST(a_page_of_people_outlives_a_store_that_takes_too_long)
         assert_has(reply, "All jobs that are kept");
         assert_lacks(reply, "Last 30 days");
     }
-    set_time(20 * NS_PER_SEC, 0);
+    set_time(TEST_DEADLINE, 0);
     assert_has(get_as("root", "/user/alice"), "Last 30 days");
 }
 

@@ -198,7 +198,7 @@ static struct site_config plain_config(void)
 {
     return (struct site_config){
         .boards = { take, NULL },
-        .timeout_ns = 20 * NS_PER_SEC,
+        .timeout_ns = TEST_DEADLINE,
         .clock = &still_clock,
         .log = log_file,
     };
@@ -214,8 +214,8 @@ static void start(const struct site_config *config)
         .max_connections = 100,
         .workers = 2,
         .queue = 20,
-        .request_ns = 30 * NS_PER_SEC,
-        .response_ns = 30 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 16384,
         .clock = &clock_real,
         .log = log_file,
