@@ -9,6 +9,8 @@ import fcntl
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from slurm import SUITES, Slurm
 from sonde import ROOT, Exporter, http_get, wait_until  # first: it makes tests/ importable
 from capabilities import need
 
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
 POOL = "trial"  # one of its own: that of ./check has other lessees
 LESSEE = """
 import sys
@@ -247,6 +250,23 @@ class Pool(unittest.TestCase):
         self.assertFalse(self.is_up(name))
         another = Lessee(self, self.suite)
         self.assertTrue(self.is_up(another.name()))
+
+    def test_the_cgroups_of_jobs_go_whatever_has_become_of_their_processes(self):
+        need("cgroup-v1")
+        lessee = Lessee(self, self.suite)
+        name = lessee.name()
+        job = self.submit(lessee)
+        procs = f"*/slurm_*/uid_*/job_{job}/**/cgroup.procs"
+        def has_processes():
+            return any(file.read_text() for file in CGROUPS.glob(procs))
+        wait_until(has_processes, "the job runs")
+        pid, = re.findall(r"SANDBOX_PID='?(\d+)", sandbox(self.suite, "env", "--name", name).stdout)
+        os.kill(int(pid), signal.SIGKILL)
+        wait_until(lambda: not has_processes(), "all have ended")
+        self.assertTrue(list(CGROUPS.glob(procs)))
+        lessee.kill()
+        self.clean()
+        self.assertEqual(list(CGROUPS.glob(procs)), [])
 
     def others_up(self, name):
         return [other for other in (f"{POOL}{number}" for number in range(1, 4)) if other != name and self.is_up(other)]

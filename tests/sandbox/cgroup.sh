@@ -72,10 +72,18 @@ cgroup_words() {
 	say "$SANDBOX_CGROUP${SANDBOX_CGROUP_WHY:+ ($SANDBOX_CGROUP_WHY)}"
 }
 
-# As paths below any hierarchy, such as /slurm_c1/uid_2001/job_5.
+# Those of its processes, as paths below any hierarchy, such as /slurm_c1/uid_2001/job_5.
 own_job_cgroups() {
 	own_pids | sed 's|.*|/proc/&/cgroup|' | xargs -r cat 2>/dev/null |
 		sed -n 's|^[^:]*:[^:]*:\(/slurm_[^/]*/uid_[^/]*/job_[^/]*\).*|\1|p' | sort -u
+}
+
+# Those whose job ids are no other sandbox's, whatever has become of their processes.
+numbered_job_cgroups() {
+	first=$(sed -n 's/^SANDBOX_FIRST_JOB_ID=//p' "$state/env" 2>/dev/null)
+	[ "${first:-0}" -gt 1000000 ] || return 0
+	find /sys/fs/cgroup/*/slurm_* -mindepth 2 -maxdepth 2 -name 'job_*' 2>/dev/null |
+		awk -F/ -v first="$first" '{ id = substr($NF, 5) } id >= first && id < first + 5000 { print "/" $(NF-2) "/" $(NF-1) "/" $NF }'
 }
 
 # A job that Slurm has suspended is frozen, and a frozen process does not die.
