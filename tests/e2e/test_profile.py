@@ -161,7 +161,9 @@ class Behaviour:
         for gate in gates:
             gate.open()
         self.cluster.run("scancel", str(ends["CANCELLED"]))
-        self.cluster.run("scontrol", "update", f"job={ends['TIMEOUT']}", "EndTime=now")
+        # Refused when slurmctld reads it in the next second.
+        wait_until(lambda: self.cluster.run("scontrol", "update", f"job={ends['TIMEOUT']}", "EndTime=now", check=False).returncode == 0,
+                   "its time is over")
         for state, job_id in ends.items():
             wait_until(lambda: self.cluster.state(job_id).startswith(state), state)
             self.wait_gone(job_id)
