@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
-from sonde import DEADLINE, http_get, wait_until
+from sonde import DEADLINE, Log, http_get, wait_until
 
 
 def listening_port(pid):
@@ -35,12 +35,12 @@ class Prometheus:
         if samples is not None:
             self._import(root, samples)
         pathlib.Path(self.directory.name, "prometheus.yml").write_text(config)
-        self.errors = tempfile.TemporaryFile("a+b")
+        self.errors = Log()
         self.process = subprocess.Popen(
             [pathlib.Path(root, "usr/bin/prometheus"), "--web.listen-address=127.0.0.1:0",
              f"--config.file={self.directory.name}/prometheus.yml", f"--storage.tsdb.path={self.directory.name}/data",
              "--storage.tsdb.retention.time=100y"],
-            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors)
+            stdin=subprocess.DEVNULL, stdout=self.errors.file, stderr=self.errors.file)
         try:
             self.url = f"http://127.0.0.1:{wait_until(self._port, 'Prometheus listens')}"
             wait_until(self._is_ready, "Prometheus is ready")
@@ -64,8 +64,7 @@ class Prometheus:
         return http_get(f"{self.url}/-/ready").status == 200
 
     def log(self):
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return self.errors.text()
 
     def query(self, expression):
         """A list of (labels, value)."""

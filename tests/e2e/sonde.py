@@ -41,6 +41,20 @@ def wait_until(condition, what):
 AS_AT_A_TERMINAL = ("env", "--default-signal")
 
 
+class Log:
+    """What a program writes to `file`, in a file without a name. It is read at a place of its own: a program and its reader share
+    the place at which they are in the file, and a line that is written after a seek would stand in the place of another."""
+
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+
+    def text(self):
+        return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, 0).decode(errors="replace")
+
+    def close(self):
+        self.file.close()
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -102,10 +116,10 @@ class Exporter:
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
         flags = self.complete(flags)
-        self.errors = tempfile.TemporaryFile("a+b")  # appended to, whoever has read it last
+        self.errors = Log()
         self.process = subprocess.Popen(
             [*starter, SONDE, self.command, f"--web.listen-address={listen}", *flags],
-            stdout=subprocess.PIPE, stderr=stderr or self.errors, env=environment)
+            stdout=subprocess.PIPE, stderr=stderr or self.errors.file, env=environment)
         line = self._first_line()
         match = re.search(r"(https?)://(\S+?):(\d+)(/\S*)", line)
         if not match:
@@ -127,8 +141,7 @@ class Exporter:
         return self.process.stdout.readline().decode() if ready else ""
 
     def log(self):
-        self.errors.seek(0)
-        return self.errors.read().decode(errors="replace")
+        return self.errors.text()
 
     def wait_log(self, words):
         """What a program does can be seen before it has been logged."""

@@ -13,7 +13,7 @@ import urllib.request
 
 from pushgateway import Pushgateway
 from slurm import SUITES
-from sonde import BUILD, DEADLINE, Answer, wait_until
+from sonde import BUILD, DEADLINE, Answer, Log, wait_until
 
 RSS = "slurm_profile_task_resident_memory_bytes"
 
@@ -22,9 +22,9 @@ class Probe:
     """sender_probe: a step of job 7 on node n1 with a sender."""
 
     def __init__(self, target, step="0", starter=(), timeout_ms=DEADLINE * 1000):
-        self.errors = tempfile.TemporaryFile("a+b")
+        self.errors = Log()
         self.process = subprocess.Popen([*starter, BUILD / "tests/plugin/sender_probe", target, step, str(timeout_ms)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors.file)
 
     def _say(self, line):
         self.process.stdin.write(line.encode() + b"\n")
@@ -45,8 +45,7 @@ class Probe:
         return answer
 
     def log(self):
-        self.errors.seek(0)
-        return self.errors.read().decode()
+        return self.errors.text()
 
     def end(self):
         """Its status tells of leaks, unless it was left in the middle."""

@@ -4,21 +4,20 @@
 import os
 import re
 import subprocess
-import tempfile
 import unittest
 
 from pushgateway import Pushgateway
 from slurm import SUITES
-from sonde import BUILD, DEADLINE, wait_until
+from sonde import BUILD, DEADLINE, Log, wait_until
 
 
 class Probe:
     """push_probe, which pushes what it is told to."""
 
     def __init__(self, url):
-        self.errors = tempfile.TemporaryFile("a+b")
+        self.errors = Log()
         self.process = subprocess.Popen([BUILD / "tests/e2e/push_probe", url, str(DEADLINE * 1000)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.errors)
+                                        stdout=subprocess.PIPE, stderr=self.errors.file)
 
     def _say(self, data):
         self.process.stdin.write(data)
@@ -46,8 +45,7 @@ class Probe:
         return self.await_stats(pushes=before + 1)
 
     def log(self):
-        self.errors.seek(0)
-        return self.errors.read().decode()
+        return self.errors.text()
 
     def await_log(self, words):
         wait_until(lambda: words in self.log(), f"{words!r} in the probe's log")
