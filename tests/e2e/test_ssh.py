@@ -267,13 +267,16 @@ answer '{job()}'""")
     def test_a_session_that_breaks_in_the_middle_is_the_connections_fault(self):
         exporter = self.start_asking()
         self.assert_good(self.first_look(exporter))
+        os.mkfifo(self.notes / "end")
         # more than all buffers on the way hold: what comes first has been read; its parent, or that one's, is the sshd of this connection
         self.commands.set("squeue", f"""record=$(answer '{job()}'); yes "$record" | head -c {32 << 20}; pid=$$
 until grep -q '^sshd' /proc/$pid/comm; do read -r _ _ _ pid _ </proc/$pid/stat; done
-kill -9 $pid; exec sleep 1000""")
+kill -9 $pid; read -r line <{self.notes}/end""")
         self.assert_out(exporter, "unreachable", "lost its connection")
         self.commands.set("squeue", f"answer '{job()}'")
         self.assert_back(exporter)
+        with open(self.notes / "end", "w", encoding="utf-8"):  # what was left behind ends
+            pass
 
     def check_refused(self, words, **wrong):
         exporter = self.start(prefix=self.sshd.prefix(**wrong))
