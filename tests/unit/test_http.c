@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "http_client.h"
+#include "kernel_time.h"
 #include "manual_clock.h"
 
 #include "base/arena.h"
@@ -236,8 +237,8 @@ static struct http_config ordinary(const struct str *listen)
         .max_connections = 100,
         .workers = 1,
         .queue = 1,
-        .request_ns = 10 * NS_PER_SEC,
-        .response_ns = 10 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 8192,
         .clock = &clock_real,
         .log = stage.log,
@@ -838,6 +839,29 @@ TEST(stopping_answers_what_is_under_way)
     client_await_close(&other);
 }
 
+static atomic_bool has_stopped;
+
+/* While a server stops: the time that it gives to what is under way passes. */
+static void *let_time_pass(void *arg)
+{
+    while (!atomic_load(&has_stopped)) {
+        time_leap(NS_PER_SEC / 10);
+        poll(NULL, 0, 5);
+    }
+    return arg;
+}
+
+static void stop_in_short_time(void)
+{
+    pthread_t thread;
+
+    atomic_store(&has_stopped, false);
+    assert_int_equal(pthread_create(&thread, NULL, let_time_pass, NULL), 0);
+    stage.server = http_stop(stage.server);
+    atomic_store(&has_stopped, true);
+    pthread_join(thread, NULL);
+}
+
 TEST(stopping_does_not_wait_for_a_handler_that_never_ends)
 {
     struct reply reply;
@@ -845,7 +869,7 @@ TEST(stopping_does_not_wait_for_a_handler_that_never_ends)
     start_ordinary();
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
     wait_until_true(stage.n_wait_calls == 1);
-    stage.server = http_stop(stage.server); /* returns although is_ready is false */
+    stop_in_short_time(); /* returns although is_ready is false */
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 503);
     assert_int_equal(stage.n_freed_states, 1);
@@ -905,7 +929,7 @@ TEST(it_can_be_stopped_in_the_middle_of_anything)
         atomic_store(&stage.is_ready, false);
         wait_until_true(stage.n_wait_calls > n_wait_calls);
         atomic_store(&visit_is_over, stop % 3 == 0);
-        stage.server = http_stop(stage.server);
+        stop_in_short_time();
         atomic_store(&visit_is_over, true);
         for (int i = 0; i < VISITORS; i++)
             pthread_join(visitors[i], NULL);

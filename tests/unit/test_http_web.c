@@ -127,8 +127,31 @@ static void set_up(void)
     replace_file("ca.pem", authority.cert_pem);
 }
 
+/* Checks of passwords take as long as the test says. */
+static struct {
+    atomic_bool are_held;
+    atomic_uint n_begun;
+} checks;
+
+char *__real_crypt_r(const char *password, const char *hash, struct crypt_data *data);
+char *__wrap_crypt_r(const char *password, const char *hash, struct crypt_data *data);
+char *__wrap_crypt_r(const char *password, const char *hash, struct crypt_data *data)
+{
+    atomic_fetch_add(&checks.n_begun, 1);
+    while (atomic_load(&checks.are_held))
+        poll(NULL, 0, 1);
+    return __real_crypt_r(password, hash, data);
+}
+
+static void hold_checks(void)
+{
+    atomic_store(&checks.n_begun, 0);
+    atomic_store(&checks.are_held, true);
+}
+
 static void tear_down(void)
 {
+    atomic_store(&checks.are_held, false);
     client_close(&client);
     client_close(&other);
     server = http_stop(server);
@@ -516,33 +539,48 @@ TEST(a_flood_of_guesses_holds_up_nobody_who_is_known)
     struct reply reply;
     int guesses[50];
 
-    start(user_line("alice", "secret", 12)); /* 240 ms and more a check */
+    start(user_line("alice", "secret", 4));
     client_open(&client, http_address(server, 0));
     reply = client_get_with(&client, "/who", ALICE_SECRET);
     assert_int_equal(reply.status, 200);
+    hold_checks();
     send_guesses(guesses, 50);
-    wait_until_true(stats().refused_busy >= 42);
+    wait_until_true(stats().refused_busy >= 42 && checks.n_begun == 1);
     for (int i = 0; i < 20; i++) {
         reply = client_get_with(&client, "/who", ALICE_SECRET);
         assert_int_equal(reply.status, 200);
         reply = client_get(&client, "/open");
         assert_int_equal(reply.status, 200);
     }
-    assert_true(count_unanswered(guesses, 50) > 0); /* they were checked all the while */
-    for (int i = 0; i < 50; i++)                    /* those that wait for a verdict leave */
+    assert_int_equal(checks.n_begun, 1); /* and has not ended yet */
+    assert_true(count_unanswered(guesses, 50) > 0);
+    for (int i = 0; i < 50; i++) /* those that wait for a verdict leave */
         close(guesses[i]);
     reply = client_get(&client, "/open");
     assert_int_equal(reply.status, 200);
 }
 
+/* A connection on which nothing was asked is closed when the server begins to stop. */
+static void *end_checks_when_it_stops(void *arg)
+{
+    client_await_close(&other);
+    atomic_store(&checks.are_held, false);
+    return arg;
+}
+
 TEST(it_stops_while_passwords_are_being_checked)
 {
     int guesses[8];
+    pthread_t thread;
 
-    start(user_line("alice", "secret", 12));
+    start(user_line("alice", "secret", 4));
+    client_open(&other, http_address(server, 0));
+    hold_checks();
     send_guesses(guesses, 8);
-    wait_until_true(stats().refused_auth > 0); /* one is checked, the next is on */
+    wait_until_true(checks.n_begun == 1); /* the others wait */
+    assert_int_equal(pthread_create(&thread, NULL, end_checks_when_it_stops, NULL), 0);
     server = http_stop(server);
+    pthread_join(thread, NULL);
     for (int i = 0; i < 8; i++) {
         char status[13] = "";
 
