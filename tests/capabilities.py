@@ -133,6 +133,25 @@ def mounts():
     return f"nothing can be mounted: {last_line(done.stderr)}" if done.returncode else None
 
 
+def private_mounts():
+    """That nobody else sees; not in a chroot."""
+    done = run("unshare", "--mount", "true")
+    return f"mounts cannot be made private: {last_line(done.stderr)}" if done.returncode else None
+
+
+def pid_namespaces():
+    """By the tests themselves, without sudo."""
+    done = run("unshare", "--pid", "--fork", "--mount", "--mount-proc", "--kill-child", "true")
+    return f"unshare --pid fails: {last_line(done.stderr)}" if done.returncode else None
+
+
+def counted_io():
+    if not os.path.exists("/proc/self/io"):
+        return "the kernel does not count bytes"
+    kind = run("stat", "-fc", "%T", tempfile.gettempdir()).stdout.strip()
+    return f"files in {tempfile.gettempdir()} are in memory, which the kernel does not count" if kind == "tmpfs" else None
+
+
 def set_uid():
     why = missing_reason("root")
     if why:
@@ -189,6 +208,16 @@ def many_files():
 
 def munge():
     return None if shutil.which("munged", path="/usr/sbin") else "munged is not installed"
+
+
+def openssl():
+    return None if shutil.which("openssl") else "openssl is not installed"
+
+
+def systemd_tools():
+    """Of the package systemd; the system need not run it."""
+    missing = [name for name in ("systemd-analyze", "systemd-sysusers", "systemd-tmpfiles") if not shutil.which(name)]
+    return f"{', '.join(missing)}: not installed" if missing else None
 
 
 def groff():
@@ -275,12 +304,17 @@ PROBES = {
     "taskstats": taskstats,
     "ptrace": ptrace,
     "mounts": mounts,
+    "private-mounts": private_mounts,
+    "pid-namespaces": pid_namespaces,
+    "counted-io": counted_io,
     "set-uid": set_uid,
     "cgroup-v1": cgroup_v1,
     "cgroup-v2": cgroup_v2,
     "ipv6": ipv6,
     "many-files": many_files,
     "munge": munge,
+    "openssl": openssl,
+    "systemd-tools": systemd_tools,
     "groff": groff,
     "poppler": poppler,
     "valgrind": valgrind,

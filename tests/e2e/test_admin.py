@@ -17,6 +17,7 @@ import unittest
 from admin import Page, run_admin
 from slurm import SUITES, Slurm
 from sonde import AS_AT_A_TERMINAL, DEADLINE, SONDE, FakeCommands, job, node, wait_until
+from capabilities import need
 
 VERSION = "[ \"$1\" != --version ] || { echo 'slurm 22.05.8'; exit; }\n"
 GOOD_SDIAG = "answer \"sdiag output at now ($(date +%s))\\nData since then (1699999999)\\n\""
@@ -174,6 +175,7 @@ class DoctorOnFakes(unittest.TestCase):
         self.assertIn("NTP", advice)
 
     def test_what_private_data_hides_is_told_with_the_command_that_shows_it(self):
+        need("root")
         users = "UserName=watcher(4711) DefAccount=ops DefWckey= AdminLevel=None\\n"
         scontrol = FakeCommands.SCONTROL.replace("PrivateData = none", "PrivateData = jobs,usage")
         scontrol = scontrol.replace("*\" assoc_mgr \"*)", f"*flags=users) answer '{users}' ;;\n*\" assoc_mgr \"*)")

@@ -279,9 +279,9 @@ class Settings(JobTest):
         self.assertEqual(self.agent.job(other)["jobs_uses_scratch"][()], 0)
 
 
-@unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
 class WebConfig(JobTest):
     def test_tls_and_a_password_guard_the_metrics(self):
+        need("openssl")
         directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-days", "1", "-subj", "/CN=agent", "-addext", "subjectAltName=IP:127.0.0.1",

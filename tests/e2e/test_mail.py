@@ -13,6 +13,7 @@ import unittest
 
 from smtp import Server, Talker, certificate
 from sonde import BUILD, DEADLINE, SONDE, wait_until
+from capabilities import need
 
 PROBE = BUILD / "tests/e2e/mail_probe"
 SONDE_MAIL = BUILD / "src/sonde-mail"
@@ -172,8 +173,8 @@ class Sending(WithSpool):
         self.assertEqual(server.mails[1].subject, "Job 4711 (</script><h1>) on beluga began")
         self.assertIn("=?UTF-8?Q?", server.mails[3].subject)
 
-    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
     def test_with_starttls_and_a_password(self):
+        need("openssl")
         crt, key = certificate(self.directory, "mail.localhost")
         server = self.serve((crt, key), (b"me", b"secret"))
         password = self.directory / "password"
@@ -200,8 +201,8 @@ class Sending(WithSpool):
         self.assertEqual(self.drain(url, f"ca-file={crt}", *login)["sent"], 1, self.log)
         self.assertEqual(len(server.mails), 1)
 
-    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
     def test_with_tls_from_the_first_byte(self):
+        need("openssl")
         crt, key = certificate(self.directory, "localhost")
         server = self.serve((crt, key), with_starttls=False)
         self.add(1)

@@ -15,6 +15,7 @@ import urllib.parse
 import unit
 from prometheus import Prometheus
 from sonde import DEADLINE, ROOT, SONDE, Exporter, http_get, wait_until
+from capabilities import need
 
 PACKAGING = ROOT / "packaging"
 UP = PACKAGING / "systemd/sonde-up.service.in"
@@ -46,8 +47,8 @@ def asked_names(expression):
 class Unit(unittest.TestCase):
     """sonde-up.service; test_unit.py has the others."""
 
-    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
     def test_systemd_finds_no_mistake_and_it_is_little_exposed(self):
+        need("systemd-tools")
         with tempfile.TemporaryDirectory() as directory:
             path = unit.write(directory, SONDE.parent, UP)
             done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True)
@@ -116,12 +117,12 @@ class Build(unittest.TestCase):
         self.assertEqual(self.build(), "")
 
 
-@unittest.skipUnless(os.geteuid() == 0 and shutil.which("systemd-sysusers") and shutil.which("systemd-tmpfiles"),
-                     "only root can make users, with systemd")
 class Places(unittest.TestCase):
     """What sonde.sysusers and sonde.tmpfiles make, below a root of their own."""
 
     def setUp(self):
+        need("root")
+        need("systemd-tools")
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         for kind in ("sysusers", "tmpfiles"):
             path = self.root / f"usr/local/lib/{kind}.d/sonde.conf"
@@ -196,7 +197,6 @@ class Documents(unittest.TestCase):
             self.assertRegex(line, "^-D -m 600 " if "view" in line else "^-D -m 640 -g sonde ")
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities")
 class UnderItsUnit(unittest.TestCase):
     AGENTS = sum(1 << bit for bit in (2, 12, 19))  # DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE
 
@@ -217,6 +217,7 @@ class UnderItsUnit(unittest.TestCase):
         return None
 
     def test_the_agent_has_its_capabilities_and_who_answers_strangers_has_none(self):
+        need("root")
         with tempfile.TemporaryDirectory() as directory:
             os.chown(directory, unit.DYNAMIC_UID, unit.DYNAMIC_UID)
             with Up("--source=cli", env={"XDG_STATE_HOME": directory}, starter=unit.prefix(UP)) as up:

@@ -5,13 +5,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
 
 import unit
 from sonde import SONDE, Agent, Exporter, wait_until
+from capabilities import need
 
 MOST_EXPOSURE = 3.0  # 2.5 by systemd 252; newer ones know more to ask for
 
@@ -19,9 +19,9 @@ MOST_EXPOSURE = 3.0  # 2.5 by systemd 252; newer ones know more to ask for
 UNITS = (unit.AGENT, unit.EXPORTER, unit.WEB)
 
 
-@unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
 class Checks(unittest.TestCase):
     def setUp(self):
+        need("systemd-tools")
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.units = [unit.write(directory.name, SONDE.parent, path) for path in UNITS]
@@ -58,8 +58,10 @@ class Names(unittest.TestCase):
             self.assertIn(f"sqlite:/var/lib/{unit.settings(path)['StateDirectory'][-1]}/sonde.db", helped)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities")
 class Runs(unittest.TestCase):
+    def setUp(self):
+        need("root")
+
     def test_the_agent_has_what_the_unit_gives_and_nothing_else(self):
         with Agent(starter=unit.prefix()) as agent:
             status = pathlib.Path(f"/proc/{agent.process.pid}/status").read_text()
