@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from clock import Clock
-from sonde import BUILD, DEADLINE, Agent, wait_until
+from sonde import BUILD, DEADLINE, Agent, mount_namespace, wait_until
 from capabilities import need
 
 NAME = "faults"
@@ -25,7 +25,7 @@ STEP_HIERARCHIES = ("cpuset", "freezer", "devices")
 # In a cgroup namespace a part of a hierarchy is the whole of it, also in /proc/PID/cgroup.
 SHUT_IN = """
 for directory in {directories}; do echo $$ >"$directory/cgroup.procs" || exit; done
-exec unshare --mount --cgroup sh -c '
+exec {unshare} --cgroup sh -c '
 for directory in {directories}; do mount --bind "$directory" "$(dirname "$directory")" || exit; done
 {more}
 exec "$@"' sh "$@"
@@ -90,7 +90,7 @@ class Node:
     def starter(self, more="", *words):
         """What an agent is to be started by. `more` runs as root inside, before it."""
         directories = " ".join(map(str, self.tops.values()))
-        return ["sh", "-c", SHUT_IN.format(directories=directories, more=more), "sh", *words]
+        return ["sh", "-c", SHUT_IN.format(directories=directories, unshare=" ".join(mount_namespace()), more=more), "sh", *words]
 
     def agent(self, *flags, more="", words=(), **arguments):
         return Agent(f"--slurmd.user={SLURMD_UID}", "--node.name=host", *flags,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the end-to-end tests share: starting the real exporter, asking it, reading what it says."""
+import atexit
 import collections
 import contextlib
 import functools
@@ -9,7 +10,9 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,8 +23,27 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 BUILD = pathlib.Path(os.environ.get("SONDE_BUILD", ROOT / "build/check"))
-SONDE = BUILD / "src/sonde"
 DEADLINE = 300  # seconds; it only bounds a hang: no test is decided by how long something takes
+
+
+def place_programs():
+    """The directory that they are started from: everybody can enter it, even if the build is in a home that is its owner's alone."""
+    built = BUILD.resolve() / "src"
+    if all(place.stat().st_mode & stat.S_IXOTH for place in (built, *built.parents)):
+        return built
+    place = pathlib.Path(tempfile.mkdtemp(prefix="sonde-programs-"))
+    atexit.register(shutil.rmtree, place)
+    place.chmod(0o755)
+    for program in built.glob("sonde*"):
+        if program.is_file() and os.access(program, os.X_OK):
+            try:
+                os.link(program, place / program.name)
+            except OSError:  # another file system
+                shutil.copy(program, place)
+    return place
+
+
+SONDE = place_programs() / "sonde"
 
 
 def wait_until(condition, what):
@@ -53,6 +75,13 @@ class Log:
 
     def close(self):
         self.file.close()
+
+
+def mount_namespace():
+    """A command that runs another one in a mount namespace of its own. The root of a chroot is no mount, and only its maker can
+    have made it private."""
+    mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
+    return ("unshare", "--mount", "--propagation", "private" if "/" in mounts else "unchanged")
 
 
 class Answer:

@@ -95,7 +95,7 @@ class Answers(unittest.TestCase):
         if answer.status != 200:
             return False
         clusters = json.loads(answer.body)["clusters"]
-        return clusters and clusters[0]["node_states"] and clusters[0]["job_states"]
+        return clusters and clusters[0].get("node_states") and clusters[0].get("job_states")
 
     def address(self, path):
         """What stands between braces, filled in."""

@@ -14,7 +14,7 @@ import urllib.parse
 
 import unit
 from prometheus import Prometheus
-from sonde import DEADLINE, ROOT, SONDE, Exporter, http_get, wait_until
+from sonde import BUILD, DEADLINE, ROOT, SONDE, Exporter, http_get, wait_until
 from capabilities import need
 
 PACKAGING = ROOT / "packaging"
@@ -170,7 +170,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(self.all_of(r"ingest\.token-file=(/[\w/.-]+)"), {"/etc/sonde/ingest-token"})
 
     def test_those_that_help_and_manual_name_are_installed_where_these_say(self):
-        plan = json.loads((SONDE.parents[1] / "meson-info/intro-install_plan.json").read_text())
+        plan = json.loads((BUILD / "meson-info/intro-install_plan.json").read_text())
         places = {pathlib.Path(path).name: item["destination"] for group in plan.values() for path, item in group.items()}
         self.assertRegex(places["docs"], r"^\{\w+\}.*/doc/sonde$|/share/doc/sonde$")
         named = set()
@@ -453,7 +453,7 @@ class Container(unittest.TestCase):
     def test_the_libraries_of_all_programs_are_installed(self):
         installed = next(command for command in self.words("RUN") if "ca-certificates" in command).split()
         needed = set()
-        for path in (SONDE.parent).glob("sonde*"):
+        for path in SONDE.parent.glob("sonde*"):
             if path.is_file() and os.access(path, os.X_OK) and "libslurm" not in path.name:
                 listed = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True).stdout
                 needed |= set(re.findall(r"NEEDED +(\S+)", listed))

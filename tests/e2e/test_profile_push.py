@@ -12,7 +12,7 @@ import urllib.request
 
 from pushgateway import Pushgateway
 from slurm import SUITES
-from sonde import BUILD, DEADLINE, Answer, Log, wait_until
+from sonde import BUILD, DEADLINE, Answer, Log, mount_namespace, wait_until
 from capabilities import need
 
 RSS = "slurm_profile_task_resident_memory_bytes"
@@ -199,12 +199,12 @@ class WithPushgateway:
     def test_a_password_and_a_trusted_certificate_open_the_way(self):
         """Trust is the node's own: for one process the file of its authorities is another."""
         need("openssl")
-        need("private-mounts")
+        need("mounts")
         with tempfile.TemporaryDirectory() as directory:
             gateway = GuardedPushgateway(self.suite, pathlib.Path(directory))
             self.addCleanup(gateway.end)
             authorities = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
-            starter = ["unshare", "--mount", "sh", "-c", f'mount --bind {gateway.certificate} {authorities} && exec "$@"', "sh"]
+            starter = [*mount_namespace(), "sh", "-c", f'mount --bind {gateway.certificate} {authorities} && exec "$@"', "sh"]
             probe = self.probe(f"https://{gateway.in_url}@127.0.0.1:{gateway.port}", starter=starter)
             probe.sample(0, 1)
             probe.start()

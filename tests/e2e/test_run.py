@@ -21,7 +21,7 @@ import threading
 import unittest
 
 from clock import Clock
-from sonde import AS_AT_A_TERMINAL, BUILD, DEADLINE, SONDE, wait_until
+from sonde import AS_AT_A_TERMINAL, BUILD, DEADLINE, SONDE, mount_namespace, wait_until
 from capabilities import need
 
 NO_MUNGE = "--munge-socket=/nonexistent"
@@ -320,7 +320,7 @@ while True:
 
     def test_it_can_be_the_first_process_of_a_container(self):
         need("pid-namespaces")
-        unshare = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--kill-child"]
+        unshare = [*mount_namespace(), "--pid", "--fork", "--mount-proc", "--kill-child"]
         result = subprocess.run([*unshare, SONDE, "run", "sh", "-c", "echo $PPID; kill -USR1 1; sleep 1000"],
                                 capture_output=True, text=True, env=environment(), timeout=DEADLINE)
         self.assertEqual((result.stdout, result.returncode), ("1\n", 128 + signal.SIGUSR1))

