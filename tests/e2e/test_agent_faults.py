@@ -12,6 +12,7 @@ import sys
 
 from fakejobs import SLURMD_UID, FaultTest, remove_tree
 from sonde import ROOT, wait_until
+from capabilities import need
 
 MIB = 1 << 20
 JOB = 700
@@ -102,6 +103,7 @@ class Jobs(FaultTest):
         self.assertAlmostEqual(sum(times.values()), job["sonde_job_cpu_seconds_total"][()], delta=0.2)
 
     def test_a_process_that_becomes_another_program_and_ends_between_looks_is_known_by_its_last_name(self):
+        need("taskstats")
         agent = self.agent(tick=3600)
         brief, go = self.node.work / "brief", self.fifo("go")
         brief.symlink_to("/bin/true")
@@ -178,6 +180,7 @@ class Jobs(FaultTest):
             self.assertEqual(agent.job(job.number)["sonde_job_oom_kills_total"][()], kills)
 
     def test_a_job_that_starts_one_task_after_another_is_not_looked_at_for_ever(self):
+        need("taskstats")
         agent = self.agent()
         job = self.node.job(JOB)
         job.start("hold", "1").wait_said("1 MiB")

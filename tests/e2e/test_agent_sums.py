@@ -103,6 +103,7 @@ class Sums(FaultTest):
             self.assertAlmostEqual(agent.job(JOB)[WRITTEN][()], written, delta=MIB // 4)
 
     def test_orphans_that_no_look_saw_are_counted_as_nobodys(self):
+        need("taskstats")
         agent = self.agent(tick=60)
         job = self.node.job(JOB)
         job.start("hold", "1").wait_said("1 MiB")

@@ -209,7 +209,7 @@ class UnderItsUnit(unittest.TestCase):
         """Its process: the one that was started by this sonde up, and listens there."""
         for path in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if path.joinpath("comm").read_text().startswith("sonde-agent") and \
+                if path.joinpath("comm").read_text(errors="replace").startswith("sonde-agent") and \
                         f"XDG_STATE_HOME={directory}".encode() in path.joinpath("environ").read_bytes().split(b"\0"):
                     return int(path.name)
             except OSError:

@@ -344,7 +344,7 @@ def children_of(pid):
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
+            state, parent = stat.read_text(errors="replace").rsplit(")", 1)[1].split()[:2]
         except OSError:
             continue
         if int(parent) == pid and state != "Z":

@@ -26,8 +26,8 @@ def children(pid):
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            parent = int(re.search(r"\) \S (\d+)", (path / "stat").read_text())[1])
-        except (OSError, TypeError):
+            parent = int((path / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+        except OSError:
             continue
         if parent == pid:
             found += [int(path.name), *children(int(path.name))]
