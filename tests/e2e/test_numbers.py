@@ -55,7 +55,6 @@ class Numbers:
         cls.addClassCleanup(cls.slurm.end)
         cls.exporter = Exporter(*ALWAYS_ASK, path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)
-        cls.first_look = Moment(cls.slurm, cls.exporter, OF_DIAG, Diag)
         cls.moment = Moment.at_rest(cls.slurm, cls.exporter, OF_FACTS, Facts)
 
     def another_exporter(self, *flags, **options):
@@ -75,11 +74,14 @@ class Numbers:
         self.assertEqual(self.moment.differences(), "")
 
     def test_every_number_of_the_scheduler_is_what_sdiag_says(self):
-        # apart from the others, so that there is a moment between two of its cycles
-        cycles = self.first_look.after.main["Total cycles"]
+        """Apart from the others, so that there is a moment between two of its cycles; by an exporter of its own, which has not seen
+        a slurmctld that another test has ended."""
+        exporter = self.another_exporter(*ALWAYS_ASK)
+        first_look = Moment(self.slurm, exporter, OF_DIAG, Diag)
+        cycles = first_look.after.main["Total cycles"]
         wait_until(lambda: Diag(self.slurm).main["Total cycles"] > cycles, "there was another cycle")
-        moment = Moment.at_rest(self.slurm, self.exporter, OF_DIAG, Diag, "?collect[]=diag&collect[]=scheduler")
-        moment.before.first_look = self.first_look
+        moment = Moment.at_rest(self.slurm, exporter, OF_DIAG, Diag, "?collect[]=diag&collect[]=scheduler")
+        moment.before.first_look = first_look
         self.assertEqual(moment.differences(), "")
 
     def test_every_number_of_mila_is_what_slurm_says(self):
