@@ -8,6 +8,7 @@ import uuid
 
 from slurm import Slurm
 from sonde import BUILD, DEADLINE, wait_until
+from capabilities import need
 
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -24,9 +25,10 @@ def processes_of(job_id):
 
 
 class Cluster(Slurm):
-    """With nothing in it; with cgroup v1, or without cgroups."""
+    """With nothing in it; with cgroup v1, or without cgroups. Its tests look at the processes of jobs and at files of Slurm's."""
 
     def __init__(self, suite="bookworm", cgroup="v1", **options):
+        need("root")
         super().__init__(suite, seeded=False, cgroup=cgroup if cgroup == "none" else "", **options)
         if self.env["SANDBOX_CGROUP"] != cgroup:
             self.end()
