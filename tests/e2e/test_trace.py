@@ -23,8 +23,9 @@ class OnSlurm:
         cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.socket = f"{cls.slurm.env['SANDBOX_STATE']}/run/munge/socket"
-        row = cls.slurm.lines("squeue", "-h", "-t", "RUNNING", "-o", "%A %u %C %D")[0].split()
-        cls.job, cls.owner, cls.cpus, cls.nodes = int(row[0]), row[1], int(row[2]), int(row[3])
+        first, second = (line.split() for line in cls.slurm.lines("squeue", "-h", "-t", "RUNNING", "-o", "%A %u %C %D")[:2])
+        cls.job, cls.owner, cls.nodes = int(first[0]), first[1], int(first[3])
+        cls.traced = second  # what is posted of a job stays: this one's is of its command alone
         cls.other = "mallory" if cls.owner != "mallory" else "alice"
         cls.exporter = Exporter("--trace.enabled", f"--trace.munge-socket={cls.socket}", "--trace.rate=60",
                                 path=cls.slurm.env["SANDBOX_BIN"])
@@ -44,19 +45,20 @@ class OnSlurm:
 
     def test_a_command_is_traced_beside_what_its_job_was_given(self):
         script = "import sys, time\nwhile time.process_time() < 1: pass\nprint('ready', flush=True)\nsys.stdin.readline()"
+        job, owner, cpus, _ = self.traced
         clock = self.enterContext(Clock(stands=1800000000))
         command = self.enterContext(subprocess.Popen(
             [SONDE, "run", f"--munge-socket={self.socket}", f"--endpoint={self.exporter.url}/trace", "--sample-rate=600",
-             f"--jobid={self.job}", "--", sys.executable, "-c", script], env=dict(os.environ, **clock.env),
+             f"--jobid={job}", "--", sys.executable, "-c", script], env=dict(os.environ, **clock.env),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         self.addCleanup(command.kill)
         self.assertEqual(command.stdout.readline(), "ready\n")
         clock.advance(1)  # when the first sample is due
-        labels = f'jobid="{self.job}",username="{self.owner}"'
+        labels = f'jobid="{job}",username="{owner}"'
         wait_until(lambda: float(self.value("slurm_proc_cpu_usage", labels) or 0) > 95, "its use is shown")
-        self.assertEqual(self.value("slurm_job_cpu_alloc", f'jobid="{self.job}"'), str(self.cpus))
+        self.assertEqual(self.value("slurm_job_cpu_alloc", f'jobid="{job}"'), cpus)
         self.assertGreater(float(self.value("slurm_proc_mem_usage", labels)), 100000)
-        self.assertIn(str(self.job), self.exporter.get("/trace").text)
+        self.assertIn(job, self.exporter.get("/trace").text)
         command.send_signal(signal.SIGTERM)
         self.assertEqual(command.wait(DEADLINE), 128 + signal.SIGTERM)
         self.assertEqual(command.stderr.read(), "")
