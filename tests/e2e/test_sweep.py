@@ -300,7 +300,8 @@ class OfAgent(FaultTest):
         steps[0].end_stepd()
         self.wait_groups(("71", "host", "1"), ("72", "elsewhere", "batch"), ("71", "host", None))
         metrics = agent.metrics()
-        self.assertEqual(metrics.value("sonde_agent_profile_swept_groups_total"), 2)
+        # Two, and again what a Pushgateway has accepted to delete and not deleted when the next round comes.
+        self.assertGreaterEqual(metrics.value("sonde_agent_profile_swept_groups_total"), 2)
         self.assertEqual(metrics.value("sonde_agent_profile_sweep_failures_total"), 0)
 
     def test_what_was_left_before_the_agent_started_goes(self):
