@@ -110,10 +110,10 @@ class Accounting:
             return state, int(submit), int(eligible), int(now)
 
         def runs_now():
-            """A requeued job is held back for two minutes, from when its last run is cleaned up, which may be after it
-            is pending again. Runs are told apart by the second of their submit time."""
+            """A requeued job is held back for 121 s, from when its last run is cleaned up, which may be after it is pending again:
+            slurmd refuses it in that very second. Runs are told apart by the second of their submit time."""
             state, submit, eligible, now = facts()
-            if state == "PENDING" and eligible > now:
+            if state == "PENDING" and now < eligible < now + 120:
                 self.slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may run by now
             return state == "RUNNING" and now > submit
         for _ in range(2):
