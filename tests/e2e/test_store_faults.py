@@ -160,7 +160,8 @@ class Damage(Faults):
             self.wait_kept(10)
             self.store.parent.rename(away)
             self.queue(15)
-            self.wait_down(exporter, "check its directory|has gone while it was written")
+            # whichever is noticed first
+            self.wait_down(exporter, "check its directory|has gone while it was written|has been removed or replaced")
             away.rename(self.store.parent)
             self.wait_kept(15)
             wait_until(lambda: self.is_up(exporter), "the metric tells that it is over")
