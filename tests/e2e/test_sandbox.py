@@ -260,6 +260,10 @@ class Pool(unittest.TestCase):
         def has_processes():
             return any(file.read_text() for file in CGROUPS.glob(procs))
         wait_until(has_processes, "the job runs")
+        other = CGROUPS / f"memory/slurm_other/uid_1/job_{job}5"  # a longer number, and nobody's
+        other.mkdir(parents=True)
+        for directory in other.parents[1], other.parent, other:
+            self.addCleanup(directory.rmdir)
         pid, = re.findall(r"SANDBOX_PID='?(\d+)", sandbox(self.suite, "env", "--name", name).stdout)
         os.kill(int(pid), signal.SIGKILL)
         wait_until(lambda: not has_processes(), "all have ended")
@@ -267,6 +271,7 @@ class Pool(unittest.TestCase):
         lessee.kill()
         self.clean()
         self.assertEqual(list(CGROUPS.glob(procs)), [])
+        self.assertTrue(other.exists())
 
     def others_up(self, name):
         return [other for other in (f"{POOL}{number}" for number in range(1, 4)) if other != name and self.is_up(other)]

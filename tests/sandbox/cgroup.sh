@@ -83,7 +83,7 @@ numbered_job_cgroups() {
 	first=$(sed -n 's/^SANDBOX_FIRST_JOB_ID=//p' "$state/env" 2>/dev/null)
 	[ "${first:-0}" -gt 1000000 ] || return 0
 	find /sys/fs/cgroup/*/slurm_* -mindepth 2 -maxdepth 2 -name 'job_*' 2>/dev/null |
-		awk -F/ -v first="$first" '{ id = substr($NF, 5) } id >= first && id < first + 5000 { print "/" $(NF-2) "/" $(NF-1) "/" $NF }'
+		awk -F/ -v first="$first" '{ id = substr($NF, 5) + 0 } id >= first && id < first + 5000 { print "/" $(NF-2) "/" $(NF-1) "/" $NF }'
 }
 
 # A job that Slurm has suspended is frozen, and a frozen process does not die.
