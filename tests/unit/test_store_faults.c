@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A store whose file is full, locked, damaged, gone, somebody else's, or whose writer is killed. */
 #include "base/num.h"
+#include "kill_at_write.h"
 #include "store/query.h"
 #include "store_fixture.h"
 
@@ -384,37 +385,16 @@ TEST(a_damaged_store_is_told_and_nothing_crashes)
 enum { BATCH = 40, KILLS = 30 };
 
 /* Batches without end, each acknowledged by a byte after its commit. */
-/* Writes of SQLite until the process is killed; 0: it is not. */
-static unsigned writes_left;
-
-static ssize_t write_or_die(int fd, const void *bytes, size_t n, off_t at)
-{
-    if (writes_left && --writes_left == 0)
-        kill(getpid(), SIGKILL);
-    return pwrite(fd, bytes, n, at);
-}
-
-static void stand_before_the_disk(void)
-{
-    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-
-    for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
-         name = vfs->xNextSystemCall(vfs, name))
-        if (str_eq(str_of(name), STR("pwrite")) || str_eq(str_of(name), STR("pwrite64")))
-            vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_or_die);
-}
-
 static void write_batches(uint32_t first, int acknowledge, uint32_t least, unsigned writes)
 {
     struct final_record final = {
         .node = STR("n1"), .begin_time = 1, .end_time = 2, .document = STR("{}")
     };
 
-    stand_before_the_disk();
     MUST(store_open(str_of(fixture.path), false, &fixture.store, &fixture.err) == 0);
     for (uint32_t batch = first;; batch++) {
         if (batch == first + least)
-            writes_left = writes;
+            kill_at_write(writes);
         MUST(store_begin(fixture.store, &fixture.err) == 0);
         for (uint32_t i = 0; i < BATCH; i++) {
             uint32_t id = batch * BATCH + i + 1;

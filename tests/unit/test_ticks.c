@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "files.h"
+#include "kill_at_write.h"
 #include "store/ticks_writer.h"
 
 #include <fcntl.h>
@@ -485,26 +486,6 @@ TEST(a_series_with_gaps_keeps_them)
     end(&f);
 }
 
-/* Writes of SQLite until the process is killed; 0: it is not. */
-static unsigned writes_left;
-
-static ssize_t write_or_die(int fd, const void *bytes, size_t n, off_t at)
-{
-    if (writes_left && --writes_left == 0)
-        kill(getpid(), SIGKILL);
-    return pwrite(fd, bytes, n, at);
-}
-
-static void stand_before_the_disk(void)
-{
-    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-
-    for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
-         name = vfs->xNextSystemCall(vfs, name))
-        if (str_eq(str_of(name), STR("pwrite")) || str_eq(str_of(name), STR("pwrite64")))
-            vfs->xSetSystemCall(vfs, name, (sqlite3_syscall_ptr)write_or_die);
-}
-
 /* Seals all that there is, unless it is killed at that write. */
 _Noreturn static void seal_or_die(struct fixture *f, unsigned writes)
 {
@@ -512,8 +493,7 @@ _Noreturn static void seal_or_die(struct fixture *f, unsigned writes)
 
     if (ticks_open(&f->config, &f->writer, &f->err) < 0)
         _exit(1);
-    stand_before_the_disk();
-    writes_left = writes;
+    kill_at_write(writes);
     while (is_more)
         if (ticks_tidy(f->writer, BEGIN + 600 * STEP, &is_more, &f->err) < 0)
             _exit(2);
