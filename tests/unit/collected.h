@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a collector gives of a section that a test has made by hand. */
+/* What a collector writes about a section that a test has made. */
 #ifndef SONDE_TESTS_COLLECTED_H
 #define SONDE_TESTS_COLLECTED_H
 
@@ -12,52 +12,20 @@ struct collected {
     size_t samples, duplicates, folded;
 };
 
-static inline struct collected collect_from(const char *name, const struct section *section)
-{
-    const struct collector *collector = collectors[collector_find(str_of(name))];
-    struct collected collected;
-    struct metric_writer writer;
+/* The caller frees the text. */
+struct collected collect_as(enum metric_format format, const struct collector *collector,
+                            const struct section *section);
 
-    buf_init(&collected.text, 64 << 20);
-    metric_writer_init(&writer, &collected.text, METRIC_TEXT, STR(""), collector->families,
-                       collector->n_families);
-    collector->collect(section, &writer);
-    assert_int_equal(collector->kind, section->kind);
-    assert_false(collected.text.over);
-    collected.samples = writer.samples;
-    collected.duplicates = writer.duplicates;
-    collected.folded = writer.folded;
-    metric_writer_free(&writer);
-    return collected;
-}
+/* What the last call of collect() or check_family() has collected. */
+extern struct collected collected;
 
-/* The samples of one family, without its HELP and TYPE. */
-static inline void put_family(struct buf *to, struct str text, struct str family)
-{
-    while (text.n) {
-        struct str line = str_cut(&text, '\n');
-        struct str name = str_head(line, str_find(line, ' '));
+/* The samples whose lines begin with `prefix`; "" for all. Valid until the next call. */
+const char *collect(const char *collector, const struct section *section, const char *prefix);
 
-        if (str_eq(str_head(name, str_find(name, '{')), family)) {
-            buf_put(to, line);
-            buf_byte(to, '\n');
-        }
-    }
-}
+size_t count_samples(const char *collector, const struct section *section, const char *prefix);
 
-static inline void check_family(const char *collector, const struct section *section,
-                                const char *family, const char *expected)
-{
-    struct collected collected = collect_from(collector, section);
-    struct buf found;
-
-    buf_init(&found, 64 << 20);
-    put_family(&found, buf_str(&collected.text), str_of(family));
-    if (!str_eq(buf_str(&found), str_of(expected)))
-        fail_msg("%s gives of %s:\n%.*sand not:\n%s", collector, family, STR_ARG(buf_str(&found)),
-                 expected);
-    buf_free(&found);
-    buf_free(&collected.text);
-}
+/* Fails if the samples of one family are not as expected. */
+void check_family(const char *collector, const struct section *section, const char *family,
+                  const char *expected);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What must hold for every collector that there is, on a large simulated cluster. */
-#include "test.h"
+#include "collected.h"
 
 #include "base/clock.h"
 #include "collector/self.h"
@@ -14,28 +14,21 @@ static const int64_t noon = 1794744000;
 static const unsigned not_simulated = KIND_BIT(KIND_TRACES) | KIND_BIT(KIND_LUSTRE) |
                                       KIND_BIT(KIND_ENDED) | KIND_BIT(KIND_ALLOCATIONS);
 
-static struct buf render(const struct collector *collector, enum metric_format format,
-                         size_t *ret_samples)
+static struct collected render(const struct collector *collector, enum metric_format format)
 {
     /* how long jobs waited, only somebody who looks more than once can know */
     struct wait wait = { .buckets = { 1 }, .sum = 0.5 };
     struct section *section = sim_section(&sim, collector->kind, noon);
-    struct metric_writer writer;
-    struct buf out;
+    struct collected result;
 
     if (section->kind == KIND_JOBS) {
         section->jobs.wait = &wait;
         section->jobs.n_waits = 1;
     }
-    buf_init(&out, 64 << 20);
-    metric_writer_init(&writer, &out, format, STR(""), collector->families, collector->n_families);
-    collector->collect(section, &writer);
-    assert_false(out.over);
-    assert_int_equal(writer.duplicates, 0);
-    *ret_samples = writer.samples;
-    metric_writer_free(&writer);
+    result = collect_as(format, collector, section);
+    assert_int_equal(result.duplicates, 0);
     section_unref(section);
-    return out;
+    return result;
 }
 
 TEST(no_collector_gives_a_series_twice)
@@ -43,14 +36,14 @@ TEST(no_collector_gives_a_series_twice)
     for (size_t i = 0; collectors[i]; i++) {
         struct arena arena = { 0 };
         struct map seen;
-        size_t samples, lines = 0;
-        struct buf out;
+        struct collected out;
+        size_t lines = 0;
 
         if (not_simulated & KIND_BIT(collectors[i]->kind))
             continue;
-        out = render(collectors[i], METRIC_TEXT, &samples);
+        out = render(collectors[i], METRIC_TEXT);
         map_init(&seen, &arena);
-        for (struct str rest = buf_str(&out); rest.n;) {
+        for (struct str rest = buf_str(&out.text); rest.n;) {
             struct str line = str_cut(&rest, '\n');
             struct str value = line;
 
@@ -62,12 +55,12 @@ TEST(no_collector_gives_a_series_twice)
             map_put(&seen, value);
             lines++;
         }
-        assert_int_equal(lines, samples);
-        if (!samples)
+        assert_int_equal(lines, out.samples);
+        if (!out.samples)
             fail_msg("%s gives nothing", collectors[i]->name);
         map_free(&seen);
         arena_clear(&arena);
-        buf_free(&out);
+        buf_free(&out.text);
     }
 }
 
@@ -75,12 +68,11 @@ TEST(every_collector_can_be_converted_to_the_other_format)
 {
     for (size_t i = 0; collectors[i]; i++) {
         struct buf text, open, out;
-        size_t samples;
 
         if (not_simulated & KIND_BIT(collectors[i]->kind))
             continue;
-        text = render(collectors[i], METRIC_TEXT, &samples);
-        open = render(collectors[i], METRIC_OPENMETRICS, &samples);
+        text = render(collectors[i], METRIC_TEXT).text;
+        open = render(collectors[i], METRIC_OPENMETRICS).text;
         buf_init(&out, 64 << 20);
         metric_convert(collectors[i]->families, collectors[i]->n_families, STR(""), buf_str(&text),
                        METRIC_TEXT, METRIC_OPENMETRICS, &out);
@@ -99,16 +91,9 @@ TEST(an_empty_cluster_is_rendered)
 {
     for (size_t i = 0; collectors[i]; i++) {
         struct section *section = section_new(collectors[i]->kind);
-        struct metric_writer writer;
-        struct buf out;
+        struct collected out = collect_as(METRIC_OPENMETRICS, collectors[i], section);
 
-        buf_init(&out, 1 << 20);
-        metric_writer_init(&writer, &out, METRIC_OPENMETRICS, STR(""), collectors[i]->families,
-                           collectors[i]->n_families);
-        collectors[i]->collect(section, &writer);
-        assert_false(out.over);
-        metric_writer_free(&writer);
-        buf_free(&out);
+        buf_free(&out.text);
         section_unref(section);
     }
 }

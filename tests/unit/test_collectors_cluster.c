@@ -11,11 +11,9 @@ static symbol put(struct section *section, const char *text)
 
 static void check_samples(const char *collector, const struct section *section, size_t samples)
 {
-    struct collected collected = collect_from(collector, section);
-
+    collect(collector, section, "");
     assert_int_equal(collected.samples, samples);
     assert_int_equal(collected.duplicates, 0);
-    buf_free(&collected.text);
 }
 
 static struct section *new_licenses(struct license *license, size_t n)
@@ -116,7 +114,6 @@ TEST(reservations_name_no_more_nodes_than_there_is_room_for)
 {
     struct reservation reservation[4] = { 0 };
     struct section *section = new_reservations(reservation, COUNT(reservation));
-    struct collected collected;
 
     reservation[0].name = put(section, "most");
     reservation[0].nodes = put(section, "n[1-19999]");
@@ -126,13 +123,12 @@ TEST(reservations_name_no_more_nodes_than_there_is_room_for)
     reservation[2].nodes = put(section, "m[1-");
     reservation[3].name = put(section, "last");
     reservation[3].nodes = put(section, "m1");
-    collected = collect_from("reservations", section);
+    collect("reservations", section, "");
     assert_int_equal(collected.folded, 2);
     assert_contains(collected.text.p, "{reservation=\"most\",node=\"n19999\"} 1\n");
     assert_contains(collected.text.p, "{reservation=\"last\",node=\"m1\"} 1\n");
     assert_null(strstr(collected.text.p, "reservation=\"too_many\",node"));
     assert_null(strstr(collected.text.p, "reservation=\"odd\",node"));
-    buf_free(&collected.text);
     section_unref(section);
 }
 
@@ -249,17 +245,15 @@ TEST(users_beyond_the_ceiling_are_counted_as_folded)
     enum { USERS = 20003 };
     struct share *share = heap_alloc(USERS * sizeof(*share));
     struct section *section = new_shares(share, USERS);
-    struct collected collected;
     char name[16];
 
     for (unsigned i = 0; i < USERS; i++) {
         snprintf(name, sizeof(name), "u%u", i);
         share[i] = (struct share){ .user = put(section, name), .raw_shares = 1 };
     }
-    collected = collect_from("fairshare", section);
+    collect("fairshare", section, "");
     assert_int_equal(collected.folded, 3 * 7);
     assert_int_equal(collected.samples, 20000 * 7);
-    buf_free(&collected.text);
     section_unref(section);
     free(share);
 }
@@ -377,7 +371,6 @@ TEST(where_room_is_short_users_lose_their_limits_and_accounts_do_not)
     struct section *section = section_new(KIND_ASSOCIATIONS);
     struct association *row = heap_alloc((USERS + 1) * sizeof(*row));
     struct limit *limit = heap_alloc((USERS + 1) * sizeof(*limit));
-    struct collected collected;
     char name[16];
 
     for (uint32_t i = 0; i <= USERS; i++) {
@@ -397,12 +390,11 @@ TEST(where_room_is_short_users_lose_their_limits_and_accounts_do_not)
     section->associations.n_limits = USERS + 1;
     check_family("limits", section, "slurm_account_job_alloc_limit",
                  "slurm_account_job_alloc_limit{account=\"last\"} 7\n");
-    collected = collect_from("limits", section);
+    collect("limits", section, "");
     assert_contains(collected.text.p,
                     "slurm_association_jobs_limit{account=\"physics\",user=\"u49998\"");
     assert_null(strstr(collected.text.p, "\"u49999\""));
     assert_int_equal(collected.folded, 4 * 2); /* limit and use of each */
-    buf_free(&collected.text);
     section_unref(section);
     free(row);
     free(limit);
@@ -418,7 +410,6 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
     };
     const char *tres = has_tres ? ",tres=\"cpu\"" : "";
     size_t n_owners = kind == LIMIT_USER_TRES ? 1 : 2;
-    struct collected collected;
     struct limits limits;
 
     limits_init(&limits);
@@ -426,7 +417,7 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
     add_limit(&limits, &limits.association[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
     add_qos(&limits, "high");
     add_limit(&limits, &limits.qos[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
-    collected = collect_from("limits", limits.section);
+    collect("limits", limits.section, "");
     assert_int_equal(collected.samples, 2 * n_owners);
     for (size_t i = 0; i < n_owners; i++) {
         struct buf line;
@@ -439,7 +430,6 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
         assert_contains(collected.text.p, line.p);
         buf_free(&line);
     }
-    buf_free(&collected.text);
     section_unref(limits.section);
 }
 
@@ -543,10 +533,9 @@ TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
                               .allocated_memory_bytes = UINT64_C(1) << 30,
                               .n_hosts = 1 };
     struct traced_host host = { .name = put(section, "n1"), .pid = 4711 };
-    struct collected collected;
 
     section->traces = (struct traces){ .job = &job, .n = 1, .host = &host, .n_hosts = 1 };
-    collected = collect_from("trace", section);
+    collect("trace", section, "");
     assert_string_equal(
         collected.text.p,
         "# HELP slurm_proc_cpu_usage CPU that a traced job's processes use, in percent of one "
@@ -575,7 +564,6 @@ TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
         "# HELP slurm_job_mem_alloc Memory that Slurm has allocated to a traced job, in bytes.\n"
         "# TYPE slurm_job_mem_alloc gauge\n"
         "slurm_job_mem_alloc{jobid=\"7\"} 1073741824\n");
-    buf_free(&collected.text);
     section_unref(section);
 }
 

@@ -137,20 +137,18 @@ TEST(a_node_counts_once_in_each_of_its_features)
 TEST(a_feature_for_each_node_does_not_make_a_series_for_each_node)
 {
     struct section *section = new_cluster();
-    struct collected collected;
     char name[32];
 
     for (unsigned i = 0; i < 300; i++) {
         snprintf(name, sizeof(name), "n%03u,common", i);
         add_node(section, name, "idle")->features = put(section, name);
     }
-    collected = collect_from("nodes", section);
+    collect("nodes", section, "");
     assert_int_equal(collected.folded, 101);
     assert_contains(collected.text.p, "slurm_feature_nodes{feature=\"common\"} 300\n");
     assert_contains(collected.text.p, "slurm_feature_nodes{feature=\"n198\"} 1\n");
     assert_contains(collected.text.p, "slurm_feature_nodes{feature=\"other\"} 101\n");
     assert_null(strstr(collected.text.p, "feature=\"n199\""));
-    buf_free(&collected.text);
     section_unref(section);
 }
 
@@ -248,12 +246,10 @@ TEST(a_drained_node_tells_why_who_and_when)
 TEST(what_a_node_does_not_tell_is_absent)
 {
     struct section *section = new_cluster();
-    struct collected collected;
 
     add_gpu_node(section, "n1", "down", "gpu:a100:4", "");
-    collected = collect_from("node", section);
+    collect("node", section, "");
     assert_int_equal(collected.samples, 3); /* info, state, GPUs */
-    buf_free(&collected.text);
     check_family("node", section, "slurm_node_gpus",
                  "slurm_node_gpus{node=\"n1\",type=\"a100\"} 4\n");
     check_family("node", section, "slurm_node_gpus_allocated", "");
@@ -278,13 +274,11 @@ TEST(a_load_that_no_node_can_have_is_absent)
 TEST(a_node_told_twice_is_shown_once)
 {
     struct section *section = new_cluster();
-    struct collected collected;
 
     add_node(section, "n1", "idle")->cpus = 4;
     add_node(section, "n1", "idle")->cpus = 8;
-    collected = collect_from("node", section);
+    collect("node", section, "");
     assert_int_equal(collected.duplicates, 3);
-    buf_free(&collected.text);
     check_family("node", section, "slurm_node_cpus", "slurm_node_cpus{node=\"n1\"} 4\n");
     section_unref(section);
 }
@@ -502,40 +496,34 @@ TEST(gpus_beyond_64_bits_are_absent)
 TEST(more_types_of_gpu_than_anybody_has_are_called_other)
 {
     struct section *section = new_cluster();
-    struct collected collected;
     char gres[32];
 
     for (unsigned i = 0; i < 150; i++) {
         snprintf(gres, sizeof(gres), "gpu:t%03u:2", i);
         add_gpu_node(section, gres, "idle", gres, "gpu:0");
     }
-    collected = collect_from("gpus", section);
+    collect("gpus", section, "");
     assert_contains(collected.text.p, "slurm_gpus{type=\"t099\"} 2\n");
     assert_contains(collected.text.p, "slurm_gpus{type=\"other\"} 100\n");
     assert_null(strstr(collected.text.p, "t100"));
-    buf_free(&collected.text);
     section_unref(section);
 }
 
 TEST(a_cluster_without_gpus_has_no_gpu_series)
 {
     struct section *section = new_cluster();
-    struct collected collected;
 
     add_gpu_node(section, "c1", "idle", "tpu:2,mps:100", "gpu:0,tpu:1");
-    collected = collect_from("gpus", section);
+    collect("gpus", section, "");
     assert_int_equal(collected.samples, 0);
-    buf_free(&collected.text);
     section_unref(section);
 }
 
 TEST(no_nodes_give_zeros_for_the_cluster_and_nothing_else)
 {
     struct section *section = section_new(KIND_NODES);
-    struct collected collected = collect_from("node", section);
-
+    collect("node", section, "");
     assert_int_equal(collected.samples, 0);
-    buf_free(&collected.text);
     check_family("nodes", section, "slurm_cpus_total", "slurm_cpus_total 0\n");
     check_family("nodes", section, "slurm_feature_nodes", "");
     check_family("gpus", section, "slurm_gpus", "");

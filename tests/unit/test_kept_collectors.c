@@ -61,19 +61,17 @@ TEST(jobs_that_have_ended_are_told_as_they_were_counted)
 
 TEST(the_counter_is_one_in_both_formats)
 {
-    struct collected collected;
     struct buf open;
 
     begin(KIND_ENDED);
     add_ended("COMPLETED", "gpu", "physics", 7);
-    collected = collect_from("ended", section);
+    collect("ended", section, "");
     assert_contains(collected.text.p, "# TYPE slurm_jobs_ended_total counter\n");
     buf_init(&open, 1 << 20);
     metric_convert(collectors[collector_find(STR("ended"))]->families, 1, STR(""),
                    buf_str(&collected.text), METRIC_TEXT, METRIC_OPENMETRICS, &open);
     assert_contains(open.p, "# TYPE slurm_jobs_ended counter\n");
     buf_free(&open);
-    buf_free(&collected.text);
 }
 
 /* Accounts and partitions by number, one row each. */
@@ -92,27 +90,21 @@ static void add_crowd(size_t n_accounts, size_t n_partitions)
 
 TEST(up_to_the_ceiling_every_account_is_told)
 {
-    struct collected collected;
-
     begin(KIND_ENDED);
     add_crowd(CEILING / 2, 2);
-    collected = collect_from("ended", section);
+    collect("ended", section, "");
     assert_int_equal(collected.samples, CEILING);
     assert_int_equal(collected.folded, 0);
-    buf_free(&collected.text);
 }
 
 TEST(past_it_accounts_are_added_up_and_partitions_stay_exact)
 {
-    struct collected collected;
-
     begin(KIND_ENDED);
     add_crowd(CEILING / 2, 2);
     add_ended("FAILED", "p1", "a0", 5);
-    collected = collect_from("ended", section);
+    collect("ended", section, "");
     assert_int_equal(collected.samples, 3);
     assert_int_equal(collected.folded, CEILING + 1 - 3);
-    buf_free(&collected.text);
     check_family("ended", section, "slurm_jobs_ended_total",
                  "slurm_jobs_ended_total{state=\"COMPLETED\",partition=\"p0\",account=\"other\"} "
                  "50005000\n"
@@ -164,16 +156,17 @@ static void assert_none_goes_back(struct str before, struct str after)
 
 TEST(no_counter_goes_back_when_the_ceiling_is_passed)
 {
+    const struct collector *ended = collectors[collector_find(STR("ended"))];
     struct collected before, after;
 
     begin(KIND_ENDED);
     add_ended("COMPLETED", "p0", "other", 9); /* a real account of that name */
     add_crowd(CEILING - 1, 1);
-    before = collect_from("ended", section);
+    before = collect_as(METRIC_TEXT, ended, section);
     for (size_t step = 0; step < 3; step++) {
         add_ended("FAILED", "p0", step ? "a1" : "a0", 1 + step);
         rows[7].count += 100;
-        after = collect_from("ended", section);
+        after = collect_as(METRIC_TEXT, ended, section);
         assert_none_goes_back(buf_str(&before.text), buf_str(&after.text));
         buf_free(&before.text);
         before = after;
@@ -200,22 +193,7 @@ static struct allocation *add_allocation(const char *account)
 
 static void check_allocations(const char *expected)
 {
-    struct collected collected = collect_from("allocations", section);
-    struct buf samples;
-
-    buf_init(&samples, 1 << 20);
-    for (struct str rest = buf_str(&collected.text); rest.n;) {
-        struct str line = str_cut(&rest, '\n');
-
-        if (line.p[0] == '#')
-            continue;
-        buf_put(&samples, line);
-        buf_byte(&samples, '\n');
-    }
-    if (!str_eq(buf_str(&samples), str_of(expected)))
-        fail_msg("got:\n%sand not:\n%s", samples.p, expected);
-    buf_free(&samples);
-    buf_free(&collected.text);
+    assert_string_equal(collect("allocations", section, ""), expected);
 }
 
 TEST(an_allocation_is_told_with_what_is_left_and_when_it_is_empty)
