@@ -3,7 +3,7 @@
 #ifndef SONDE_TESTS_COLLECTED_H
 #define SONDE_TESTS_COLLECTED_H
 
-#include "test.h"
+#include "sections.h"
 
 #include "collector/collector.h"
 

@@ -1,132 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the collectors that are made of jobs say of small queues, sample by sample. */
-#include "test.h"
+#include "collected.h"
 
 #include "base/num.h"
-#include "collector/collector.h"
 #include "source/sim.h"
 
-#include <stdio.h>
+enum { NOW = 1794744000 };
 
-enum { NOW = 1794744000, DAY = 86400 };
-
-static const uint64_t GIB = UINT64_C(1) << 30;
+const int64_t sections_now = NOW;
 
 static struct section *section;
-static struct job jobs[400];
-static struct buf out, samples;
-static size_t folded, duplicates;
-
-static void set_up(void)
-{
-    section = section_new(KIND_JOBS);
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->jobs.job = jobs;
-    buf_init(&out, 16 << 20);
-    buf_init(&samples, 16 << 20);
-}
 
 static void tear_down(void)
 {
     section = section_unref(section);
-    buf_free(&out);
-    buf_free(&samples);
 }
 
-FIXTURE(set_up, tear_down)
-
-static symbol put(const char *text)
-{
-    return symbols_put(&section->symbols, str_of(text));
-}
-
-/* A job of one CPU and one GiB, to be changed as the test likes. */
-static struct job *add_job(enum job_base base)
-{
-    struct job *job = &jobs[section->jobs.n++];
-
-    assert_true(section->jobs.n <= COUNT(jobs));
-    *job = (struct job){
-        .id = (uint32_t)section->jobs.n,
-        .array_task_id = MODEL_UNKNOWN_U32,
-        .tasks = 1,
-        .state = { .base = (uint8_t)base },
-        .user = put("ann"),
-        .account = put("physics"),
-        .partition = put("cpu"),
-        .qos = put("normal"),
-        .cpus = 1,
-        .memory_bytes = GIB,
-        .priority = 1000,
-        .submit_time = NOW - 60,
-    };
-    return job;
-}
-
-static struct job *add_pending(const char *reason)
-{
-    struct job *job = add_job(JOB_PENDING);
-
-    job->reason = put(reason);
-    return job;
-}
-
-static void add_tres(const char *user, const char *tres)
-{
-    struct job *job = add_job(JOB_RUNNING);
-
-    job->user = put(user);
-    job->tres = put(tres);
-}
-
-/* The samples of a collector's families whose name begins so; "" for all. */
-static const char *collect(const char *name, const char *family)
-{
-    const struct collector *collector = collectors[collector_find(str_of(name))];
-    struct metric_writer writer;
-
-    buf_reset(&out);
-    buf_reset(&samples);
-    metric_writer_init(&writer, &out, METRIC_TEXT, STR(""), collector->families,
-                       collector->n_families);
-    collector->collect(section, &writer);
-    folded = writer.folded;
-    duplicates = writer.duplicates;
-    metric_writer_free(&writer);
-    for (struct str rest = buf_str(&out); rest.n;) {
-        struct str line = str_cut(&rest, '\n');
-
-        if (line.p[0] == '#' || !str_starts(line, str_of(family)))
-            continue;
-        buf_put(&samples, line);
-        buf_byte(&samples, '\n');
-    }
-    return buf_str(&samples).p;
-}
+FIXTURE(NULL, tear_down)
 
 TEST(a_queue_without_jobs_has_no_series_but_those_of_the_cluster)
 {
     static const char *const silent[] = { "users",    "accounts", "partition_jobs", "qos",
                                           "features", "waits",    "job_gpus" };
 
+    section = section_new(KIND_JOBS);
     for (size_t i = 0; i < COUNT(silent); i++)
-        assert_string_equal(collect(silent[i], ""), "");
-    assert_string_equal(collect("pending", ""), "slurm_pending_oldest_age_seconds 0\n");
-    assert_string_equal(collect("jobs", "slurm_pending_reason_total"), "");
-    assert_contains(collect("jobs", ""), "slurm_job_count_per_state{state=\"RUNNING\"} 0\n");
+        assert_string_equal(collect(silent[i], section, ""), "");
+    assert_string_equal(collect("pending", section, ""), "slurm_pending_oldest_age_seconds 0\n");
+    assert_string_equal(collect("jobs", section, "slurm_pending_reason_total"), "");
+    assert_contains(collect("jobs", section, ""),
+                    "slurm_job_count_per_state{state=\"RUNNING\"} 0\n");
 }
 
 TEST(a_user_has_jobs_cpus_and_memory_by_state)
 {
-    struct job *array;
-
-    add_job(JOB_RUNNING)->cpus = 8;
-    add_job(JOB_RUNNING)->cpus = 4;
-    array = add_job(JOB_PENDING);
-    array->tasks = 50;
-    array->cpus = 2;
-    add_job(JOB_COMPLETED)->user = put("bob");
-    assert_string_equal(collect("users", ""),
+    section = jobs_from("RUNNING cpus=8\n"
+                        "RUNNING cpus=4\n"
+                        "PENDING tasks=50 cpus=2\n"
+                        "COMPLETED user=bob\n");
+    assert_string_equal(collect("users", section, ""),
                         "slurm_user_state_total{username=\"ann\",state=\"PENDING\"} 50\n"
                         "slurm_user_state_total{username=\"ann\",state=\"RUNNING\"} 2\n"
                         "slurm_user_state_total{username=\"bob\",state=\"COMPLETED\"} 1\n"
@@ -140,21 +52,22 @@ TEST(a_user_has_jobs_cpus_and_memory_by_state)
 
 TEST(gpus_are_read_in_every_notation)
 {
-    add_tres("both", "cpu=8,mem=64G,node=1,billing=8,gres/gpu=4,gres/gpu:a100=4");
-    add_tres("both", "cpu=8,mem=64G,node=1,billing=8,gres/gpu=2,gres/gpu:a100=2");
-    add_tres("total-only", "cpu=1,gres/gpu=3");
-    add_tres("type-only", "cpu=1,gres/gpu:v100=2");
-    add_tres("partly", "cpu=1,gres/gpu=6,gres/gpu:a100=4");
-    add_tres("two-types", "cpu=1,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1");
-    add_tres("as-asked", "gres/gpu:2");
-    add_tres("as-asked-too", "gres:gpu:a100:2,gres:gpu:1");
-    add_tres("mig", "cpu=1,gres/gpu=1,gres/gpu:a100_3g.20gb=1");
-    add_tres("shards", "cpu=1,gres/shard=4,gres/shard:a100=3");
-    add_tres("none-by-name", "cpu=1,gres/gpu:none=2");
-    add_tres("none-by-name", "cpu=1,gres/gpu=3");
-    add_tres("no-gpu", "cpu=1,mem=1G,node=1,billing=1");
-    add_tres("unreadable", "cpu=1,gres/gpu=many");
-    assert_string_equal(collect("users", "slurm_user_gpu"),
+    section = jobs_from(
+        "RUNNING user=both tres=cpu=8,mem=64G,node=1,billing=8,gres/gpu=4,gres/gpu:a100=4\n"
+        "RUNNING user=both tres=cpu=8,mem=64G,node=1,billing=8,gres/gpu=2,gres/gpu:a100=2\n"
+        "RUNNING user=total-only tres=cpu=1,gres/gpu=3\n"
+        "RUNNING user=type-only tres=cpu=1,gres/gpu:v100=2\n"
+        "RUNNING user=partly tres=cpu=1,gres/gpu=6,gres/gpu:a100=4\n"
+        "RUNNING user=two-types tres=cpu=1,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1\n"
+        "RUNNING user=as-asked tres=gres/gpu:2\n"
+        "RUNNING user=as-asked-too tres=gres:gpu:a100:2,gres:gpu:1\n"
+        "RUNNING user=mig tres=cpu=1,gres/gpu=1,gres/gpu:a100_3g.20gb=1\n"
+        "RUNNING user=shards tres=cpu=1,gres/shard=4,gres/shard:a100=3\n"
+        "RUNNING user=none-by-name tres=cpu=1,gres/gpu:none=2\n"
+        "RUNNING user=none-by-name tres=cpu=1,gres/gpu=3\n"
+        "RUNNING user=no-gpu tres=cpu=1,mem=1G,node=1,billing=1\n"
+        "RUNNING user=unreadable tres=cpu=1,gres/gpu=many\n");
+    assert_string_equal(collect("users", section, "slurm_user_gpu"),
                         "slurm_user_gpus_allocated{user=\"both\",type=\"a100\"} 6\n"
                         "slurm_user_gpus_allocated{user=\"total-only\",type=\"none\"} 3\n"
                         "slurm_user_gpus_allocated{user=\"type-only\",type=\"v100\"} 2\n"
@@ -173,44 +86,32 @@ TEST(gpus_are_read_in_every_notation)
 
 TEST(gpus_are_held_by_running_suspended_and_completing_jobs_only)
 {
-    static const struct {
-        enum job_base base;
-        uint32_t flags, tasks;
-    } rows[] = {
-        { JOB_RUNNING, 0, 1 },   { JOB_SUSPENDED, 0, 1 }, { JOB_PENDING, 0, 100 },
-        { JOB_COMPLETED, 0, 1 }, { JOB_FAILED, 0, 1 },    { JOB_BASE_UNKNOWN, JOB_COMPLETING, 1 },
-    };
-
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct job *job = add_job(rows[i].base);
-
-        job->state.flags = rows[i].flags;
-        job->tasks = rows[i].tasks;
-        job->tres = put("cpu=1,gres/gpu=2");
-    }
-    assert_string_equal(collect("accounts", "slurm_account_gpus"),
+    section = jobs_from("* tres=cpu=1,gres/gpu=2\n"
+                        "RUNNING\n"
+                        "SUSPENDED\n"
+                        "PENDING tasks=100\n"
+                        "COMPLETED\n"
+                        "FAILED\n"
+                        "COMPLETING\n");
+    assert_string_equal(collect("accounts", section, "slurm_account_gpus"),
                         "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 6\n");
 }
 
 TEST(a_suspended_job_holds_memory_and_gpus_but_no_cpus)
 {
-    struct job *job;
-
-    job = add_job(JOB_SUSPENDED);
-    job->cpus = 4;
-    job->tres = put("cpu=4,gres/gpu=2");
+    section = jobs_from("SUSPENDED cpus=4 tres=cpu=4,gres/gpu=2\n");
     assert_string_equal(
-        collect("accounts", ""),
+        collect("accounts", section, ""),
         "slurm_account_job_state_total{account=\"physics\",state=\"SUSPENDED\"} 1\n"
         "slurm_account_job_state_cpu_alloc{account=\"physics\",state=\"SUSPENDED\"} 4\n"
         "slurm_account_job_state_mem_alloc{account=\"physics\",state=\"SUSPENDED\"} 1073741824\n"
         "slurm_account_cpu_alloc{account=\"physics\"} 0\n"
         "slurm_account_mem_alloc{account=\"physics\"} 1073741824\n"
         "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 2\n");
-    assert_string_equal(collect("users", "slurm_user_gpus"),
+    assert_string_equal(collect("users", section, "slurm_user_gpus"),
                         "slurm_user_gpus_allocated{user=\"ann\",type=\"none\"} 2\n");
-    add_job(JOB_RUNNING)->state.flags = JOB_STOPPED;
-    assert_string_equal(collect("features", ""),
+    section_add(section, "RUNNING+STOPPED\n");
+    assert_string_equal(collect("features", section, ""),
                         "slurm_feature_total{feature=\"\"} 2\n"
                         "slurm_feature_cpu_alloc{feature=\"\"} 1\n"
                         "slurm_feature_mem_alloc{feature=\"\"} 2147483648\n");
@@ -218,31 +119,21 @@ TEST(a_suspended_job_holds_memory_and_gpus_but_no_cpus)
 
 TEST(more_gpu_types_than_anybody_has_are_one)
 {
-    char tres[32];
-
-    for (int i = 0; i < 120; i++) {
-        snprintf(tres, sizeof(tres), "gres/gpu:t%d=1", i);
-        add_tres("ann", tres);
-    }
-    assert_contains(collect("users", "slurm_user_gpus"),
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 120; i++)
+        section_add(section, "RUNNING tres=gres/gpu:t%d=1\n", i);
+    assert_contains(collect("users", section, "slurm_user_gpus"),
                     "slurm_user_gpus_allocated{user=\"ann\",type=\"t99\"} 1\n"
                     "slurm_user_gpus_allocated{user=\"ann\",type=\"other\"} 20\n");
 }
 
 TEST(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without)
 {
-    struct job *job;
-
-    job = add_job(JOB_RUNNING);
-    job->cpus = 16;
-    job->tres = put("cpu=16,gres/gpu=2,gres/gpu:a100=2,gres/shard=1");
-    job = add_job(JOB_PENDING);
-    job->tasks = 3;
-    job->cpus = 5;
-    job = add_job(JOB_PENDING);
-    job->account = put("waiting");
+    section = jobs_from("RUNNING cpus=16 tres=cpu=16,gres/gpu=2,gres/gpu:a100=2,gres/shard=1\n"
+                        "PENDING tasks=3 cpus=5\n"
+                        "PENDING account=waiting\n");
     assert_string_equal(
-        collect("accounts", ""),
+        collect("accounts", section, ""),
         "slurm_account_job_state_total{account=\"physics\",state=\"PENDING\"} 3\n"
         "slurm_account_job_state_total{account=\"physics\",state=\"RUNNING\"} 1\n"
         "slurm_account_job_state_total{account=\"waiting\",state=\"PENDING\"} 1\n"
@@ -262,20 +153,12 @@ TEST(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without)
 
 TEST(a_job_for_several_partitions_counts_once_in_each)
 {
-    struct job *job;
-
-    job = add_job(JOB_PENDING);
-    job->partition = put("cpu,gpu,cpu,,");
-    job->tasks = 10;
-    job->cpus = 4;
-    job->tres = put("cpu=4,mem=1G,node=1,gres/gpu=1");
-    job = add_job(JOB_RUNNING);
-    job->partition = put("gpu");
-    job->tres = put("cpu=1,mem=1G,node=1,gres/gpu=2,gres/gpu:a100=2");
-    job = add_job(JOB_FAILED);
-    job->partition = 0;
+    section = jobs_from(
+        "PENDING partition=cpu,gpu,cpu,, tasks=10 cpus=4 tres=cpu=4,mem=1G,node=1,gres/gpu=1\n"
+        "RUNNING partition=gpu tres=cpu=1,mem=1G,node=1,gres/gpu=2,gres/gpu:a100=2\n"
+        "FAILED partition=\n");
     assert_string_equal(
-        collect("partition_jobs", ""),
+        collect("partition_jobs", section, ""),
         "slurm_partition_job_state_total{partition=\"cpu\",state=\"PENDING\"} 10\n"
         "slurm_partition_job_state_total{partition=\"cpu\",state=\"RUNNING\"} 0\n"
         "slurm_partition_job_state_total{partition=\"cpu\",state=\"FAILED\"} 0\n"
@@ -308,29 +191,22 @@ TEST(a_job_for_several_partitions_counts_once_in_each)
 TEST(a_list_of_partitions_without_end_is_cut)
 {
     struct buf list;
-    size_t partitions = 0;
 
     buf_init(&list, 1 << 20);
     for (int i = 0; i < 5000; i++)
         buf_printf(&list, "p%d,", i);
-    add_job(JOB_PENDING)->partition = put(list.p);
-    collect("partition_jobs", "slurm_partition_job_state_total");
-    for (struct str rest = buf_str(&samples); rest.n; str_cut(&rest, '\n'))
-        partitions++;
-    assert_int_equal(partitions, 2 * 1000); /* PENDING and RUNNING of each */
+    section = jobs_from("PENDING partition=%s\n", list.p);
+    /* PENDING and RUNNING of each */
+    assert_int_equal(count_samples("partition_jobs", section, "slurm_partition_job_state_total"),
+                     2 * 1000);
     buf_free(&list);
 }
 
 TEST(a_qos_has_jobs_cpus_memory_and_gpus_by_state)
 {
-    struct job *job;
-
-    job = add_job(JOB_RUNNING);
-    job->tres = put("gres/gpu:v100=1");
-    job = add_job(JOB_PENDING);
-    job->qos = put("high");
-    job->cpus = 7;
-    assert_string_equal(collect("qos", ""),
+    section = jobs_from("RUNNING tres=gres/gpu:v100=1\n"
+                        "PENDING qos=high cpus=7\n");
+    assert_string_equal(collect("qos", section, ""),
                         "slurm_qos_jobs{qos=\"normal\",state=\"PENDING\"} 0\n"
                         "slurm_qos_jobs{qos=\"normal\",state=\"RUNNING\"} 1\n"
                         "slurm_qos_jobs{qos=\"high\",state=\"PENDING\"} 1\n"
@@ -347,17 +223,30 @@ TEST(a_qos_has_jobs_cpus_memory_and_gpus_by_state)
                         "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"RUNNING\"} 1\n");
 }
 
+static symbol put(const char *text)
+{
+    return symbols_put(&section->symbols, str_of(text));
+}
+
+static void know_partitions(symbol *partitions, size_t n)
+{
+    section->jobs.known_partition = partitions;
+    section->jobs.n_known_partitions = n;
+}
+
+static void know_qos(symbol *qos, size_t n)
+{
+    section->jobs.known_qos = qos;
+    section->jobs.n_known_qos = n;
+}
+
 TEST(partitions_and_qos_without_jobs_say_zero)
 {
-    symbol partitions[] = { put("gpu"), put("cpu"), 0 }, qos[] = { put("high"), put("normal") };
-
-    section->jobs.known_partition = partitions;
-    section->jobs.n_known_partitions = COUNT(partitions);
-    section->jobs.known_qos = qos;
-    section->jobs.n_known_qos = COUNT(qos);
-    add_job(JOB_RUNNING);
+    section = jobs_from("RUNNING\n");
+    know_partitions((symbol[]){ put("gpu"), put("cpu"), 0 }, 3);
+    know_qos((symbol[]){ put("high"), put("normal") }, 2);
     assert_string_equal(
-        collect("partition_jobs", ""),
+        collect("partition_jobs", section, ""),
         "slurm_partition_job_state_total{partition=\"cpu\",state=\"PENDING\"} 0\n"
         "slurm_partition_job_state_total{partition=\"cpu\",state=\"RUNNING\"} 1\n"
         "slurm_partition_job_state_total{partition=\"gpu\",state=\"PENDING\"} 0\n"
@@ -371,7 +260,7 @@ TEST(partitions_and_qos_without_jobs_say_zero)
         "slurm_partition_job_memory_bytes{partition=\"gpu\",state=\"PENDING\"} 0\n"
         "slurm_partition_job_memory_bytes{partition=\"gpu\",state=\"RUNNING\"} 0\n");
     section->jobs.n = 0;
-    assert_string_equal(collect("qos", ""),
+    assert_string_equal(collect("qos", section, ""),
                         "slurm_qos_jobs{qos=\"high\",state=\"PENDING\"} 0\n"
                         "slurm_qos_jobs{qos=\"high\",state=\"RUNNING\"} 0\n"
                         "slurm_qos_jobs{qos=\"normal\",state=\"PENDING\"} 0\n"
@@ -384,12 +273,12 @@ TEST(partitions_and_qos_without_jobs_say_zero)
                         "slurm_qos_job_memory_bytes{qos=\"high\",state=\"RUNNING\"} 0\n"
                         "slurm_qos_job_memory_bytes{qos=\"normal\",state=\"PENDING\"} 0\n"
                         "slurm_qos_job_memory_bytes{qos=\"normal\",state=\"RUNNING\"} 0\n");
-    assert_string_equal(collect("pending", ""),
+    assert_string_equal(collect("pending", section, ""),
                         "slurm_partition_pending_oldest_age_seconds{partition=\"gpu\"} 0\n"
                         "slurm_partition_pending_oldest_age_seconds{partition=\"cpu\"} 0\n"
                         "slurm_pending_oldest_age_seconds 0\n");
-    add_pending("Resources");
-    assert_string_equal(collect("pending", "slurm_partition_pending"),
+    section_add(section, "PENDING reason=Resources\n");
+    assert_string_equal(collect("pending", section, "slurm_partition_pending"),
                         "slurm_partition_pending_jobs{partition=\"cpu\",reason=\"Resources\"} 1\n"
                         "slurm_partition_pending_cpus{partition=\"cpu\",reason=\"Resources\"} 1\n"
                         "slurm_partition_pending_oldest_age_seconds{partition=\"cpu\"} 60\n"
@@ -398,35 +287,25 @@ TEST(partitions_and_qos_without_jobs_say_zero)
 
 TEST(qos_that_the_source_does_not_tell_are_absent)
 {
-    symbol known = put("normal");
-
+    section = jobs_from("PENDING qos= reason=Resources\n");
     section->jobs.lacks_qos = true;
-    section->jobs.known_qos = &known;
-    section->jobs.n_known_qos = 1;
-    add_pending("Resources")->qos = 0;
-    assert_string_equal(collect("qos", ""), "");
-    assert_string_equal(collect("pending", "slurm_qos"), "");
-    assert_contains(collect("pending", ""), "slurm_account_pending_jobs{account=\"physics\"");
-}
-
-static void add_with_features(const char *features, uint32_t cpus)
-{
-    struct job *job = add_job(JOB_RUNNING);
-
-    job->features = put(features);
-    job->cpus = cpus;
+    know_qos((symbol[]){ put("normal") }, 1);
+    assert_string_equal(collect("qos", section, ""), "");
+    assert_string_equal(collect("pending", section, "slurm_qos"), "");
+    assert_contains(collect("pending", section, ""),
+                    "slurm_account_pending_jobs{account=\"physics\"");
 }
 
 TEST(features_count_for_jobs_that_hold_resources)
 {
-    add_with_features("", 1);
-    add_with_features("skylake", 2);
-    add_with_features("skylake&ib", 4);
-    add_with_features("[rack1*2&rack2*4]", 8);
-    add_with_features("(a&b)|c", 16);
-    add_with_features("skylake&skylake&", 32);
-    add_job(JOB_PENDING)->features = put("never");
-    assert_string_equal(collect("features", ""),
+    section = jobs_from("RUNNING features= cpus=1\n"
+                        "RUNNING features=skylake cpus=2\n"
+                        "RUNNING features=skylake&ib cpus=4\n"
+                        "RUNNING features=[rack1*2&rack2*4] cpus=8\n"
+                        "RUNNING features=(a&b)|c cpus=16\n"
+                        "RUNNING features=skylake&skylake& cpus=32\n"
+                        "PENDING features=never\n");
+    assert_string_equal(collect("features", section, ""),
                         "slurm_feature_total{feature=\"\"} 1\n"
                         "slurm_feature_total{feature=\"skylake\"} 3\n"
                         "slurm_feature_total{feature=\"ib\"} 1\n"
@@ -446,87 +325,76 @@ TEST(features_count_for_jobs_that_hold_resources)
 
 TEST(features_that_the_source_does_not_tell_are_absent)
 {
-    add_job(JOB_RUNNING);
+    section = jobs_from("RUNNING\n");
     section->jobs.lacks_features = true;
-    assert_string_equal(collect("features", ""), "");
+    assert_string_equal(collect("features", section, ""), "");
 }
 
 TEST(features_past_the_hundred_most_frequent_are_other)
 {
-    char name[16];
+    const char *samples;
 
-    for (int i = 0; i < 150; i++) {
-        snprintf(name, sizeof(name), "f%03d", i);
-        add_with_features(name, 2);
-    }
-    add_with_features("f149", 2);
-    add_with_features("other", 3);
-    collect("features", "");
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 150; i++)
+        section_add(section, "RUNNING features=f%03d cpus=2\n", i);
+    section_add(section, "RUNNING features=f149 cpus=2\n"
+                         "RUNNING features=other cpus=3\n");
+    samples = collect("features", section, "");
     /* those with one job each go by name, so that they stay the same from look to look */
-    assert_contains(samples.p, "slurm_feature_total{feature=\"f098\"} 1\n"
-                               "slurm_feature_total{feature=\"f149\"} 2\n"
-                               "slurm_feature_total{feature=\"other\"} 51\n");
-    assert_contains(samples.p, "slurm_feature_cpu_alloc{feature=\"other\"} 103\n");
-    assert_contains(samples.p, "slurm_feature_mem_alloc{feature=\"other\"} 54760833024\n");
-    assert_null(strstr(samples.p, "\"f099\""));
-    assert_int_equal(folded, 150); /* of each family 50 */
-    assert_int_equal(duplicates, 0);
+    assert_contains(samples, "slurm_feature_total{feature=\"f098\"} 1\n"
+                             "slurm_feature_total{feature=\"f149\"} 2\n"
+                             "slurm_feature_total{feature=\"other\"} 51\n");
+    assert_contains(samples, "slurm_feature_cpu_alloc{feature=\"other\"} 103\n");
+    assert_contains(samples, "slurm_feature_mem_alloc{feature=\"other\"} 54760833024\n");
+    assert_null(strstr(samples, "\"f099\""));
+    assert_int_equal(collected.folded, 150); /* of each family 50 */
+    assert_int_equal(collected.duplicates, 0);
 }
 
 TEST(a_name_that_is_other_already_is_not_counted_as_folded)
 {
-    char name[24];
-
-    for (int i = 0; i < 101; i++) {
-        snprintf(name, sizeof(name), "reason %d", i);
-        add_pending(name)->tasks = 2;
-    }
-    add_pending("other");
-    collect("jobs", "slurm_pending_reason_total");
-    assert_contains(samples.p, "slurm_pending_reason_total{reason=\"other\"} 3\n");
-    assert_int_equal(folded, 1);
-    collect("pending", "");
-    assert_int_equal(folded, 1);
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 101; i++)
+        section_add(section, "PENDING reason='reason %d' tasks=2\n", i);
+    section_add(section, "PENDING reason=other\n");
+    assert_contains(collect("jobs", section, "slurm_pending_reason_total"),
+                    "slurm_pending_reason_total{reason=\"other\"} 3\n");
+    assert_int_equal(collected.folded, 1);
+    collect("pending", section, "");
+    assert_int_equal(collected.folded, 1);
 }
 
 TEST(a_sum_that_does_not_fit_is_absent_from_other_too)
 {
-    struct job *job;
-    char name[16];
+    const char *samples;
 
-    for (int i = 0; i < 100; i++) {
-        job = add_job(JOB_RUNNING);
-        snprintf(name, sizeof(name), "f%03d", i);
-        job->features = put(name);
-        job->tasks = 100;
-    }
-    job = add_job(JOB_RUNNING);
-    job->features = put("nonsense");
-    job->memory_bytes = UINT64_C(1) << 60;
-    job->tasks = 16;
-    add_with_features("rare", 1);
-    collect("features", "");
-    assert_contains(samples.p, "slurm_feature_total{feature=\"other\"} 17\n");
-    assert_null(strstr(samples.p, "slurm_feature_mem_alloc{feature=\"other\"}"));
-    assert_contains(samples.p, "slurm_feature_mem_alloc{feature=\"f099\"} 107374182400\n");
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 100; i++)
+        section_add(section, "RUNNING features=f%03d tasks=100\n", i);
+    section_add(section, "RUNNING features=nonsense memory=1048576T tasks=16\n"
+                         "RUNNING features=rare\n");
+    samples = collect("features", section, "");
+    assert_contains(samples, "slurm_feature_total{feature=\"other\"} 17\n");
+    assert_null(strstr(samples, "slurm_feature_mem_alloc{feature=\"other\"}"));
+    assert_contains(samples, "slurm_feature_mem_alloc{feature=\"f099\"} 107374182400\n");
 }
 
 TEST(reasons_are_spelled_as_dashboards_know_them)
 {
-    add_pending("Priority")->tasks = 7;
-    add_pending("ReqNodeNotAvail, UnavailableNodes:n[1-3]");
-    add_pending("ReqNodeNotAvail, UnavailableNodes:n4");
-    add_pending("(ReqNodeNotAvail, UnavailableNodes)");
-    add_pending("ReqNodeNotAvail, Reserved for maintenance");
-    add_pending("ReqNodeNotAvail, May be reserved for other job");
-    add_pending("ReqNodeNotAvail(Unavailable:n[1-3])");
-    add_pending("ReqNodeNotAvail");
-    add_pending("ReqNodeNotAvailable");
-    add_pending("");
-    add_pending("Priority")->state.flags = JOB_REQUEUE_HOLD;
-    add_job(JOB_RUNNING)->reason = put("Prolog");
+    section = jobs_from("PENDING reason=Priority tasks=7\n"
+                        "PENDING reason='ReqNodeNotAvail, UnavailableNodes:n[1-3]'\n"
+                        "PENDING reason='ReqNodeNotAvail, UnavailableNodes:n4'\n"
+                        "PENDING reason='(ReqNodeNotAvail, UnavailableNodes)'\n"
+                        "PENDING reason='ReqNodeNotAvail, Reserved for maintenance'\n"
+                        "PENDING reason='ReqNodeNotAvail, May be reserved for other job'\n"
+                        "PENDING reason=ReqNodeNotAvail(Unavailable:n[1-3])\n"
+                        "PENDING reason=ReqNodeNotAvail\n"
+                        "PENDING reason=ReqNodeNotAvailable\n"
+                        "PENDING reason=\n"
+                        "PENDING+REQUEUE_HOLD reason=Priority\n"
+                        "RUNNING reason=Prolog\n");
     assert_string_equal(
-        collect("jobs", "slurm_pending_reason_total"),
+        collect("jobs", section, "slurm_pending_reason_total"),
         "slurm_pending_reason_total{reason=\"Priority\"} 7\n"
         "slurm_pending_reason_total{reason=\"(ReqNodeNotAvail, UnavailableNodes)\"} 3\n"
         "slurm_pending_reason_total{reason=\"ReqNodeNotAvail, Reserved for maintenance\"} 1\n"
@@ -538,67 +406,49 @@ TEST(reasons_are_spelled_as_dashboards_know_them)
 
 TEST(three_hundred_maintenances_are_one_reason)
 {
-    char reason[64];
-
-    for (int i = 0; i < 300; i++) {
-        snprintf(reason, sizeof(reason), "ReqNodeNotAvail, Reserved for maintenance cn%d", i);
-        add_pending(reason);
-    }
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 300; i++)
+        section_add(section, "PENDING reason='ReqNodeNotAvail, Reserved for maintenance cn%d'\n",
+                    i);
     assert_string_equal(
-        collect("jobs", "slurm_pending_reason_total"),
+        collect("jobs", section, "slurm_pending_reason_total"),
         "slurm_pending_reason_total{reason=\"ReqNodeNotAvail, Reserved for maintenance\"} 300\n");
-    assert_int_equal(folded, 0);
-}
-
-static void add_many_reasons(void)
-{
-    char reason[64];
-
-    for (int i = 0; i < 149; i++) {
-        snprintf(reason, sizeof(reason), "burst_buffer/lua: message %03d", i);
-        add_pending(reason);
-    }
-    add_pending("Priority")->tasks = 9;
-    add_pending("other")->tasks = 5;
+    assert_int_equal(collected.folded, 0);
 }
 
 TEST(reasons_past_the_hundred_most_frequent_are_other)
 {
-    add_many_reasons();
-    collect("jobs", "slurm_pending_reason_total");
-    assert_contains(samples.p, "slurm_pending_reason_total{reason=\"Priority\"} 9\n");
-    assert_contains(samples.p, "{reason=\"burst_buffer/lua: message 097\"} 1\n");
-    assert_contains(samples.p, "slurm_pending_reason_total{reason=\"other\"} 56\n");
-    assert_null(strstr(samples.p, "message 098"));
-    assert_int_equal(folded, 51);
-    assert_int_equal(duplicates, 0);
-    collect("pending", "");
-    assert_contains(samples.p, "pending_jobs{partition=\"cpu\",reason=\"Priority\"} 9\n");
-    assert_contains(samples.p, "pending_jobs{partition=\"cpu\",reason=\"other\"} 56\n");
-    assert_contains(samples.p,
-                    "slurm_account_pending_jobs{account=\"physics\",reason=\"other\"} 56");
-    assert_int_equal(folded, 51);
-    assert_int_equal(duplicates, 0);
+    const char *samples;
+
+    section = section_new(KIND_JOBS);
+    for (int i = 0; i < 149; i++)
+        section_add(section, "PENDING reason='burst_buffer/lua: message %03d'\n", i);
+    section_add(section, "PENDING reason=Priority tasks=9\n"
+                         "PENDING reason=other tasks=5\n");
+    samples = collect("jobs", section, "slurm_pending_reason_total");
+    assert_contains(samples, "slurm_pending_reason_total{reason=\"Priority\"} 9\n");
+    assert_contains(samples, "{reason=\"burst_buffer/lua: message 097\"} 1\n");
+    assert_contains(samples, "slurm_pending_reason_total{reason=\"other\"} 56\n");
+    assert_null(strstr(samples, "message 098"));
+    assert_int_equal(collected.folded, 51);
+    assert_int_equal(collected.duplicates, 0);
+    samples = collect("pending", section, "");
+    assert_contains(samples, "pending_jobs{partition=\"cpu\",reason=\"Priority\"} 9\n");
+    assert_contains(samples, "pending_jobs{partition=\"cpu\",reason=\"other\"} 56\n");
+    assert_contains(samples, "slurm_account_pending_jobs{account=\"physics\",reason=\"other\"} 56");
+    assert_int_equal(collected.folded, 51);
+    assert_int_equal(collected.duplicates, 0);
 }
 
 TEST(what_waits_is_told_by_reason_for_partition_account_and_qos)
 {
-    struct job *job;
-
-    job = add_pending("Resources");
-    job->partition = put("cpu,gpu");
-    job->tasks = 3;
-    job->cpus = 4;
-    job->tres = put("cpu=4,gres/gpu=2");
-    job = add_pending("Priority");
-    job->account = put("bio");
-    job->tres = put("cpu=1,gres/gpu=1,gres/gpu:a100=1");
-    job = add_pending("ReqNodeNotAvail, UnavailableNodes:n1");
-    job->qos = put("high");
-    job->cpus = MODEL_UNKNOWN_U32;
-    add_job(JOB_RUNNING);
+    section = jobs_from(
+        "PENDING reason=Resources partition=cpu,gpu tasks=3 cpus=4 tres=cpu=4,gres/gpu=2\n"
+        "PENDING reason=Priority account=bio tres=cpu=1,gres/gpu=1,gres/gpu:a100=1\n"
+        "PENDING reason='ReqNodeNotAvail, UnavailableNodes:n1' qos=high cpus=unknown\n"
+        "RUNNING\n");
     assert_string_equal(
-        collect("pending", ""),
+        collect("pending", section, ""),
         "slurm_partition_pending_jobs{partition=\"cpu\",reason=\"Resources\"} 3\n"
         "slurm_partition_pending_jobs{partition=\"cpu\",reason=\"Priority\"} 1\n"
         "slurm_partition_pending_jobs{partition=\"cpu\","
@@ -624,23 +474,15 @@ TEST(what_waits_is_told_by_reason_for_partition_account_and_qos)
 
 TEST(the_oldest_is_as_old_as_it_could_have_run)
 {
-    struct job *job;
-
-    job = add_pending("Priority");
-    job->submit_time = NOW - 3 * DAY;
-    job->eligible_time = NOW - 2 * DAY;
-    job = add_pending("Resources");
-    job->partition = put("gpu");
-    job->submit_time = NOW - DAY;
-    job->eligible_time = NOW - 4 * DAY;
-    job = add_pending("Resources");
-    job->partition = put("debug");
-    job->submit_time = NOW + 30; /* slurmctld's clock is ahead of ours */
-    assert_string_equal(collect("pending", "slurm_partition_pending_oldest"),
+    /* of the last, slurmctld's clock is ahead of ours */
+    section = jobs_from("PENDING reason=Priority submit=-3d eligible=-2d\n"
+                        "PENDING reason=Resources partition=gpu submit=-1d eligible=-4d\n"
+                        "PENDING reason=Resources partition=debug submit=+30s\n");
+    assert_string_equal(collect("pending", section, "slurm_partition_pending_oldest"),
                         "slurm_partition_pending_oldest_age_seconds{partition=\"cpu\"} 172800\n"
                         "slurm_partition_pending_oldest_age_seconds{partition=\"gpu\"} 86400\n"
                         "slurm_partition_pending_oldest_age_seconds{partition=\"debug\"} 0\n");
-    assert_string_equal(collect("pending", "slurm_pending_oldest"),
+    assert_string_equal(collect("pending", section, "slurm_pending_oldest"),
                         "slurm_pending_oldest_age_seconds 172800\n");
 }
 
@@ -669,161 +511,153 @@ TEST(jobs_that_something_else_than_the_cluster_keeps_back_have_no_age)
         "MaxPoweredUpNodes",
     };
 
+    section = jobs_from("PENDING reason='message of a plugin' priority=0\n"
+                        "PENDING reason=Priority eligible=+1d\n");
     for (size_t i = 0; i < COUNT(own); i++)
-        add_pending(own[i])->submit_time = NOW - DAY;
-    add_pending("some plugin's message")->priority = 0;
-    add_pending("Priority")->eligible_time = NOW + DAY;
-    assert_string_equal(collect("pending", "slurm_pending_oldest"),
+        section_add(section, "PENDING reason='%s' submit=-1d\n", own[i]);
+    assert_string_equal(collect("pending", section, "slurm_pending_oldest"),
                         "slurm_pending_oldest_age_seconds 0\n");
     for (size_t i = 0; i < COUNT(of_the_cluster); i++) {
         char expected[64];
 
-        add_pending(of_the_cluster[i])->submit_time = NOW - 1000 - (int64_t)i;
+        section_add(section, "PENDING reason='%s' submit=-%zus\n", of_the_cluster[i], 1000 + i);
         snprintf(expected, sizeof(expected), "slurm_pending_oldest_age_seconds %zu\n", 1000 + i);
-        assert_string_equal(collect("pending", "slurm_pending_oldest"), expected);
+        assert_string_equal(collect("pending", section, "slurm_pending_oldest"), expected);
     }
 }
 
 TEST(an_age_that_nobody_tells_is_absent)
 {
-    add_pending("Priority")->submit_time = 0;
-    assert_string_equal(collect("pending", "slurm_pending_oldest"), "");
-    assert_string_equal(collect("pending", "slurm_partition_pending_oldest"), "");
-    add_pending("Priority");
-    assert_string_equal(collect("pending", "slurm_pending_oldest"),
+    section = jobs_from("PENDING reason=Priority submit=0\n");
+    assert_string_equal(collect("pending", section, "slurm_pending_oldest"), "");
+    assert_string_equal(collect("pending", section, "slurm_partition_pending_oldest"), "");
+    section_add(section, "PENDING reason=Priority\n");
+    assert_string_equal(collect("pending", section, "slurm_pending_oldest"),
                         "slurm_pending_oldest_age_seconds 60\n");
 }
 
 TEST(waits_are_a_histogram_of_each_partition)
 {
     struct wait waits[] = {
-        { .partition = put("cpu"), .buckets = { 3, 0, 1, [WAIT_BOUNDS] = 2 }, .sum = 1.5e6 },
-        { .partition = put("gpu"), .buckets = { [5] = 1 }, .sum = 250 },
+        { .buckets = { 3, 0, 1, [WAIT_BOUNDS] = 2 }, .sum = 1.5e6 },
+        { .buckets = { [5] = 1 }, .sum = 250 },
     };
 
+    section = section_new(KIND_JOBS);
+    waits[0].partition = put("cpu");
+    waits[1].partition = put("gpu");
     section->jobs.wait = waits;
     section->jobs.n_waits = COUNT(waits);
-    assert_string_equal(collect("waits", "slurm_job_wait_seconds_bucket{partition=\"cpu\""),
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"1\"} 3\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"5\"} 3\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"15\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"30\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"60\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"300\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"900\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"1800\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"3600\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"14400\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"43200\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"86400\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"259200\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"604800\"} 4\n"
-                        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"+Inf\"} 6\n");
-    assert_contains(collect("waits", ""), "slurm_job_wait_seconds_sum{partition=\"cpu\"} 1500000\n"
-                                          "slurm_job_wait_seconds_count{partition=\"cpu\"} 6\n");
+    assert_string_equal(
+        collect("waits", section, "slurm_job_wait_seconds_bucket{partition=\"cpu\""),
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"1\"} 3\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"5\"} 3\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"15\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"30\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"60\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"300\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"900\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"1800\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"3600\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"14400\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"43200\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"86400\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"259200\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"604800\"} 4\n"
+        "slurm_job_wait_seconds_bucket{partition=\"cpu\",le=\"+Inf\"} 6\n");
+    assert_contains(collect("waits", section, ""),
+                    "slurm_job_wait_seconds_sum{partition=\"cpu\"} 1500000\n"
+                    "slurm_job_wait_seconds_count{partition=\"cpu\"} 6\n");
     section->jobs.wait = &waits[1];
     section->jobs.n_waits = 1;
-    collect("waits", "");
-    assert_string_equal(out.p, "# HELP slurm_job_wait_seconds How long the jobs waited that have "
-                               "started since sonde began to look, from when they could have run: "
-                               "submitted, no longer held, nothing left to depend on.\n"
-                               "# TYPE slurm_job_wait_seconds histogram\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1\"} 0\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"5\"} 0\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"15\"} 0\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"30\"} 0\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"60\"} 0\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"300\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"900\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1800\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"3600\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"14400\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"43200\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"86400\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"259200\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"604800\"} 1\n"
-                               "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"+Inf\"} 1\n"
-                               "slurm_job_wait_seconds_sum{partition=\"gpu\"} 250\n"
-                               "slurm_job_wait_seconds_count{partition=\"gpu\"} 1\n");
+    collect("waits", section, "");
+    assert_string_equal(collected.text.p,
+                        "# HELP slurm_job_wait_seconds How long the jobs waited that have "
+                        "started since sonde began to look, from when they could have run: "
+                        "submitted, no longer held, nothing left to depend on.\n"
+                        "# TYPE slurm_job_wait_seconds histogram\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1\"} 0\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"5\"} 0\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"15\"} 0\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"30\"} 0\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"60\"} 0\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"300\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"900\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1800\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"3600\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"14400\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"43200\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"86400\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"259200\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"604800\"} 1\n"
+                        "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"+Inf\"} 1\n"
+                        "slurm_job_wait_seconds_sum{partition=\"gpu\"} 250\n"
+                        "slurm_job_wait_seconds_count{partition=\"gpu\"} 1\n");
 }
 
 TEST(what_no_job_tells_is_absent_and_what_some_tell_is_added_up)
 {
-    struct job *job;
-
-    job = add_job(JOB_RUNNING);
-    job->cpus = MODEL_UNKNOWN_U32;
-    job->memory_bytes = MODEL_UNKNOWN_U64;
-    assert_string_equal(collect("accounts", ""),
+    section = jobs_from("RUNNING cpus=unknown memory=unknown\n");
+    assert_string_equal(collect("accounts", section, ""),
                         "slurm_account_job_state_total{account=\"physics\",state=\"RUNNING\"} 1\n");
-    assert_string_equal(collect("partition_jobs", "slurm_partition_job_cpus"),
+    assert_string_equal(collect("partition_jobs", section, "slurm_partition_job_cpus"),
                         "slurm_partition_job_cpus{partition=\"cpu\",state=\"PENDING\"} 0\n");
-    assert_string_equal(collect("features", ""), "slurm_feature_total{feature=\"\"} 1\n");
-    add_job(JOB_RUNNING)->cpus = 5;
-    assert_string_equal(collect("accounts", "slurm_account_cpu"),
+    assert_string_equal(collect("features", section, ""), "slurm_feature_total{feature=\"\"} 1\n");
+    section_add(section, "RUNNING cpus=5\n");
+    assert_string_equal(collect("accounts", section, "slurm_account_cpu"),
                         "slurm_account_cpu_alloc{account=\"physics\"} 5\n");
 }
 
 TEST(a_sum_that_does_not_fit_is_absent)
 {
     static const char *const collector[] = { "users", "accounts", "partition_jobs", "qos" };
-    struct job *job;
+    const char *samples;
 
-    add_job(JOB_RUNNING)->memory_bytes = MODEL_UNKNOWN_U64 - 1;
-    job = add_job(JOB_RUNNING);
-    job->memory_bytes = MODEL_UNKNOWN_U64 - 1;
-    job->tres = put("gres/gpu:x=18446744073709551000");
-    add_job(JOB_RUNNING)->tres = job->tres;
-    job = add_job(JOB_RUNNING);
-    job->user = put("bob");
-    job->tres = put("gres/gpu:y=9223372036854775807,gres/gpu:y=9223372036854775807,gres/gpu:y=2");
-    job = add_job(JOB_RUNNING);
-    job->user = put("bob");
-    job->tres = put("gres/gpu:y=1");
-    job = add_job(JOB_RUNNING);
-    job->user = put("carol");
-    job->memory_bytes = UINT64_C(1) << 60;
-    job->tasks = 16;
+    section = jobs_from(
+        "RUNNING memory=18446744073709551614\n"
+        "RUNNING memory=18446744073709551614 tres=gres/gpu:x=18446744073709551000\n"
+        "RUNNING tres=gres/gpu:x=18446744073709551000\n"
+        "RUNNING user=bob "
+        "tres=gres/gpu:y=9223372036854775807,gres/gpu:y=9223372036854775807,gres/gpu:y=2\n"
+        "RUNNING user=bob tres=gres/gpu:y=1\n"
+        "RUNNING user=carol memory=1048576T tasks=16\n");
     for (size_t i = 0; i < COUNT(collector); i++) {
-        assert_null(strstr(collect(collector[i], ""), "physics\"} 18446744073709"));
-        assert_null(strstr(samples.p, "mem_alloc{username=\"ann\""));
-        assert_null(strstr(samples.p, "mem_alloc{username=\"carol\""));
-        assert_null(strstr(samples.p, "type=\"x\",state=\"RUNNING\""));
-        assert_null(strstr(samples.p, "type=\"x\"}"));
-        assert_null(strstr(samples.p, "type=\"y\"}"));
+        samples = collect(collector[i], section, "");
+        assert_null(strstr(samples, "physics\"} 18446744073709"));
+        assert_null(strstr(samples, "mem_alloc{username=\"ann\""));
+        assert_null(strstr(samples, "mem_alloc{username=\"carol\""));
+        assert_null(strstr(samples, "type=\"x\",state=\"RUNNING\""));
+        assert_null(strstr(samples, "type=\"x\"}"));
+        assert_null(strstr(samples, "type=\"y\"}"));
     }
-    assert_string_equal(collect("accounts", "slurm_account_mem"), "");
-    assert_string_equal(collect("features", "slurm_feature_mem"), "");
-    assert_contains(collect("users", ""),
+    assert_string_equal(collect("accounts", section, "slurm_account_mem"), "");
+    assert_string_equal(collect("features", section, "slurm_feature_mem"), "");
+    assert_contains(collect("users", section, ""),
                     "slurm_user_cpu_alloc{username=\"ann\",state=\"RUNNING\"} 3\n");
 }
 
+#define HOSTILE "'a\"} 1\nb{c=\"\\'"
+
 TEST(names_are_not_structure)
 {
-    static const char hostile[] = "a\"} 1\nb{c=\"\\";
-    struct job *job;
-
-    job = add_pending(hostile);
-    job->user = job->account = job->qos = job->partition = put(hostile);
-    job->tres = put("gres/gpu:\"\n\\=1");
-    job = add_job(JOB_RUNNING);
-    job->features = put(hostile);
-    job->user = put("\xff\xfe");
-    job = add_job(JOB_RUNNING);
-    job->user = put("\xfe\xff");
-    assert_string_equal(collect("features", "slurm_feature_total"),
+    section = jobs_from("PENDING reason=" HOSTILE " user=" HOSTILE " account=" HOSTILE
+                        " qos=" HOSTILE " partition=" HOSTILE " tres='gres/gpu:\"\n\\=1'\n"
+                        "RUNNING features=" HOSTILE " user=\xff\xfe\n"
+                        "RUNNING user=\xfe\xff\n");
+    assert_string_equal(collect("features", section, "slurm_feature_total"),
                         "slurm_feature_total{feature=\"a\\\"} 1\\nb{c=\\\"\\\\\"} 1\n"
                         "slurm_feature_total{feature=\"\"} 1\n");
-    assert_string_equal(collect("jobs", "slurm_pending_reason_total"),
+    assert_string_equal(collect("jobs", section, "slurm_pending_reason_total"),
                         "slurm_pending_reason_total{reason=\"a\\\"} 1\\nb{c=\\\"\\\\\"} 1\n");
-    assert_string_equal(collect("pending", "slurm_partition_pending_gpus"),
+    assert_string_equal(collect("pending", section, "slurm_partition_pending_gpus"),
                         "slurm_partition_pending_gpus{partition=\"a\\\"} 1\\nb{c=\\\"\\\\\","
                         "type=\"\\\"\\n\\\\\",reason=\"a\\\"} 1\\nb{c=\\\"\\\\\"} 1\n");
-    assert_contains(collect("users", ""), "slurm_user_state_total{username=\"\xef\xbf\xbd\xef\xbf"
-                                          "\xbd\",state=\"RUNNING\"} 1\n");
-    assert_int_equal(duplicates,
+    assert_contains(collect("users", section, ""),
+                    "slurm_user_state_total{username=\"\xef\xbf\xbd\xef\xbf"
+                    "\xbd\",state=\"RUNNING\"} 1\n");
+    assert_int_equal(collected.duplicates,
                      3); /* the two that are not UTF-8 look the same, by three families */
-    assert_string_equal(collect("qos", "slurm_qos_jobs{qos=\"a"),
+    assert_string_equal(collect("qos", section, "slurm_qos_jobs{qos=\"a"),
                         "slurm_qos_jobs{qos=\"a\\\"} 1\\nb{c=\\\"\\\\\",state=\"PENDING\"} 1\n"
                         "slurm_qos_jobs{qos=\"a\\\"} 1\\nb{c=\\\"\\\\\",state=\"RUNNING\"} 0\n");
 }
@@ -832,8 +666,7 @@ static uint64_t sum(const char *collector, const char *family, const char *label
 {
     uint64_t total = 0, value;
 
-    collect(collector, family);
-    for (struct str rest = buf_str(&samples); rest.n;) {
+    for (struct str rest = str_of(collect(collector, section, family)); rest.n;) {
         struct str line = str_cut(&rest, '\n');
         size_t end = line.n;
 
@@ -853,7 +686,6 @@ TEST(the_collectors_agree_with_each_other)
     const char *pending = "state=\"PENDING\"";
     uint64_t jobs_pending, cpus_held;
 
-    section = section_unref(section);
     section = sim_section(&sim, KIND_JOBS, NOW);
     jobs_pending = sum("jobs", "slurm_job_count", pending);
     cpus_held = sum("accounts", "slurm_account_cpu", "");
@@ -877,77 +709,63 @@ TEST(the_collectors_agree_with_each_other)
                      sum("partition_jobs", "slurm_partition_job_cpus", "state=\"RUNNING\""));
 }
 
-static struct job_gpus gpus[60];
-
-static void add_gpus(uint32_t job_id, const char *node, const char *indexes)
-{
-    assert_true(section->jobs.n_gpus < COUNT(gpus));
-    section->jobs.gpus = gpus;
-    gpus[section->jobs.n_gpus++] =
-        (struct job_gpus){ .job_id = job_id, .node = put(node), .gpus = put(indexes) };
-}
-
 TEST(each_gpu_that_a_job_holds_is_a_series)
 {
-    add_gpus(7, "g1", "0-1,3");
-    add_gpus(7, "g2", "12");
-    add_gpus(4294967294, "g1", "2");
-    assert_string_equal(collect("job_gpus", ""),
+    section = jobs_from("gpus 7 g1 0-1,3\n"
+                        "gpus 7 g2 12\n"
+                        "gpus 4294967294 g1 2\n");
+    assert_string_equal(collect("job_gpus", section, ""),
                         "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"0\"} 1\n"
                         "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"1\"} 1\n"
                         "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"3\"} 1\n"
                         "slurm_job_gpu_allocated{job_id=\"7\",node=\"g2\",gpu=\"12\"} 1\n"
                         "slurm_job_gpu_allocated{job_id=\"4294967294\",node=\"g1\",gpu=\"2\"} 1\n");
-    assert_int_equal(folded, 0);
+    assert_int_equal(collected.folded, 0);
 }
 
 TEST(gpus_that_are_told_twice_or_cannot_be_read_are_left_out)
 {
-    add_gpus(7, "g1", "0");
-    add_gpus(7, "g1", "0-7");
-    add_gpus(8, "g1", "0,x");
-    add_gpus(9, "g1", "0-1024");
-    add_gpus(10, "g1", "");
-    assert_string_equal(collect("job_gpus", ""),
+    section = jobs_from("gpus 7 g1 0\n"
+                        "gpus 7 g1 0-7\n"
+                        "gpus 8 g1 0,x\n"
+                        "gpus 9 g1 0-1024\n"
+                        "gpus 10 g1 ''\n");
+    assert_string_equal(collect("job_gpus", section, ""),
                         "slurm_job_gpu_allocated{job_id=\"7\",node=\"g1\",gpu=\"0\"} 1\n");
-    assert_int_equal(duplicates, 0);
+    assert_int_equal(collected.duplicates, 0);
 }
 
 TEST(gpus_past_the_ceiling_are_counted_and_not_shown)
 {
-    size_t n = 0;
-
-    for (uint32_t job = 1; job <= 51; job++)
-        add_gpus(job, "g1", "0-999");
-    for (struct str rest = str_of(collect("job_gpus", "slurm_job_gpu_allocated{")); rest.n; n++)
-        str_cut(&rest, '\n');
-    assert_int_equal(n, 50000);
-    assert_int_equal(folded, 1000);
+    section = section_new(KIND_JOBS);
+    for (int job = 1; job <= 51; job++)
+        section_add(section, "gpus %d g1 0-999\n", job);
+    assert_int_equal(count_samples("job_gpus", section, "slurm_job_gpu_allocated{"), 50000);
+    assert_int_equal(collected.folded, 1000);
 }
 
 TEST(mila_has_jobs_by_state_in_small_letters)
 {
-    add_job(JOB_RUNNING);
-    add_job(JOB_OUT_OF_MEMORY);
-    add_job(JOB_PENDING)->tasks = 50;
-    collect("mila_jobs", "slurm_job_states");
-    assert_contains(samples.p, "slurm_job_states{name=\"running\"} 1\n");
-    assert_contains(samples.p, "slurm_job_states{name=\"out_of_memory\"} 1\n");
-    assert_contains(samples.p, "slurm_job_states{name=\"pending\"} 50\n");
-    assert_contains(samples.p, "slurm_job_states{name=\"suspended\"} 0\n");
+    const char *samples;
+
+    section = jobs_from("RUNNING\n"
+                        "OUT_OF_MEMORY\n"
+                        "PENDING tasks=50\n");
+    samples = collect("mila_jobs", section, "slurm_job_states");
+    assert_contains(samples, "slurm_job_states{name=\"running\"} 1\n");
+    assert_contains(samples, "slurm_job_states{name=\"out_of_memory\"} 1\n");
+    assert_contains(samples, "slurm_job_states{name=\"pending\"} 50\n");
+    assert_contains(samples, "slurm_job_states{name=\"suspended\"} 0\n");
 }
 
 TEST(mila_has_jobs_by_partition_also_zero)
 {
-    symbol known[] = { put("cpu"), put("idle"), put("gpu") };
-
-    section->jobs.known_partition = known;
-    section->jobs.n_known_partitions = COUNT(known);
-    add_job(JOB_RUNNING);
-    add_job(JOB_PENDING)->partition = put("gpu,cpu");
-    add_job(JOB_COMPLETED)->partition = put("gone");
-    add_job(JOB_RUNNING)->partition = 0;
-    assert_string_equal(collect("mila_jobs", "slurm_partitions"),
+    section = jobs_from("RUNNING\n"
+                        "PENDING partition=gpu,cpu\n"
+                        "COMPLETED partition=gone\n"
+                        "RUNNING partition=\n");
+    know_partitions((symbol[]){ put("cpu"), put("idle"), put("gpu") }, 3);
+    assert_string_equal(collect("mila_jobs", section, "slurm_partitions"),
                         "slurm_partitions{name=\"cpu\"} 2\n"
                         "slurm_partitions{name=\"idle\"} 0\n"
                         "slurm_partitions{name=\"gpu\"} 1\n"
@@ -956,32 +774,28 @@ TEST(mila_has_jobs_by_partition_also_zero)
 
 TEST(mila_has_jobs_by_the_host_that_they_were_submitted_from)
 {
-    struct job *array;
-
-    add_job(JOB_RUNNING)->alloc_node = put("login-1");
-    array = add_job(JOB_PENDING);
-    array->alloc_node = put("login-2");
-    array->tasks = 9;
-    add_job(JOB_RUNNING)->alloc_node = put("login-1");
-    add_job(JOB_RUNNING); /* the source does not tell it */
-    assert_string_equal(collect("mila_jobs", "slurm_login_nodes"),
+    /* the source does not tell it of the last */
+    section = jobs_from("RUNNING alloc_node=login-1\n"
+                        "PENDING alloc_node=login-2 tasks=9\n"
+                        "RUNNING alloc_node=login-1\n"
+                        "RUNNING\n");
+    assert_string_equal(collect("mila_jobs", section, "slurm_login_nodes"),
                         "slurm_login_nodes{name=\"login-1\"} 2\n"
                         "slurm_login_nodes{name=\"login-2\"} 9\n");
 }
 
 TEST(hosts_that_users_make_up_are_called_other)
 {
-    char name[16];
+    const char *samples;
 
-    for (unsigned i = 0; i < 300; i++) {
-        snprintf(name, sizeof(name), "h%03u", i);
-        add_job(JOB_RUNNING)->alloc_node = put(name);
-    }
-    add_job(JOB_RUNNING)->alloc_node = put("h299");
-    collect("mila_jobs", "slurm_login_nodes");
-    assert_contains(samples.p, "slurm_login_nodes{name=\"h299\"} 2\n");
-    assert_contains(samples.p, "slurm_login_nodes{name=\"h198\"} 1\n");
-    assert_contains(samples.p, "slurm_login_nodes{name=\"other\"} 100\n");
-    assert_null(strstr(samples.p, "h199"));
-    assert_int_equal(folded, 100);
+    section = section_new(KIND_JOBS);
+    for (unsigned i = 0; i < 300; i++)
+        section_add(section, "RUNNING alloc_node=h%03u\n", i);
+    section_add(section, "RUNNING alloc_node=h299\n");
+    samples = collect("mila_jobs", section, "slurm_login_nodes");
+    assert_contains(samples, "slurm_login_nodes{name=\"h299\"} 2\n");
+    assert_contains(samples, "slurm_login_nodes{name=\"h198\"} 1\n");
+    assert_contains(samples, "slurm_login_nodes{name=\"other\"} 100\n");
+    assert_null(strstr(samples, "h199"));
+    assert_int_equal(collected.folded, 100);
 }
