@@ -3,57 +3,19 @@
  * capacity, and mila_nodes, which tells the same under other names. */
 #include "collected.h"
 
-#include <math.h>
+const int64_t sections_now = 1794744000;
 
-enum { NODES_MAX = 8 };
+static struct section *section;
 
-#define MIB (UINT64_C(1) << 20)
-
-static struct section *new_cluster(void)
+static void tear_down(void)
 {
-    struct section *section = section_new(KIND_NODES);
-
-    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, NODES_MAX);
-    return section;
+    section = section_unref(section);
 }
 
-static symbol put(struct section *section, const char *text)
-{
-    return symbols_put(&section->symbols, str_of(text));
-}
-
-/* With sinfo's A/I/O/T; nothing else is known of it. */
-static struct node *add_node(struct section *section, const char *name, const char *state,
-                             uint32_t allocated, uint32_t idle, uint32_t other)
-{
-    struct node *node = &section->nodes.node[section->nodes.n++];
-
-    assert_true(section->nodes.n <= NODES_MAX);
-    *node = (struct node){
-        .name = put(section, name),
-        .cpus = allocated + idle + other,
-        .cpus_alloc = allocated,
-        .cpus_idle = idle,
-        .cpus_other = other,
-        .cpu_load = NAN,
-        .memory_bytes = MODEL_UNKNOWN_U64,
-        .memory_alloc_bytes = MODEL_UNKNOWN_U64,
-        .memory_free_bytes = MODEL_UNKNOWN_U64,
-        .weight = MODEL_UNKNOWN_U32,
-    };
-    assert_true(node_state_parse(str_of(state), &node->state));
-    return node;
-}
-
-static void add_gpus(struct section *section, struct node *node, const char *gres, const char *used)
-{
-    node->gres = put(section, gres);
-    node->gres_used = put(section, used);
-}
+FIXTURE(NULL, tear_down)
 
 /* The samples that are not 0. */
-static void check_some(const char *collector, const struct section *section, const char *prefix,
-                       const char *expected)
+static void check_some(const char *collector, const char *prefix, const char *expected)
 {
     struct buf found;
 
@@ -74,37 +36,31 @@ static void check_some(const char *collector, const struct section *section, con
  * idle: MIXED, 32 of 80 CPUs allocated, all 8 GPUs in use, no TPU. */
 static struct section *cn_a006(void)
 {
-    struct section *section = new_cluster();
-    struct node *node = add_node(section, "cn-a006", "MIXED", 32, 48, 0);
-
-    add_gpus(section, node, "gpu:rtx8000:8(S:0-1),tpu:0", "gpu:rtx8000:8(IDX:0-7),tpu:0");
-    return section;
+    return nodes_from("cn-a006 MIXED cpus=32/48/0/80 "
+                      "gres=gpu:rtx8000:8(S:0-1),tpu:0 gres_used=gpu:rtx8000:8(IDX:0-7),tpu:0\n");
 }
 
 TEST(cn_a006_has_48_idle_cpus_which_are_stranded_and_no_idle_gpu)
 {
-    struct section *section = cn_a006();
-
-    check_some("capacity", section, "slurm_state_cpus{",
+    section = cn_a006();
+    check_some("capacity", "slurm_state_cpus{",
                "slurm_state_cpus{state=\"mixed\",use=\"allocated\"} 32\n"
                "slurm_state_cpus{state=\"mixed\",use=\"idle\"} 48\n");
     check_family("capacity", section, "slurm_state_gpus",
                  "slurm_state_gpus{state=\"mixed\",type=\"rtx8000\",use=\"allocated\"} 8\n"
                  "slurm_state_gpus{state=\"mixed\",type=\"rtx8000\",use=\"idle\"} 0\n"
                  "slurm_state_gpus{state=\"mixed\",type=\"rtx8000\",use=\"unusable\"} 0\n");
-    check_some("capacity", section, "slurm_flag_cpus{", "");
-    check_some("capacity", section, "slurm_flag_gpus{", "");
+    check_some("capacity", "slurm_flag_cpus{", "");
+    check_some("capacity", "slurm_flag_gpus{", "");
     check_family("capacity", section, "slurm_stranded_cpus", "slurm_stranded_cpus 48\n");
     check_family("capacity", section, "slurm_stranded_gpus",
                  "slurm_stranded_gpus{type=\"rtx8000\"} 0\n");
     check_family("capacity", section, "slurm_node_reservation_info", "");
-    section_unref(section);
 }
 
 TEST(cn_a006_has_the_same_figures_under_the_names_of_mila)
 {
-    struct section *section = cn_a006();
-
+    section = cn_a006();
     check_family("mila_nodes", section, "slurm_cpus_alloc",
                  "slurm_cpus_alloc{reservation=\"None\"} 32\n");
     check_family("mila_nodes", section, "slurm_cpus_idle",
@@ -121,23 +77,20 @@ TEST(cn_a006_has_the_same_figures_under_the_names_of_mila)
                  "slurm_gpus_drain{type=\"rtx8000\",reservation=\"None\"} 0\n");
     check_family("mila_nodes", section, "slurm_gpus_total",
                  "slurm_gpus_total{type=\"rtx8000\",reservation=\"None\"} 8\n");
-    check_some("mila_nodes", section, "slurm_node_states{",
+    check_some("mila_nodes", "slurm_node_states{",
                "slurm_node_states{name=\"cn-a006\",slurm_node_states=\"mixed\"} 1\n");
-    section_unref(section);
 }
 
 TEST(what_is_free_is_idle_only_where_jobs_can_start)
 {
-    struct section *section = new_cluster();
-
-    add_node(section, "n1", "idle", 0, 8, 0);
-    add_node(section, "n2", "mixed+drain", 3, 0, 5);
-    add_node(section, "n3", "down*", 0, 0, 8);
-    /* sinfo counts these as idle */
-    add_node(section, "n4", "idle+maintenance+reserved", 0, 8, 0);
-    add_node(section, "n5", "idle+not_responding", 0, 8, 0);
-    add_node(section, "n6", "idle+powered_down+cloud", 0, 8, 0);
-    check_some("capacity", section, "slurm_state_cpus{",
+    /* sinfo counts n4 to n6 as idle */
+    section = nodes_from("n1 idle cpus=0/8/0/8\n"
+                         "n2 mixed+drain cpus=3/0/5/8\n"
+                         "n3 down* cpus=0/0/8/8\n"
+                         "n4 idle+maintenance+reserved cpus=0/8/0/8\n"
+                         "n5 idle+not_responding cpus=0/8/0/8\n"
+                         "n6 idle+powered_down+cloud cpus=0/8/0/8\n");
+    check_some("capacity", "slurm_state_cpus{",
                "slurm_state_cpus{state=\"idle\",use=\"idle\"} 16\n"
                "slurm_state_cpus{state=\"idle\",use=\"unusable\"} 8\n"
                "slurm_state_cpus{state=\"down\",use=\"unusable\"} 8\n"
@@ -150,76 +103,59 @@ TEST(what_is_free_is_idle_only_where_jobs_can_start)
     check_family("mila_nodes", section, "slurm_cpus_drain",
                  "slurm_cpus_drain{reservation=\"None\"} 21\n"
                  "slurm_cpus_drain{reservation=\"unknown\"} 8\n");
-    section_unref(section);
 }
 
 TEST(cpus_that_sinfo_calls_other_are_unusable_on_any_node)
 {
-    struct section *section = new_cluster();
-
-    add_node(section, "n1", "mixed", 4, 10, 2);
-    check_some("capacity", section, "slurm_state_cpus{",
+    section = nodes_from("n1 mixed cpus=4/10/2/16\n");
+    check_some("capacity", "slurm_state_cpus{",
                "slurm_state_cpus{state=\"mixed\",use=\"allocated\"} 4\n"
                "slurm_state_cpus{state=\"mixed\",use=\"idle\"} 10\n"
                "slurm_state_cpus{state=\"mixed\",use=\"unusable\"} 2\n");
-    section_unref(section);
 }
 
 TEST(zero_is_said_of_every_state_and_flag)
 {
-    struct section *section = new_cluster();
-
-    add_gpus(section, add_node(section, "g1", "idle", 0, 8, 0), "gpu:a100:4,gpu:v100:1",
-             "gpu:a100:0,gpu:v100:0");
-    add_node(section, "c1", "down", 0, 0, 8);
+    section = nodes_from(
+        "g1 idle cpus=0/8/0/8 gres=gpu:a100:4,gpu:v100:1 gres_used=gpu:a100:0,gpu:v100:0\n"
+        "c1 down cpus=0/0/8/8\n");
     assert_int_equal(count_samples("capacity", section, "slurm_state_cpus{"),
                      n_node_state_words * 3);
     assert_int_equal(count_samples("capacity", section, "slurm_flag_cpus{"), NODE_FLAGS);
     assert_int_equal(count_samples("capacity", section, "slurm_flag_gpus{"), NODE_FLAGS * 2);
     /* of the states that occur, as many types and uses */
     assert_int_equal(count_samples("capacity", section, "slurm_state_gpus{"), 2 * 2 * 3);
-    section_unref(section);
 }
 
 TEST(a_node_counts_in_each_flag_that_it_has)
 {
-    struct section *section = new_cluster();
-
-    add_gpus(section, add_node(section, "g1", "down+drain+not_responding", 2, 0, 6), "gpu:a100:4",
-             "gpu:a100:1(IDX:0)");
-    add_gpus(section, add_node(section, "g2", "idle+drain", 0, 0, 16), "gpu:a100:2,gpu:v100:1",
-             "gpu:a100:0,gpu:v100:0");
-    check_some("capacity", section, "slurm_flag_cpus{",
+    section = nodes_from(
+        "g1 down+drain+not_responding cpus=2/0/6/8 gres=gpu:a100:4 gres_used=gpu:a100:1(IDX:0)\n"
+        "g2 idle+drain cpus=0/0/16/16 gres=gpu:a100:2,gpu:v100:1 "
+        "gres_used=gpu:a100:0,gpu:v100:0\n");
+    check_some("capacity", "slurm_flag_cpus{",
                "slurm_flag_cpus{flag=\"drain\"} 24\n"
                "slurm_flag_cpus{flag=\"not_responding\"} 8\n");
-    check_some("capacity", section, "slurm_flag_gpus{",
+    check_some("capacity", "slurm_flag_gpus{",
                "slurm_flag_gpus{flag=\"drain\",type=\"a100\"} 6\n"
                "slurm_flag_gpus{flag=\"drain\",type=\"v100\"} 1\n"
                "slurm_flag_gpus{flag=\"not_responding\",type=\"a100\"} 4\n");
-    section_unref(section);
 }
 
 TEST(free_gpus_without_a_free_cpu_or_memory_are_stranded)
 {
-    struct section *section = new_cluster();
-    struct node *node;
-
-    add_gpus(section, add_node(section, "no-cpu", "allocated", 8, 0, 0), "gpu:a100:4",
-             "gpu:a100:1(IDX:0)");
-    node = add_node(section, "no-memory", "mixed", 4, 4, 0);
-    add_gpus(section, node, "gpu:a100:4", "gpu:a100:3(IDX:0-2)");
-    node->memory_bytes = 64000 * MIB;
-    node->memory_alloc_bytes = 64000 * MIB - MIB / 2;
-    node = add_node(section, "some-memory", "mixed", 4, 4, 0);
-    add_gpus(section, node, "gpu:v100:4", "gpu:v100:2(IDX:0-1)");
-    node->memory_bytes = 64000 * MIB;
-    node->memory_alloc_bytes = 63999 * MIB;
-    /* nobody can use these, but not for want of CPUs */
-    add_gpus(section, add_node(section, "drained", "drained", 0, 0, 8), "gpu:a100:4", "gpu:a100:0");
+    /* nobody can use those of the last, but not for want of CPUs */
+    section =
+        nodes_from("no-cpu allocated cpus=8/0/0/8 gres=gpu:a100:4 gres_used=gpu:a100:1(IDX:0)\n"
+                   "no-memory mixed cpus=4/4/0/8 gres=gpu:a100:4 gres_used=gpu:a100:3(IDX:0-2) "
+                   "memory=64000M memory_alloc=63999.5M\n"
+                   "some-memory mixed cpus=4/4/0/8 gres=gpu:v100:4 gres_used=gpu:v100:2(IDX:0-1) "
+                   "memory=64000M memory_alloc=63999M\n"
+                   "drained drained cpus=0/0/8/8 gres=gpu:a100:4 gres_used=gpu:a100:0\n");
     check_family("capacity", section, "slurm_stranded_gpus",
                  "slurm_stranded_gpus{type=\"a100\"} 4\n"
                  "slurm_stranded_gpus{type=\"v100\"} 0\n");
-    check_some("capacity", section, "slurm_state_gpus{",
+    check_some("capacity", "slurm_state_gpus{",
                "slurm_state_gpus{state=\"mixed\",type=\"a100\",use=\"allocated\"} 3\n"
                "slurm_state_gpus{state=\"mixed\",type=\"a100\",use=\"idle\"} 1\n"
                "slurm_state_gpus{state=\"mixed\",type=\"v100\",use=\"allocated\"} 2\n"
@@ -227,32 +163,24 @@ TEST(free_gpus_without_a_free_cpu_or_memory_are_stranded)
                "slurm_state_gpus{state=\"allocated\",type=\"a100\",use=\"allocated\"} 1\n"
                "slurm_state_gpus{state=\"allocated\",type=\"a100\",use=\"idle\"} 3\n"
                "slurm_state_gpus{state=\"drained\",type=\"a100\",use=\"unusable\"} 4\n");
-    section_unref(section);
 }
 
 TEST(cpus_of_a_node_with_a_free_gpu_of_any_type_are_not_stranded)
 {
-    struct section *section = new_cluster();
-
-    add_gpus(section, add_node(section, "g1", "mixed", 4, 4, 0), "gpu:a100:2,gpu:v100:2",
-             "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:2)");
-    add_gpus(section, add_node(section, "g2", "mixed", 4, 3, 0), "gpu:a100:2,gpu:v100:2",
-             "gpu:a100:2(IDX:0-1),gpu:v100:2(IDX:2-3)");
-    /* nobody expects GPUs there, or jobs */
-    add_gpus(section, add_node(section, "c1", "idle", 0, 16, 0), "(null)", "gpu:0");
-    add_gpus(section, add_node(section, "g3", "mixed+drain", 4, 0, 4), "gpu:a100:1",
-             "gpu:a100:1(IDX:0)");
+    /* no free GPU is expected on the last two: one has none, the other takes no jobs */
+    section =
+        nodes_from("g1 mixed cpus=4/4/0/8 gres=gpu:a100:2,gpu:v100:2 "
+                   "gres_used=gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:2)\n"
+                   "g2 mixed cpus=4/3/0/7 gres=gpu:a100:2,gpu:v100:2 "
+                   "gres_used=gpu:a100:2(IDX:0-1),gpu:v100:2(IDX:2-3)\n"
+                   "c1 idle cpus=0/16/0/16 gres=(null) gres_used=gpu:0\n"
+                   "g3 mixed+drain cpus=4/0/4/8 gres=gpu:a100:1 gres_used=gpu:a100:1(IDX:0)\n");
     check_family("capacity", section, "slurm_stranded_cpus", "slurm_stranded_cpus 3\n");
-    section_unref(section);
 }
 
 TEST(what_is_not_known_is_neither_idle_nor_stranded)
 {
-    struct section *section = new_cluster();
-    struct node *node = add_node(section, "g1", "idle", 0, 8, 0);
-
-    node->cpus = node->cpus_alloc = node->cpus_idle = node->cpus_other = MODEL_UNKNOWN_U32;
-    node->gres = put(section, "gpu:a100:4");
+    section = nodes_from("g1 idle gres=gpu:a100:4\n");
     assert_int_equal(count_samples("capacity", section, "slurm_state_cpus{"),
                      (n_node_state_words - 1) * 3);
     check_family("capacity", section, "slurm_state_gpus", "");
@@ -263,34 +191,27 @@ TEST(what_is_not_known_is_neither_idle_nor_stranded)
     check_family("mila_nodes", section, "slurm_gpus_total",
                  "slurm_gpus_total{type=\"a100\",reservation=\"None\"} 4\n");
     /* that the GPUs are free is known then; what there is beside them is not */
-    node->gres_used = put(section, "gpu:a100:0");
+    section = section_unref(section);
+    section = nodes_from("g1 idle gres=gpu:a100:4 gres_used=gpu:a100:0\n");
     check_family("capacity", section, "slurm_stranded_gpus",
                  "slurm_stranded_gpus{type=\"a100\"} 0\n");
-    section_unref(section);
 }
 
 TEST(a_cluster_without_gpus_strands_nothing)
 {
-    struct section *section = new_cluster();
-
-    add_node(section, "n1", "idle", 0, 8, 0);
+    section = nodes_from("n1 idle cpus=0/8/0/8\n");
     check_family("capacity", section, "slurm_stranded_cpus", "slurm_stranded_cpus 0\n");
     check_family("capacity", section, "slurm_stranded_gpus", "");
     check_family("capacity", section, "slurm_flag_gpus", "");
-    section_unref(section);
 }
 
 TEST(a_reserved_node_tells_its_reservation)
 {
-    struct section *section = new_cluster();
-    struct node *node;
-
-    node = add_node(section, "g1", "mixed+reserved", 2, 6, 0);
-    node->reservation = put(section, "course \"2\"");
-    add_gpus(section, node, "gpu:a100:4", "gpu:a100:1(IDX:0)");
-    add_node(section, "n1", "idle+reserved", 0, 8, 0); /* the source does not name it */
-    node = add_node(section, "n2", "idle", 0, 8, 0);
-    add_gpus(section, node, "gpu:8", "gpu:0");
+    /* the source does not name that of n1 */
+    section = nodes_from("g1 mixed+reserved cpus=2/6/0/8 gres=gpu:a100:4 "
+                         "gres_used=gpu:a100:1(IDX:0) reservation='course \"2\"'\n"
+                         "n1 idle+reserved cpus=0/8/0/8\n"
+                         "n2 idle cpus=0/8/0/8 gres=gpu:8 gres_used=gpu:0\n");
     check_family("capacity", section, "slurm_node_reservation_info",
                  "slurm_node_reservation_info{node=\"g1\",reservation=\"course \\\"2\\\"\"} 1\n");
     check_family("mila_nodes", section, "slurm_cpus_total",
@@ -300,7 +221,6 @@ TEST(a_reserved_node_tells_its_reservation)
     check_family("mila_nodes", section, "slurm_gpus_idle",
                  "slurm_gpus_idle{type=\"a100\",reservation=\"course \\\"2\\\"\"} 3\n"
                  "slurm_gpus_idle{type=\"none\",reservation=\"None\"} 8\n");
-    section_unref(section);
 }
 
 TEST(a_node_is_in_one_of_the_eighteen_states_of_mila)
@@ -339,24 +259,19 @@ TEST(a_node_is_in_one_of_the_eighteen_states_of_mila)
     char expected[200];
 
     for (size_t i = 0; i < COUNT(words); i++) {
-        struct section *section = new_cluster();
-
-        add_node(section, "n1", words[i].slurm, 0, 8, 0);
+        section = nodes_from("n1 %s cpus=0/8/0/8\n", words[i].slurm);
         snprintf(expected, sizeof(expected),
                  "slurm_node_states{name=\"n1\",slurm_node_states=\"%s\"} 1\n", words[i].mila);
-        check_some("mila_nodes", section, "slurm_node_states{", expected);
+        check_some("mila_nodes", "slurm_node_states{", expected);
         assert_int_equal(count_samples("mila_nodes", section, "slurm_node_states{"), 18);
-        section_unref(section);
+        section = section_unref(section);
     }
 }
 
 TEST(a_node_told_twice_is_in_one_state)
 {
-    struct section *section = new_cluster();
-
-    add_node(section, "n1", "idle", 0, 8, 0);
-    add_node(section, "n1", "down", 0, 0, 8);
-    check_some("mila_nodes", section, "slurm_node_states{",
+    section = nodes_from("n1 idle cpus=0/8/0/8\n"
+                         "n1 down cpus=0/0/8/8\n");
+    check_some("mila_nodes", "slurm_node_states{",
                "slurm_node_states{name=\"n1\",slurm_node_states=\"idle\"} 1\n");
-    section_unref(section);
 }
