@@ -98,6 +98,29 @@ static bool read_node_cpus(struct section *section, void *to, struct str value)
     return true;
 }
 
+static bool read_limit_kind(struct section *section, void *to, struct str value)
+{
+    static const char *const words[LIMITS] = {
+        [LIMIT_JOBS] = "jobs",
+        [LIMIT_SUBMITTED] = "submitted",
+        [LIMIT_WALL_SECONDS] = "wall",
+        [LIMIT_TRES] = "tres",
+        [LIMIT_TRES_SECONDS] = "tres_time",
+        [LIMIT_TRES_RUN_SECONDS] = "running_tres_time",
+        [LIMIT_USER_JOBS] = "user_jobs",
+        [LIMIT_USER_SUBMITTED] = "user_submitted",
+        [LIMIT_USER_TRES] = "user_tres",
+    };
+
+    (void)section;
+    for (uint8_t i = 0; i < LIMITS; i++)
+        if (str_eq(value, str_of(words[i]))) {
+            *(uint8_t *)to = i;
+            return true;
+        }
+    return false;
+}
+
 /* An array that has grown one by one has room for as many as the next power of two. */
 static void *grow(struct section *section, void *array, size_t n, size_t size)
 {
@@ -257,6 +280,23 @@ static const struct field share_fields[] = {
     { "level", read_real, SHARE(level) },
 };
 
+static const struct field association_fields[] = {
+    { "account", read_text, offsetof(struct association, account) },
+    { "user", read_text, offsetof(struct association, user) },
+    { "partition", read_text, offsetof(struct association, partition) },
+};
+
+static const struct field qos_fields[] = {
+    { "name", read_text, offsetof(struct qos, name) },
+};
+
+static const struct field limit_fields[] = {
+    { "kind", read_limit_kind, offsetof(struct limit, kind) },
+    { "limit", read_bytes, offsetof(struct limit, limit) },
+    { "used", read_bytes, offsetof(struct limit, used) },
+    { "tres", read_text, offsetof(struct limit, tres) },
+};
+
 /* ---- records ---- */
 
 /* What a line can be. Those of one kind stand together; the last is that of a line that begins with
@@ -290,6 +330,11 @@ static const struct record records[] = {
       RECORDS(license_fields, 1, licenses.license, licenses.n) },
     { KIND_RESERVATIONS, NULL, "node_count=unknown core_count=unknown",
       RECORDS(reservation_fields, 1, reservations.reservation, reservations.n) },
+    { KIND_ASSOCIATIONS, "qos", "", RECORDS(qos_fields, 1, associations.qos, associations.n_qos) },
+    { KIND_ASSOCIATIONS, "limit", "",
+      RECORDS(limit_fields, 3, associations.limit, associations.n_limits) },
+    { KIND_ASSOCIATIONS, NULL, "",
+      RECORDS(association_fields, 1, associations.association, associations.n) },
     { KIND_SHARES, NULL, "raw_shares=1", RECORDS(share_fields, 1, shares.share, shares.n) },
 };
 
@@ -378,6 +423,18 @@ static void append(struct section *section, const struct record *record, const v
     ++*n;
 }
 
+/* A limit is of the QOS that was added last, or of the association if there is no QOS yet. */
+static void own_limit(struct associations *all)
+{
+    struct association *association = all->n ? &all->association[all->n - 1] : NULL;
+    struct qos *qos = all->n_qos ? &all->qos[all->n_qos - 1] : NULL;
+    uint32_t *first = qos ? &qos->first_limit : &association->first_limit;
+    uint32_t *n = qos ? &qos->n_limits : &association->n_limits;
+
+    if (!(*n)++)
+        *first = (uint32_t)all->n_limits - 1;
+}
+
 /* A job without an id has its place in the queue as one. */
 static void number_job(const struct section *section, struct job *job)
 {
@@ -407,6 +464,8 @@ static int read_line(struct section *section, void *defaults, struct str line, s
     if (record->fields == job_fields)
         number_job(section, item);
     append(section, record, item);
+    if (record->fields == limit_fields)
+        own_limit(&section->associations);
     return 0;
 }
 
@@ -464,4 +523,5 @@ SECTION_FROM(jobs_from, KIND_JOBS)
 SECTION_FROM(nodes_from, KIND_NODES)
 SECTION_FROM(licenses_from, KIND_LICENSES)
 SECTION_FROM(reservations_from, KIND_RESERVATIONS)
+SECTION_FROM(associations_from, KIND_ASSOCIATIONS)
 SECTION_FROM(shares_from, KIND_SHARES)

@@ -28,11 +28,13 @@ extern const int64_t sections_now;
  * nodes: NAME STATE field=… | partition NAME field=…
  * licenses: NAME field=…
  * reservations: NAME field=…
+ * associations: ACCOUNT field=… | qos NAME | limit KIND LIMIT USED field=…, of the line before
  * shares: ACCOUNT field=… */
 struct section *jobs_from(const char *lines, ...) SECTIONS_FORMAT(1);
 struct section *nodes_from(const char *lines, ...) SECTIONS_FORMAT(1);
 struct section *licenses_from(const char *lines, ...) SECTIONS_FORMAT(1);
 struct section *reservations_from(const char *lines, ...) SECTIONS_FORMAT(1);
+struct section *associations_from(const char *lines, ...) SECTIONS_FORMAT(1);
 struct section *shares_from(const char *lines, ...) SECTIONS_FORMAT(1);
 
 /* Adds records to a section that one of the functions above has made. Its arrays may move. */

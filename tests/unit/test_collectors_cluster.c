@@ -4,42 +4,34 @@
 
 #include <math.h>
 
-static symbol put(struct section *section, const char *text)
+const int64_t sections_now = 1794744000;
+
+static struct section *section;
+
+static void tear_down(void)
+{
+    section = section_unref(section);
+}
+
+FIXTURE(NULL, tear_down)
+
+static symbol put(const char *text)
 {
     return symbols_put(&section->symbols, str_of(text));
 }
 
-static void check_samples(const char *collector, const struct section *section, size_t samples)
+static void check_samples(const char *collector, size_t samples)
 {
     collect(collector, section, "");
     assert_int_equal(collected.samples, samples);
     assert_int_equal(collected.duplicates, 0);
 }
 
-static struct section *new_licenses(struct license *license, size_t n)
-{
-    struct section *section = section_new(KIND_LICENSES);
-
-    section->licenses.license = license;
-    section->licenses.n = n;
-    return section;
-}
-
 TEST(licences_say_zero_and_leave_out_what_is_unknown)
 {
-    struct license license[] = {
-        { .total = 10,
-          .used = 10,
-          .free = 0,
-          .reserved = 0,
-          .last_consumed = MODEL_UNKNOWN_U64,
-          .last_deficit = MODEL_UNKNOWN_U64 },
-        { .total = 5, .used = 1, .free = 2, .reserved = 2, .last_consumed = 3, .last_deficit = 0 },
-    };
-    struct section *section = new_licenses(license, COUNT(license));
-
-    license[0].name = put(section, "matlab");
-    license[1].name = put(section, "ansys@\"flex\"");
+    section = licenses_from(
+        "matlab total=10 used=10 free=0 reserved=0 last_consumed=unknown last_deficit=unknown\n"
+        "ansys@\"flex\" total=5 used=1 free=2 reserved=2 last_consumed=3 last_deficit=0\n");
     check_family("licenses", section, "slurm_lic_total",
                  "slurm_lic_total{name=\"matlab\"} 10\n"
                  "slurm_lic_total{name=\"ansys@\\\"flex\\\"\"} 5\n");
@@ -56,37 +48,14 @@ TEST(licences_say_zero_and_leave_out_what_is_unknown)
                  "slurm_lic_last_consumed{name=\"ansys@\\\"flex\\\"\"} 3\n");
     check_family("licenses", section, "slurm_lic_last_deficit",
                  "slurm_lic_last_deficit{name=\"ansys@\\\"flex\\\"\"} 0\n");
-    section_unref(section);
-}
-
-static struct section *new_reservations(struct reservation *reservation, size_t n)
-{
-    struct section *section = section_new(KIND_RESERVATIONS);
-
-    section->reservations.reservation = reservation;
-    section->reservations.n = n;
-    return section;
 }
 
 TEST(a_reservation_tells_who_when_and_where)
 {
-    struct reservation reservation[] = {
-        { .node_count = 3,
-          .core_count = 12,
-          .is_active = true,
-          .start_time = 1794744000,
-          .end_time = 1794830400 },
-        { .node_count = MODEL_UNKNOWN_U32, .core_count = MODEL_UNKNOWN_U32 },
-    };
-    struct section *section = new_reservations(reservation, COUNT(reservation));
-
-    reservation[0].name = put(section, "course");
-    reservation[0].nodes = put(section, "n[1-2],g1,n1");
-    reservation[0].accounts = put(section, "bio,phys");
-    reservation[0].partition = put(section, "gpu");
-    reservation[0].flags = put(section, "IGNORE_JOBS,SPEC_NODES");
-    reservation[1].name = put(section, "later");
-    reservation[1].users = put(section, "ro\not");
+    section = reservations_from("course nodes=n[1-2],g1,n1 node_count=3 core_count=12 active=yes "
+                                "start=1794744000 end=1794830400 "
+                                "accounts=bio,phys partition=gpu flags=IGNORE_JOBS,SPEC_NODES\n"
+                                "later users='ro\not' node_count=unknown core_count=unknown\n");
     check_family("reservations", section, "slurm_reservation_info",
                  "slurm_reservation_info{reservation=\"course\",users=\"\",accounts=\"bio,phys\","
                  "partition=\"gpu\",flags=\"IGNORE_JOBS,SPEC_NODES\"} 1\n"
@@ -107,85 +76,40 @@ TEST(a_reservation_tells_who_when_and_where)
                  "slurm_reservation_node_info{reservation=\"course\",node=\"n1\"} 1\n"
                  "slurm_reservation_node_info{reservation=\"course\",node=\"n2\"} 1\n"
                  "slurm_reservation_node_info{reservation=\"course\",node=\"g1\"} 1\n");
-    section_unref(section);
 }
 
 TEST(reservations_name_no_more_nodes_than_there_is_room_for)
 {
-    struct reservation reservation[4] = { 0 };
-    struct section *section = new_reservations(reservation, COUNT(reservation));
-
-    reservation[0].name = put(section, "most");
-    reservation[0].nodes = put(section, "n[1-19999]");
-    reservation[1].name = put(section, "too_many");
-    reservation[1].nodes = put(section, "m[1-2]");
-    reservation[2].name = put(section, "odd");
-    reservation[2].nodes = put(section, "m[1-");
-    reservation[3].name = put(section, "last");
-    reservation[3].nodes = put(section, "m1");
+    section = reservations_from("most nodes=n[1-19999]\n"
+                                "too_many nodes=m[1-2]\n"
+                                "odd nodes=m[1-\n"
+                                "last nodes=m1\n");
     collect("reservations", section, "");
     assert_int_equal(collected.folded, 2);
     assert_contains(collected.text.p, "{reservation=\"most\",node=\"n19999\"} 1\n");
     assert_contains(collected.text.p, "{reservation=\"last\",node=\"m1\"} 1\n");
     assert_null(strstr(collected.text.p, "reservation=\"too_many\",node"));
     assert_null(strstr(collected.text.p, "reservation=\"odd\",node"));
-    section_unref(section);
 }
 
 TEST(a_reservation_told_twice_is_shown_once)
 {
-    struct reservation reservation[2] = { { .node_count = 1 }, { .node_count = 2 } };
-    struct section *section = new_reservations(reservation, COUNT(reservation));
-
-    reservation[0].name = reservation[1].name = put(section, "twin");
+    section = reservations_from("twin node_count=1 core_count=0\n"
+                                "twin node_count=2 core_count=0\n");
     check_family("reservations", section, "slurm_reservation_nodes",
                  "slurm_reservation_nodes{reservation=\"twin\"} 1\n");
-    check_samples("reservations", section, 4);
-    section_unref(section);
-}
-
-static struct section *new_shares(struct share *share, size_t n)
-{
-    struct section *section = section_new(KIND_SHARES);
-
-    section->shares.share = share;
-    section->shares.n = n;
-    return section;
+    check_samples("reservations", 4);
 }
 
 TEST(shares_tell_parent_and_infinity)
 {
-    struct share share[] = {
-        { .raw_shares = 30,
-          .normalised_shares = 0.375,
-          .raw_usage = 1205,
-          .normalised_usage = 0.25,
-          .effective_usage = 0.5,
-          .factor = NAN,
-          .level = 0.75 },
-        { .is_parent = true,
-          .raw_shares = MODEL_UNKNOWN_U64,
-          .normalised_shares = NAN,
-          .raw_usage = 0,
-          .normalised_usage = 0,
-          .effective_usage = 0,
-          .factor = 1,
-          .level = INFINITY },
-        { .raw_shares = 1,
-          .normalised_shares = 0.1,
-          .raw_usage = 7,
-          .normalised_usage = NAN,
-          .effective_usage = NAN,
-          .factor = 0.125,
-          .level = 2 },
-    };
-    struct section *section = new_shares(share, COUNT(share));
-
-    for (size_t i = 0; i < COUNT(share); i++)
-        share[i].account = put(section, "bio");
-    share[1].user = put(section, "alice");
-    share[2].user = put(section, "bob");
-    share[2].partition = put(section, "gpu");
+    section = shares_from(
+        "bio raw_shares=30 normalized_shares=0.375 raw_usage=1205 normalized_usage=0.25 "
+        "effective_usage=0.5 factor=unknown level=0.75\n"
+        "bio user=alice is_parent=yes raw_shares=unknown normalized_shares=unknown factor=1 "
+        "level=inf\n"
+        "bio user=bob partition=gpu raw_shares=1 normalized_shares=0.1 raw_usage=7 "
+        "normalized_usage=unknown effective_usage=unknown factor=0.125 level=2\n");
     check_family("fairshare", section, "slurm_account_fairshare_raw_shares",
                  "slurm_account_fairshare_raw_shares{account=\"bio\"} 30\n");
     check_family("fairshare", section, "slurm_account_fairshare_norm_shares",
@@ -217,177 +141,90 @@ TEST(shares_tell_parent_and_infinity)
     check_family("fairshare", section, "slurm_user_fairshare_level",
                  "slurm_user_fairshare_level{account=\"bio\",user=\"alice\",partition=\"\"} +Inf\n"
                  "slurm_user_fairshare_level{account=\"bio\",user=\"bob\",partition=\"gpu\"} 2\n");
-    section_unref(section);
 }
 
 TEST(an_account_with_several_rows_has_the_first)
 {
-    struct share share[4] = {
-        { .raw_shares = 1 }, { .raw_shares = 2 }, { .raw_shares = 3 }, { .raw_shares = 4 }
-    };
-    struct section *section = new_shares(share, COUNT(share));
-
-    for (size_t i = 0; i < COUNT(share); i++)
-        share[i].account = put(section, "bio");
-    share[1].partition = put(section, "gpu");
-    share[2].user = share[3].user = put(section, "alice");
+    section = shares_from("bio raw_shares=1\n"
+                          "bio partition=gpu raw_shares=2\n"
+                          "bio user=alice raw_shares=3\n"
+                          "bio user=alice raw_shares=4\n");
     check_family("fairshare", section, "slurm_account_fairshare_raw_shares",
                  "slurm_account_fairshare_raw_shares{account=\"bio\"} 1\n");
     check_family("fairshare", section, "slurm_user_fairshare_raw_shares",
                  "slurm_user_fairshare_raw_shares{account=\"bio\",user=\"alice\",partition=\"\"} "
                  "3\n");
-    check_samples("fairshare", section, 14);
-    section_unref(section);
+    check_samples("fairshare", 14);
 }
 
 TEST(users_beyond_the_ceiling_are_counted_as_folded)
 {
     enum { USERS = 20003 };
-    struct share *share = heap_alloc(USERS * sizeof(*share));
-    struct section *section = new_shares(share, USERS);
-    char name[16];
 
-    for (unsigned i = 0; i < USERS; i++) {
-        snprintf(name, sizeof(name), "u%u", i);
-        share[i] = (struct share){ .user = put(section, name), .raw_shares = 1 };
-    }
+    section = section_new(KIND_SHARES);
+    for (unsigned i = 0; i < USERS; i++)
+        section_add(section, "'' user=u%u\n", i);
     collect("fairshare", section, "");
     assert_int_equal(collected.folded, 3 * 7);
     assert_int_equal(collected.samples, 20000 * 7);
-    section_unref(section);
-    free(share);
-}
-
-struct limits {
-    struct section *section;
-    struct association association[8];
-    struct qos qos[4];
-    struct limit limit[32];
-};
-
-static void limits_init(struct limits *limits)
-{
-    struct associations *all;
-
-    *limits = (struct limits){ .section = section_new(KIND_ASSOCIATIONS) };
-    all = &limits->section->associations;
-    all->association = limits->association;
-    all->qos = limits->qos;
-    all->limit = limits->limit;
-}
-
-static void add_association(struct limits *limits, const char *account, const char *user,
-                            const char *partition)
-{
-    struct associations *all = &limits->section->associations;
-
-    all->association[all->n++] = (struct association){
-        .account = put(limits->section, account),
-        .user = put(limits->section, user),
-        .partition = put(limits->section, partition),
-        .first_limit = (uint32_t)all->n_limits,
-    };
-}
-
-static void add_qos(struct limits *limits, const char *name)
-{
-    struct associations *all = &limits->section->associations;
-
-    all->qos[all->n_qos++] =
-        (struct qos){ .name = put(limits->section, name), .first_limit = (uint32_t)all->n_limits };
-}
-
-/* Of the association or QOS that was added last. */
-static void add_limit(struct limits *limits, uint32_t *n_limits, enum limit_kind kind,
-                      const char *tres, uint64_t limit, uint64_t used)
-{
-    struct associations *all = &limits->section->associations;
-
-    all->limit[all->n_limits++] = (struct limit){
-        .kind = (uint8_t)kind, .tres = put(limits->section, tres), .limit = limit, .used = used
-    };
-    (*n_limits)++;
 }
 
 TEST(the_limits_of_an_account_are_those_of_its_own_row)
 {
-    struct limits limits;
-    uint32_t *n;
-
-    limits_init(&limits);
-    add_association(&limits, "bio", "", "gpu");
-    n = &limits.association[0].n_limits;
-    add_limit(&limits, n, LIMIT_JOBS, "", 99, 0);
-    add_association(&limits, "bio", "", "");
-    n = &limits.association[1].n_limits;
-    add_limit(&limits, n, LIMIT_TRES, "cpu", 100, 40);
-    add_limit(&limits, n, LIMIT_TRES, "mem", UINT64_C(1) << 40, 0);
-    add_limit(&limits, n, LIMIT_TRES, "gres/gpu:a100", 8, 8);
-    add_limit(&limits, n, LIMIT_JOBS, "", 0, 0);
-    add_limit(&limits, n, LIMIT_SUBMITTED, "", 500, MODEL_UNKNOWN_U64);
-    add_association(&limits, "bio", "alice", "");
-    n = &limits.association[2].n_limits;
-    add_limit(&limits, n, LIMIT_JOBS, "", 7, 3);
-    add_association(&limits, "bio", "", ""); /* of a second cluster, say */
-    n = &limits.association[3].n_limits;
-    add_limit(&limits, n, LIMIT_JOBS, "", 55, 0);
-    check_family("limits", limits.section, "slurm_account_cpu_limit",
+    /* the last is of a second cluster, say */
+    section = associations_from("bio partition=gpu\n"
+                                "limit jobs 99 0\n"
+                                "bio\n"
+                                "limit tres 100 40 tres=cpu\n"
+                                "limit tres 1T 0 tres=mem\n"
+                                "limit tres 8 8 tres=gres/gpu:a100\n"
+                                "limit jobs 0 0\n"
+                                "limit submitted 500 unknown\n"
+                                "bio user=alice\n"
+                                "limit jobs 7 3\n"
+                                "bio\n"
+                                "limit jobs 55 0\n");
+    check_family("limits", section, "slurm_account_cpu_limit",
                  "slurm_account_cpu_limit{account=\"bio\"} 100\n");
-    check_family("limits", limits.section, "slurm_account_mem_limit",
+    check_family("limits", section, "slurm_account_mem_limit",
                  "slurm_account_mem_limit{account=\"bio\"} 1099511627776\n");
-    check_family("limits", limits.section, "slurm_account_job_alloc_limit",
+    check_family("limits", section, "slurm_account_job_alloc_limit",
                  "slurm_account_job_alloc_limit{account=\"bio\"} 0\n");
-    check_family("limits", limits.section, "slurm_account_job_limit",
+    check_family("limits", section, "slurm_account_job_limit",
                  "slurm_account_job_limit{account=\"bio\"} 500\n");
-    check_family("limits", limits.section, "slurm_association_jobs_limit",
+    check_family("limits", section, "slurm_association_jobs_limit",
                  "slurm_association_jobs_limit{account=\"bio\",user=\"\",partition=\"gpu\"} 99\n"
                  "slurm_association_jobs_limit{account=\"bio\",user=\"\",partition=\"\"} 0\n"
                  "slurm_association_jobs_limit{account=\"bio\",user=\"alice\",partition=\"\"} 7\n");
-    check_family("limits", limits.section, "slurm_association_jobs_used",
+    check_family("limits", section, "slurm_association_jobs_used",
                  "slurm_association_jobs_used{account=\"bio\",user=\"\",partition=\"gpu\"} 0\n"
                  "slurm_association_jobs_used{account=\"bio\",user=\"\",partition=\"\"} 0\n"
                  "slurm_association_jobs_used{account=\"bio\",user=\"alice\",partition=\"\"} 3\n");
-    check_family("limits", limits.section, "slurm_association_submitted_jobs_used", "");
-    check_family("limits", limits.section, "slurm_association_tres_limit",
+    check_family("limits", section, "slurm_association_submitted_jobs_used", "");
+    check_family("limits", section, "slurm_association_tres_limit",
                  "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"cpu\"} 100\n"
                  "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"mem\"} 1099511627776\n"
                  "slurm_association_tres_limit{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"gres/gpu:a100\"} 8\n");
-    check_family("limits", limits.section, "slurm_association_tres_used",
+    check_family("limits", section, "slurm_association_tres_used",
                  "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"cpu\"} 40\n"
                  "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"mem\"} 0\n"
                  "slurm_association_tres_used{account=\"bio\",user=\"\",partition=\"\",tres="
                  "\"gres/gpu:a100\"} 8\n");
-    section_unref(limits.section);
 }
 
 TEST(where_room_is_short_users_lose_their_limits_and_accounts_do_not)
 {
     enum { USERS = 50003 };
-    struct section *section = section_new(KIND_ASSOCIATIONS);
-    struct association *row = heap_alloc((USERS + 1) * sizeof(*row));
-    struct limit *limit = heap_alloc((USERS + 1) * sizeof(*limit));
-    char name[16];
 
-    for (uint32_t i = 0; i <= USERS; i++) {
-        snprintf(name, sizeof(name), "u%u", i);
-        row[i] = (struct association){
-            .account = put(section, i < USERS ? "physics" : "last"),
-            .user = put(section, i < USERS ? name : ""),
-            .first_limit = i,
-            .n_limits = 1,
-        };
-        limit[i] =
-            (struct limit){ .kind = LIMIT_JOBS, .limit = 7, .used = i ? 1 : MODEL_UNKNOWN_U64 };
-    }
-    section->associations.association = row;
-    section->associations.n = USERS + 1;
-    section->associations.limit = limit;
-    section->associations.n_limits = USERS + 1;
+    section = section_new(KIND_ASSOCIATIONS);
+    for (unsigned i = 0; i < USERS; i++)
+        section_add(section, "physics user=u%u\nlimit jobs 7 %s\n", i, i ? "1" : "unknown");
+    section_add(section, "last\nlimit jobs 7 1\n");
     check_family("limits", section, "slurm_account_job_alloc_limit",
                  "slurm_account_job_alloc_limit{account=\"last\"} 7\n");
     collect("limits", section, "");
@@ -395,12 +232,9 @@ TEST(where_room_is_short_users_lose_their_limits_and_accounts_do_not)
                     "slurm_association_jobs_limit{account=\"physics\",user=\"u49998\"");
     assert_null(strstr(collected.text.p, "\"u49999\""));
     assert_int_equal(collected.folded, 4 * 2); /* limit and use of each */
-    section_unref(section);
-    free(row);
-    free(limit);
 }
 
-static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, const char *used)
+static void check_kind(const char *kind, bool has_tres, const char *limit, const char *used)
 {
     static const struct {
         const char *prefix, *labels;
@@ -409,15 +243,14 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
         { "slurm_association_", "account=\"bio\",user=\"alice\",partition=\"gpu\"" },
     };
     const char *tres = has_tres ? ",tres=\"cpu\"" : "";
-    size_t n_owners = kind == LIMIT_USER_TRES ? 1 : 2;
-    struct limits limits;
+    size_t n_owners = strcmp(kind, "user_tres") == 0 ? 1 : 2;
 
-    limits_init(&limits);
-    add_association(&limits, "bio", "alice", "gpu");
-    add_limit(&limits, &limits.association[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
-    add_qos(&limits, "high");
-    add_limit(&limits, &limits.qos[0].n_limits, kind, has_tres ? "cpu" : "", 10, 3);
-    collect("limits", limits.section, "");
+    section = associations_from("bio user=alice partition=gpu\n"
+                                "limit %s 10 3 tres=%s\n"
+                                "qos high\n"
+                                "limit %s 10 3 tres=%s\n",
+                                kind, has_tres ? "cpu" : "", kind, has_tres ? "cpu" : "");
+    collect("limits", section, "");
     assert_int_equal(collected.samples, 2 * n_owners);
     for (size_t i = 0; i < n_owners; i++) {
         struct buf line;
@@ -430,30 +263,28 @@ static void check_kind(enum limit_kind kind, bool has_tres, const char *limit, c
         assert_contains(collected.text.p, line.p);
         buf_free(&line);
     }
-    section_unref(limits.section);
+    section = section_unref(section);
 }
 
 TEST(each_kind_of_limit_has_its_families)
 {
-    check_kind(LIMIT_JOBS, false, "jobs_limit", "jobs_used");
-    check_kind(LIMIT_SUBMITTED, false, "submitted_jobs_limit", "submitted_jobs_used");
-    check_kind(LIMIT_WALL_SECONDS, false, "wall_limit_seconds", "wall_used_seconds");
-    check_kind(LIMIT_TRES, true, "tres_limit", "tres_used");
-    check_kind(LIMIT_TRES_SECONDS, true, "tres_time_limit_seconds", "tres_time_used_seconds");
-    check_kind(LIMIT_TRES_RUN_SECONDS, true, "running_tres_time_limit_seconds",
+    check_kind("jobs", false, "jobs_limit", "jobs_used");
+    check_kind("submitted", false, "submitted_jobs_limit", "submitted_jobs_used");
+    check_kind("wall", false, "wall_limit_seconds", "wall_used_seconds");
+    check_kind("tres", true, "tres_limit", "tres_used");
+    check_kind("tres_time", true, "tres_time_limit_seconds", "tres_time_used_seconds");
+    check_kind("running_tres_time", true, "running_tres_time_limit_seconds",
                "running_tres_time_used_seconds");
-    check_kind(LIMIT_USER_JOBS, false, "user_jobs_limit", "user_jobs_used");
-    check_kind(LIMIT_USER_SUBMITTED, false, "user_submitted_jobs_limit",
-               "user_submitted_jobs_used");
-    check_kind(LIMIT_USER_TRES, true, "user_tres_limit", "user_tres_used");
+    check_kind("user_jobs", false, "user_jobs_limit", "user_jobs_used");
+    check_kind("user_submitted", false, "user_submitted_jobs_limit", "user_submitted_jobs_used");
+    check_kind("user_tres", true, "user_tres_limit", "user_tres_used");
 }
 
 TEST(hidden_data_is_told_by_word)
 {
-    struct section *section = section_new(KIND_CONFIG);
-
-    section->config.cluster = put(section, "hal\"9000");
-    section->config.version = put(section, "24.11.5");
+    section = section_new(KIND_CONFIG);
+    section->config.cluster = put("hal\"9000");
+    section->config.version = put("24.11.5");
     section->config.hidden = 1 << PRIVATE_JOBS | 1 << PRIVATE_EVENTS;
     check_family("config", section, "slurm_config_info",
                  "slurm_config_info{cluster_name=\"hal\\\"9000\",version=\"24.11.5\"} 1\n");
@@ -466,12 +297,10 @@ TEST(hidden_data_is_told_by_word)
                  "sonde_source_limited{reason=\"reservations\"} 0\n"
                  "sonde_source_limited{reason=\"usage\"} 0\n"
                  "sonde_source_limited{reason=\"users\"} 0\n");
-    section_unref(section);
 }
 
 TEST(traced_jobs_tell_of_themselves)
 {
-    struct section *section = section_new(KIND_TRACES);
     struct traced_job job[] = {
         { .id = 42,
           .cpu_percent = 187.5,
@@ -496,11 +325,12 @@ TEST(traced_jobs_tell_of_themselves)
     };
     struct traced_host host[] = { { .pid = 4711 }, { .pid = 12 }, { .pid = 0 } };
 
+    section = section_new(KIND_TRACES);
     section->traces =
         (struct traces){ .job = job, .n = COUNT(job), .host = host, .n_hosts = COUNT(host) };
-    job[0].user = job[2].user = put(section, "al\\ice");
-    host[0].name = put(section, "n1");
-    host[1].name = put(section, "n2");
+    job[0].user = job[2].user = put("al\\ice");
+    host[0].name = put("n1");
+    host[1].name = put("n2");
     check_family("trace", section, "slurm_proc_cpu_usage",
                  "slurm_proc_cpu_usage{jobid=\"42\",username=\"al\\\\ice\"} 187.5\n");
     check_family("trace", section, "slurm_proc_mem_usage",
@@ -516,14 +346,11 @@ TEST(traced_jobs_tell_of_themselves)
     check_family("trace", section, "slurm_job_cpu_alloc", "slurm_job_cpu_alloc{jobid=\"42\"} 4\n");
     check_family("trace", section, "slurm_job_mem_alloc",
                  "slurm_job_mem_alloc{jobid=\"42\"} 8589934592\n");
-    section_unref(section);
 }
 
 TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
 {
-    struct section *section = section_new(KIND_TRACES);
     struct traced_job job = { .id = 7,
-                              .user = put(section, "bob"),
                               .cpu_percent = 99.5,
                               .memory_bytes = 2048,
                               .read_bytes = 4096,
@@ -532,8 +359,11 @@ TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
                               .allocated_cpus = 2,
                               .allocated_memory_bytes = UINT64_C(1) << 30,
                               .n_hosts = 1 };
-    struct traced_host host = { .name = put(section, "n1"), .pid = 4711 };
+    struct traced_host host = { .pid = 4711 };
 
+    section = section_new(KIND_TRACES);
+    job.user = put("bob");
+    host.name = put("n1");
     section->traces = (struct traces){ .job = &job, .n = 1, .host = &host, .n_hosts = 1 };
     collect("trace", section, "");
     assert_string_equal(
@@ -564,14 +394,12 @@ TEST(the_whole_text_of_a_traced_job_is_what_dashboards_know)
         "# HELP slurm_job_mem_alloc Memory that Slurm has allocated to a traced job, in bytes.\n"
         "# TYPE slurm_job_mem_alloc gauge\n"
         "slurm_job_mem_alloc{jobid=\"7\"} 1073741824\n");
-    section_unref(section);
 }
 
 /* Everything unknown, as a release tells it that has none of it. */
-static struct section *new_diag(void)
+static struct diag *new_diag(void)
 {
-    struct section *section = section_new(KIND_DIAG);
-
+    section = section_new(KIND_DIAG);
     memset(&section->diag, 0xff, sizeof(section->diag));
     section->diag.time = section->diag.reset_time = 0;
     section->diag.jobs_time = section->diag.backfill_last_time = 0;
@@ -583,7 +411,7 @@ static struct section *new_diag(void)
     section->diag.rpc_pending = NULL;
     section->diag.n_rpc_pending = 0;
     section->diag.running = NULL;
-    return section;
+    return &section->diag;
 }
 
 static struct rpc rpc(symbol name, uint64_t count, uint64_t total_usec)
@@ -599,12 +427,10 @@ static struct rpc rpc(symbol name, uint64_t count, uint64_t total_usec)
 
 TEST(statistics_have_the_names_and_units_that_dashboards_know)
 {
-    struct section *section = new_diag();
-    struct diag *diag = &section->diag;
-    struct rpc types[] = { rpc(put(section, "REQUEST_PING"), 6, 1955),
-                           rpc(put(section, "REQUEST_NEVER"), 0, 0) };
-    struct rpc users[] = { rpc(put(section, "root"), 10, 500), rpc(put(section, "nobody"), 1, 2),
-                           rpc(put(section, "nobody"), 3, 4) };
+    struct diag *diag = new_diag();
+    struct rpc types[] = { rpc(put("REQUEST_PING"), 6, 1955), rpc(put("REQUEST_NEVER"), 0, 0) };
+    struct rpc users[] = { rpc(put("root"), 10, 500), rpc(put("nobody"), 1, 2),
+                           rpc(put("nobody"), 3, 4) };
 
     diag->rpc_by_type = types;
     diag->n_rpc_by_type = COUNT(types);
@@ -640,18 +466,16 @@ TEST(statistics_have_the_names_and_units_that_dashboards_know)
                  "slurm_backfill_last_depth_try_sched 4\n");
     check_family("diag", section, "slurm_backfill_cycle_counter",
                  "slurm_backfill_cycle_counter 21\n");
-    section_unref(section);
 }
 
 TEST(what_slurm_counts_goes_on_and_the_rest_is_of_now)
 {
-    struct section *section = new_diag();
-    struct diag *diag = &section->diag, running;
-    symbol ping = put(section, "REQUEST_PING"), root = put(section, "root");
+    struct diag *diag = new_diag(), running;
+    symbol ping = put("REQUEST_PING"), root = put("root");
     struct rpc type_now = rpc(ping, 1, 10), type_ever = rpc(ping, 1001, 2500000);
     struct rpc user_now = rpc(root, 2, 20), user_ever = rpc(root, 1002, 1);
-    struct cycle_exit exit = { put(section, "End of job queue"), 77 };
-    struct pending_rpc waiting = { put(section, "REQUEST_LAUNCH_PROLOG"), 6017, 5 };
+    struct cycle_exit exit = { put("End of job queue"), 77 };
+    struct pending_rpc waiting = { put("REQUEST_LAUNCH_PROLOG"), 6017, 5 };
 
     type_now.queued = 4;
     type_now.dropped = 0;
@@ -743,20 +567,18 @@ TEST(what_slurm_counts_goes_on_and_the_rest_is_of_now)
                  "slurm_scheduler_user_rpc_seconds_total{user=\"root\"} 0.000001\n");
     check_family("scheduler", section, "slurm_scheduler_pending_rpcs",
                  "slurm_scheduler_pending_rpcs{type=\"REQUEST_LAUNCH_PROLOG\"} 5\n");
-    section_unref(section);
 }
 
 TEST(statistics_that_nobody_keeps_are_those_of_slurm)
 {
-    struct section *section = new_diag();
+    struct diag *diag = new_diag();
 
-    section->diag.jobs_failed = 4;
-    section->diag.backfilled_het_components = 2;
+    diag->jobs_failed = 4;
+    diag->backfilled_het_components = 2;
     check_family("scheduler", section, "slurm_scheduler_jobs_failed_total",
                  "slurm_scheduler_jobs_failed_total 4\n");
     check_family("scheduler", section, "slurm_scheduler_backfilled_het_components_total",
                  "slurm_scheduler_backfilled_het_components_total 2\n");
-    check_samples("scheduler", section, 3); /* and whether backfill is active */
-    check_samples("diag", section, 0);
-    section_unref(section);
+    check_samples("scheduler", 3); /* and whether backfill is active */
+    check_samples("diag", 0);
 }
