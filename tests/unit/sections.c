@@ -152,6 +152,7 @@ static bool read_partitions(struct section *section, void *to, struct str value)
     struct node *node = to;
 
     node->first_partition = (uint32_t)nodes->n_membership;
+    node->n_partitions = 0;
     for (struct str rest = value; rest.n; node->n_partitions++) {
         uint32_t partition = find_partition(section, str_cut(&rest, ','));
 

@@ -4,15 +4,14 @@
 
 #include "web/queue_index.h"
 
+const int64_t sections_now = MADE_NOW;
+
 TEST(a_node_is_found_by_its_name)
 {
-    struct section *nodes = made_nodes();
-    struct board *board;
+    struct section *nodes = nodes_from("n1 idle partitions=main\n"
+                                       "n2 idle partitions=main\n");
+    struct board *board = made_board(nodes, NULL);
 
-    made_partition(nodes, "main");
-    made_node(nodes, "n1", "idle", 4, 0, 0);
-    made_node(nodes, "n2", "idle", 8, 0, 0);
-    board = made_board(nodes, NULL);
     assert_ptr_equal(board_node(&board->cluster[0], STR("n2")), &nodes->nodes.node[1]);
     assert_null(board_node(&board->cluster[0], STR("n3")));
     assert_null(board_node(&board->cluster[0], STR("main"))); /* a text, but of no node */
@@ -46,11 +45,9 @@ TEST(the_only_cluster_needs_no_name)
 
 TEST(a_board_lives_as_long_as_somebody_looks)
 {
-    struct section *jobs = made_jobs();
-    struct board *board;
+    struct section *jobs = jobs_from("RUNNING\n");
+    struct board *board = made_board(NULL, jobs);
 
-    made_job(jobs, 1, "RUNNING", "alice", "physics");
-    board = made_board(NULL, jobs);
     assert_ptr_equal(board_ref(board), board);
     assert_null(board_unref(board));
     assert_int_equal(jobs->refs, 1);

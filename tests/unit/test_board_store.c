@@ -8,6 +8,8 @@
 #include "source/record.h"
 #include "web/board_store.h"
 
+const int64_t sections_now = MADE_NOW;
+
 struct boards {
     struct manual_clock clock;
     struct board_store *boards;
@@ -108,11 +110,7 @@ static void put_kept(const char *cluster, struct section *section, int64_t time)
 
 static struct section *one_node(const char *name)
 {
-    struct section *nodes = made_nodes();
-
-    made_partition(nodes, "main");
-    made_node(nodes, name, "mixed", 32, 4, 0);
-    return nodes;
+    return nodes_from("%s mixed cpus=32 cpus_alloc=4 partitions=main\n", name);
 }
 
 TEST(a_board_has_the_jobs_and_nodes_of_the_store)
@@ -260,7 +258,7 @@ TEST(what_is_asked_for_rarely_may_be_older)
     struct section *config = section_new(KIND_CONFIG);
     struct board *board;
 
-    config->config.cluster = made_text(config, "north");
+    config->config.cluster = symbols_put(&config->symbols, STR("north"));
     put_look("north", MADE_NOW);
     put_kept("north", config, MADE_NOW - 4000);
     board = take();

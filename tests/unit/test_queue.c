@@ -6,6 +6,10 @@
 #include "web/queue.h"
 #include "web/show_cluster.h"
 
+#include <math.h>
+
+const int64_t sections_now = MADE_NOW;
+
 struct asking {
     struct board *board;
     struct job_filter filter;
@@ -71,37 +75,20 @@ static struct words one(const char *word)
 /* What the tests of filters choose from. */
 static struct board *some_jobs(void)
 {
-    struct section *jobs = made_jobs();
-    struct job *job;
-
-    job = made_job(jobs, 1, "RUNNING", "alice", "physics");
-    job->name = made_text(jobs, "Train-Net");
-    job->tres = made_text(jobs, "cpu=4,gres/gpu=2,gres/gpu:a100=2");
-    job->qos = made_text(jobs, "high");
-    job = made_job(jobs, 2, "PENDING", "bob", "physics");
-    job->name = made_text(jobs, "fold");
-    job->partition = made_text(jobs, "gpu,main");
-    job->reason = made_text(jobs, "ReqNodeNotAvail, UnavailableNodes:n[7-9]");
-    job->cpus = 64;
-    job = made_job(jobs, 3, "RUNNING+COMPLETING", "carol", "biology");
-    job->nodes = made_text(jobs, "n[2-4],x1");
-    job->start_time = MADE_NOW - 60;
-    job = made_job(jobs, 4, "COMPLETED", "alice", "biology");
-    job->nodes = made_text(jobs, "n1");
-    job->start_time = MADE_NOW - 500;
-    job->end_time = MADE_NOW - 100;
-    job->reservation = made_text(jobs, "course");
-    job = made_job(jobs, 57, "PENDING", "dave", "chemistry");
-    job->array_job_id = 50;
-    job->array_task_id = 7;
-    job->reason = made_text(jobs, "Priority");
-    job->start_time = MADE_NOW + 1000; /* expected */
-    job = made_job(jobs, 60, "PENDING", "dave", "chemistry");
-    job->het_job_id = 59;
-    job->het_offset = 1;
-    job->tasks = 30;
-    job->reason = made_text(jobs, "Priority");
-    return made_board(NULL, jobs);
+    /* the start of 57 is expected */
+    return made_board(
+        NULL, jobs_from("* cpus=4 partition=main\n"
+                        "RUNNING id=1 user=alice account=physics name=Train-Net qos=high "
+                        "tres=cpu=4,gres/gpu=2,gres/gpu:a100=2 nodes=n1 submit=-9999s start=-1h\n"
+                        "PENDING id=2 user=bob account=physics name=fold partition=gpu,main "
+                        "cpus=64 reason='ReqNodeNotAvail, UnavailableNodes:n[7-9]' submit=-9998s\n"
+                        "RUNNING+COMPLETING id=3 user=carol account=biology nodes=n[2-4],x1 "
+                        "submit=-9997s start=-60s\n"
+                        "COMPLETED id=4 user=alice account=biology reservation=course nodes=n1 "
+                        "submit=-9996s start=-500s end=-100s\n"
+                        "* user=dave account=chemistry reason=Priority\n"
+                        "PENDING id=57 array=50 task=7 submit=-9943s start=+1000s\n"
+                        "PENDING id=60 het=59 het_offset=1 tasks=30 submit=-9940s\n"));
 }
 
 TEST(every_filter_leaves_what_it_names)
@@ -187,12 +174,11 @@ static struct board *jobs_with_flags(void)
         "CONFIGURING",
         "UNKNOWN",
     };
-    struct section *jobs = made_jobs(), *nodes = made_nodes();
+    struct section *jobs = section_new(KIND_JOBS);
 
-    made_partition(nodes, "main");
-    for (uint32_t i = 0; i < COUNT(states); i++)
-        made_job(jobs, i + 1, states[i], "alice", "physics");
-    return made_board(nodes, jobs);
+    for (size_t i = 0; i < COUNT(states); i++)
+        section_add(jobs, "%s partition=main\n", states[i]);
+    return made_board(nodes_from("partition main\n"), jobs);
 }
 
 TEST(a_list_by_state_has_as_many_as_were_counted)
@@ -305,15 +291,11 @@ TEST(what_may_be_shown_can_be_narrowed_by_the_question)
 
 TEST(what_is_not_told_is_last_either_way)
 {
-    struct section *jobs = made_jobs();
     struct asking a;
 
-    made_job(jobs, 1, "RUNNING", "bob", "a")->cpus = MODEL_UNKNOWN_U32;
-    made_job(jobs, 2, "RUNNING", "", "a")->cpus = 8;
-    made_job(jobs, 3, "RUNNING", "alice", "a")->cpus = 2;
-    jobs->jobs.job[0].tres = 0;
-    jobs->jobs.job[2].tres = made_text(jobs, "cpu=1,gres/gpu=1");
-    begin(&a, made_board(NULL, jobs));
+    begin(&a, made_board(NULL, jobs_from("RUNNING user=bob cpus=unknown\n"
+                                         "RUNNING user= cpus=8 tres=cpu=8\n"
+                                         "RUNNING user=alice cpus=2 tres=cpu=1,gres/gpu=1\n")));
     a.question.sort = QUEUE_BY_CPUS;
     assert_string_equal(found(&a), "3,2,1");
     a.question.is_descending = true;

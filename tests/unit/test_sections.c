@@ -32,10 +32,12 @@ TEST(a_node_is_in_partitions_that_were_made_or_are_made_then)
 {
     struct section *section = nodes_from("partition cpu up=no limit_minutes=90\n"
                                          "n1 idle+drain cpus=2/6/0/8 partitions=cpu,gpu\n"
-                                         "n2 mixed partitions=gpu\n");
+                                         "* partitions=gpu\n"
+                                         "n2 mixed\n"
+                                         "n3 mixed partitions=cpu\n");
     const struct nodes *nodes = &section->nodes;
 
-    assert_int_equal(nodes->n, 2);
+    assert_int_equal(nodes->n, 3);
     assert_int_equal(nodes->n_partitions, 2);
     assert_false(nodes->partition[0].is_up);
     assert_int_equal(nodes->partition[0].time_limit_minutes, 90);
@@ -45,6 +47,9 @@ TEST(a_node_is_in_partitions_that_were_made_or_are_made_then)
     assert_int_equal(nodes->node[0].n_partitions, 2);
     assert_int_equal(nodes->node[1].first_partition, 2);
     assert_int_equal(nodes->membership[2], 1);
+    assert_int_equal(nodes->node[2].first_partition, 3);
+    assert_int_equal(nodes->node[2].n_partitions, 1);
+    assert_int_equal(nodes->membership[3], 0);
     section_unref(section);
 }
 
