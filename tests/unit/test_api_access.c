@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who gets what from the API: alice and bob are users, carol coordinates physics, root is staff. */
 #include "api_fixture.h"
+#include "sections.h"
 
 #include "web/api_key.h"
 
@@ -9,130 +10,44 @@
 static const struct str proxy = STR_INIT("127.0.0.1"), staff = STR_INIT("root"),
                         coordinator = STR_INIT("physics:carol");
 
-static symbol say(struct section *section, const char *text)
-{
-    return symbols_put(&section->symbols, str_of(text));
-}
-
-static void add_job(struct section *section, uint32_t id, const char *user, const char *account,
-                    enum job_base base)
-{
-    struct job *job = &section->jobs.job[section->jobs.n++];
-
-    *job = (struct job){
-        .id = id,
-        .array_task_id = MODEL_UNKNOWN_U32,
-        .tasks = 1,
-        .user_id = MODEL_UNKNOWN_U32,
-        .state = { (uint8_t)base, 0 },
-        .user = say(section, user),
-        .account = say(section, account),
-        .name = say(section, "sim"),
-        .partition = say(section, "gpu"),
-        .tres = say(section, "cpu=4,mem=8G,node=1,gres/gpu:a100=2"),
-        .cpus = 4,
-        .node_count = 1,
-        .memory_bytes = UINT64_C(8) << 30,
-        .time_limit_minutes = 10,
-        .priority = id,
-        .submit_time = BASE + id,
-        .eligible_time = BASE + id,
-    };
-    if (base == JOB_PENDING)
-        job->reason = say(section, "Resources");
-    else
-        job->start_time = BASE + id + 10;
-}
+const int64_t sections_now = NOW;
 
 static struct section *make_jobs(void)
 {
-    struct section *section = section_new(KIND_JOBS);
-
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 4);
-    add_job(section, 1, "alice", "physics", JOB_RUNNING);
-    add_job(section, 2, "bob", "physics", JOB_RUNNING);
-    add_job(section, 3, "bob", "chemistry", JOB_PENDING);
-    add_job(section, 4, "alice", "chemistry", JOB_PENDING);
-    return section;
+    return jobs_from(
+        "* name=sim partition=gpu qos= cpus=4 memory=8G tres=cpu=4,mem=8G,node=1,gres/gpu:a100=2 "
+        "limit_minutes=10 user_id=unknown\n"
+        "RUNNING user=alice account=physics priority=1 submit=1790000001 eligible=1790000001 "
+        "start=1790000011\n"
+        "RUNNING user=bob account=physics priority=2 submit=1790000002 eligible=1790000002 "
+        "start=1790000012\n"
+        "* reason=Resources\n"
+        "PENDING user=bob account=chemistry priority=3 submit=1790000003 eligible=1790000003\n"
+        "PENDING user=alice account=chemistry priority=4 submit=1790000004 eligible=1790000004\n");
 }
 
 static struct section *make_nodes(void)
 {
-    struct section *section = section_new(KIND_NODES);
-    struct nodes *nodes = &section->nodes;
-
-    section->wall_ns = NOW * NS_PER_SEC;
-    nodes->n = 2;
-    nodes->node = ARENA_ARRAY(&section->arena, struct node, nodes->n);
-    nodes->n_partitions = 1;
-    nodes->partition = ARENA_ARRAY(&section->arena, struct partition, 1);
-    nodes->partition[0] = (struct partition){ say(section, "gpu"), true, true, 60 };
-    nodes->n_membership = 2;
-    nodes->membership = ARENA_ARRAY(&section->arena, uint32_t, 2);
-    for (size_t i = 0; i < nodes->n; i++)
-        nodes->node[i] = (struct node){
-            .name = say(section, i ? "n2" : "n1"),
-            .state = { i ? NODE_DOWN : NODE_MIXED, 0 },
-            .cpus = 8,
-            .cpus_alloc = i ? 0 : 8,
-            .cpus_other = i ? 8 : 0,
-            .cpu_load = NAN,
-            .memory_bytes = UINT64_C(32) << 30,
-            .memory_alloc_bytes = i ? 0 : UINT64_C(16) << 30,
-            .memory_free_bytes = MODEL_UNKNOWN_U64,
-            .gres = say(section, "gpu:a100:4"),
-            .gres_used = say(section, i ? "gpu:a100:0" : "gpu:a100:4"),
-            .reason = i ? say(section, "ECC errors") : 0,
-            .reason_time = i ? BASE : 0,
-            .first_partition = (uint32_t)i,
-            .n_partitions = 1,
-        };
-    return section;
+    return nodes_from("partition gpu default=yes limit_minutes=60\n"
+                      "* partitions=gpu memory=32G gres=gpu:a100:4\n"
+                      "n1 mixed cpus=8/0/0/8 memory_alloc=16G gres_used=gpu:a100:4\n"
+                      "n2 down cpus=0/0/8/8 memory_alloc=0 gres_used=gpu:a100:0 "
+                      "reason='ECC errors' reason_time=1790000000\n");
 }
 
 static struct section *make_reservations(void)
 {
-    struct section *section = section_new(KIND_RESERVATIONS);
-
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->reservations.n = 1;
-    section->reservations.reservation = ARENA_NEW(&section->arena, struct reservation);
-    *section->reservations.reservation = (struct reservation){
-        .name = say(section, "course"),
-        .nodes = say(section, "n2"),
-        .users = say(section, "alice,bob"),
-        .accounts = say(section, "chemistry,physics"),
-        .node_count = 1,
-        .core_count = MODEL_UNKNOWN_U32,
-        .is_active = true,
-        .start_time = BASE,
-        .end_time = NOW + 100,
-    };
-    return section;
+    return reservations_from("course nodes=n2 node_count=1 users=alice,bob "
+                             "accounts=chemistry,physics active=yes start=1790000000 end=+100s\n");
 }
 
 static struct section *make_shares(void)
 {
-    struct section *section = section_new(KIND_SHARES);
-    const char *const users[] = { "", "alice", "bob" };
-
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->shares.n = COUNT(users);
-    section->shares.share = ARENA_ARRAY(&section->arena, struct share, COUNT(users));
-    for (size_t i = 0; i < COUNT(users); i++)
-        section->shares.share[i] = (struct share){
-            .account = say(section, "physics"),
-            .user = say(section, users[i]),
-            .raw_shares = i,
-            .normalised_shares = NAN,
-            .raw_usage = NAN,
-            .normalised_usage = NAN,
-            .effective_usage = NAN,
-            .factor = 0.25,
-            .level = INFINITY,
-        };
-    return section;
+    return shares_from("* normalized_shares=unknown raw_usage=unknown normalized_usage=unknown "
+                       "effective_usage=unknown factor=0.25 level=inf\n"
+                       "physics raw_shares=0\n"
+                       "physics user=alice raw_shares=1\n"
+                       "physics user=bob raw_shares=2\n");
 }
 
 /* What slurm.conf says; sonde itself may be an operator, from whom nothing is hidden. */

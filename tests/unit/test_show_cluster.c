@@ -4,6 +4,7 @@
 #include "store_fixture.h"
 
 #include "http_client.h"
+#include "sections.h"
 
 #include "source/sim.h"
 #include "store/ticks.h"
@@ -15,11 +16,11 @@
 
 enum { NOW = 1790000000 };
 
+const int64_t sections_now = NOW;
+
 #define STAFF "X-Remote-User: boss\r\n"
 #define ALICE "X-Remote-User: alice\r\n"
 #define CAROL "X-Remote-User: carol\r\n"
-
-#define GIB ((uint64_t)1 << 30)
 
 static struct board *board;
 static struct site *site;
@@ -60,110 +61,33 @@ static symbol add(struct section *section, const char *text)
     return symbols_put(&section->symbols, str_of(text));
 }
 
-static struct node node_of(struct section *section, const char *name, struct node_state state)
-{
-    return (struct node){
-        .name = add(section, name),
-        .state = state,
-        .cpus = 64,
-        .cpus_idle = 64,
-        .cpu_load = 0.5,
-        .memory_bytes = 256 * GIB,
-        .memory_free_bytes = 256 * GIB,
-        .n_partitions = 1,
-    };
-}
-
 static struct section *make_nodes(void)
 {
-    struct section *section = section_new(KIND_NODES);
-    struct nodes *nodes = &section->nodes;
-    struct node *node = ARENA_ARRAY(&section->arena, struct node, 3);
-
-    section->wall_ns = (NOW - 7) * NS_PER_SEC;
-    node[0] = node_of(section, "n1", (struct node_state){ NODE_MIXED, 0 });
-    node[0].cpus_alloc = node[0].cpus_idle = 32;
-    node[0].cpu_load = 48;
-    node[0].memory_alloc_bytes = 64 * GIB;
-    node[0].gres = add(section, "gpu:a100:4");
-    node[0].gres_used = add(section, "gpu:a100:1");
-    node[0].features = add(section, "avx,ib");
-    node[1] = node_of(section, "n2", (struct node_state){ NODE_IDLE, NODE_DRAIN });
-    node[1].cpus_idle = 0;
-    node[1].cpus_other = 64;
-    node[1].reason = add(section, "<script>bad</script> disk");
-    node[1].reason_user = add(section, "adminbert");
-    node[1].reason_time = NOW - 3600;
-    node[2] = node_of(section, "n3", (struct node_state){ NODE_IDLE, 0 });
-    nodes->node = node;
-    nodes->n = 3;
-    nodes->partition = ARENA_ARRAY(&section->arena, struct partition, 2);
-    nodes->n_partitions = 2;
-    nodes->partition[0] = (struct partition){ add(section, "long"), true, true, 1440 };
-    nodes->partition[1] =
-        (struct partition){ add(section, "q\"&<b>"), false, false, MODEL_UNKNOWN_U32 };
-    nodes->membership = ARENA_ARRAY(&section->arena, uint32_t, 1);
-    nodes->n_membership = 1;
-    return section;
+    return nodes_from(
+        "partition long default=yes limit_minutes=1440\n"
+        "partition q\"&<b> up=no\n"
+        "* partitions=long load=0.5 memory=256G memory_alloc=0 memory_free=256G\n"
+        "n1 mixed cpus=32/32/0/64 load=48 memory_alloc=64G gres=gpu:a100:4 gres_used=gpu:a100:1 "
+        "features=avx,ib\n"
+        "n2 idle+drain cpus=0/0/64/64 reason='<script>bad</script> disk' reason_user=adminbert "
+        "reason_time=-1h\n"
+        "n3 idle cpus=0/64/0/64\n");
 }
 
-static struct job job_of(struct section *section, uint32_t id, const char *user,
-                         const char *account)
-{
-    return (struct job){
-        .id = id,
-        .tasks = 1,
-        .array_task_id = MODEL_UNKNOWN_U32,
-        .user = add(section, user),
-        .account = add(section, account),
-        .name = add(section, "jobname"),
-        .partition = add(section, "long"),
-        .cpus = 16,
-        .node_count = 1,
-        .memory_bytes = 32 * GIB,
-        .time_limit_minutes = 60,
-        .submit_time = NOW - 1000,
-        .eligible_time = NOW - 1000,
-    };
-}
+/* Defaults for the lines that follow. */
+#define JOBS "* name=jobname partition=long qos= cpus=16 memory=32G submit=-1000s eligible=-1000s\n"
 
 static struct section *make_jobs(void)
 {
-    struct section *section = section_new(KIND_JOBS);
-    struct job *job = ARENA_ARRAY(&section->arena, struct job, 3);
-
-    section->wall_ns = (NOW - 9) * NS_PER_SEC;
-    job[0] = job_of(section, 101, "alice", "physics");
-    job[1] = job_of(section, 102, "bobby", "chemistry");
-    job[2] = job_of(section, 103, "bobby", "chemistry");
-    job[0].state = job[1].state = (struct job_state){ JOB_RUNNING, 0 };
-    job[0].nodes = job[1].nodes = add(section, "n1");
-    job[0].start_time = job[1].start_time = NOW - 500;
-    job[2].state = (struct job_state){ JOB_PENDING, 0 };
-    job[2].reason = add(section, "Priority");
-    section->jobs.job = job;
-    section->jobs.n = 3;
-    return section;
+    return jobs_from(JOBS "RUNNING id=101 user=alice account=physics nodes=n1 start=-500s\n"
+                          "RUNNING id=102 user=bobby account=chemistry nodes=n1 start=-500s\n"
+                          "PENDING id=103 user=bobby account=chemistry reason=Priority\n");
 }
 
 static struct section *make_reservations(void)
 {
-    struct section *section = section_new(KIND_RESERVATIONS);
-
-    section->reservations.reservation = ARENA_ARRAY(&section->arena, struct reservation, 1);
-    section->reservations.n = 1;
-    section->reservations.reservation[0] = (struct reservation){
-        .name = add(section, "course"),
-        .nodes = add(section, "n[1-2]"),
-        .users = add(section, "alice,bobby"),
-        .accounts = add(section, "-chemistry"),
-        .node_count = 2,
-        .core_count = MODEL_UNKNOWN_U32,
-        .is_active = true,
-        .start_time = NOW - 60,
-        .end_time = NOW + 60,
-    };
-    return section;
+    return reservations_from("course nodes=n[1-2] users=alice,bobby accounts=-chemistry "
+                             "node_count=2 active=yes start=-60s end=+60s\n");
 }
 
 static struct section *make_allocations(void)
@@ -432,18 +356,9 @@ static void have_users(uint32_t n)
 {
     struct section *section = section_new(KIND_JOBS);
 
-    section->wall_ns = (NOW - 9) * NS_PER_SEC;
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, n);
-    section->jobs.n = n;
-    for (uint32_t i = 0; i < n; i++) {
-        char name[20];
-
-        snprintf(name, sizeof(name), "someone%u", i);
-        section->jobs.job[i] = job_of(section, 1000 + i, name, "physics");
-        section->jobs.job[i].state = (struct job_state){ JOB_RUNNING, 0 };
-        section->jobs.job[i].nodes = add(section, "n1");
-        section->jobs.job[i].start_time = NOW - 500;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        section_add(section, JOBS "RUNNING id=%u user=someone%u nodes=n1 start=-500s\n", 1000 + i,
+                    i);
     section_unref(board->cluster->section[KIND_JOBS]);
     board->cluster->section[KIND_JOBS] = section;
 }

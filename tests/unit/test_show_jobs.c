@@ -5,6 +5,7 @@
 
 #include "files.h"
 #include "http_client.h"
+#include "sections.h"
 
 #include "store/store.h"
 #include "store/ticks.h"
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 enum { BASE = 1790000000, NOW = BASE + 100000 };
+
+const int64_t sections_now = NOW;
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x1b[31m"
 
@@ -207,31 +210,6 @@ static void fill_series(void)
 
 enum { QUEUED = 31, BOBS_QUEUED = 32 };
 
-static struct job waiting(struct section *section, uint32_t id, const char *user, const char *name)
-{
-    struct symbols *symbols = &section->symbols;
-
-    return (struct job){
-        .id = id,
-        .array_task_id = MODEL_UNKNOWN_U32,
-        .tasks = 1,
-        .user_id = 1000,
-        .state = { JOB_PENDING, 0 },
-        .user = symbols_put(symbols, str_of(user)),
-        .account = symbols_put(symbols, STR("physics")),
-        .name = symbols_put(symbols, str_of(name)),
-        .partition = symbols_put(symbols, STR("long")),
-        .reason = symbols_put(symbols, STR("Resources")),
-        .tres = symbols_put(symbols, STR("cpu=2,mem=1G,node=1,billing=2")),
-        .cpus = 2,
-        .node_count = 1,
-        .memory_bytes = 1 << 30,
-        .time_limit_minutes = 60,
-        .submit_time = NOW - 500,
-        .eligible_time = NOW - 500,
-    };
-}
-
 /* Those of an account with more users than a page shows. */
 enum { SHARES = 45 };
 
@@ -239,34 +217,24 @@ static struct section *make_shares(void)
 {
     struct section *section = section_new(KIND_SHARES);
 
-    section->shares.n = SHARES;
-    section->shares.share = ARENA_ARRAY(&section->arena, struct share, SHARES);
-    for (uint32_t i = 0; i < SHARES; i++) {
-        char name[20];
-
-        snprintf(name, sizeof(name), "sharer%u", i);
-        section->shares.share[i] = (struct share){
-            .account = symbols_put(&section->symbols, STR("chemistry")),
-            .user = symbols_put(&section->symbols, str_of(name)),
-            .raw_shares = 1,
-            .normalised_shares = 1.0 / SHARES,
-            .effective_usage = 0.654,
-            .factor = 0.2029,
-            .level = 1234,
-        };
-    }
+    for (int i = 0; i < SHARES; i++)
+        section_add(section,
+                    "chemistry user=sharer%d normalized_shares=%.17g effective_usage=0.654 "
+                    "factor=0.2029 level=1234\n",
+                    i, 1.0 / SHARES);
     return section;
 }
 
 static void make_board(void)
 {
-    struct section *section = section_new(KIND_JOBS);
+    struct section *section =
+        jobs_from("* partition=long qos= reason=Resources cpus=2 "
+                  "tres=cpu=2,mem=1G,node=1,billing=2 submit=-500s eligible=-500s\n"
+                  "PENDING id=%d user=alice\n"
+                  "PENDING id=%d user=bob name=secret\n",
+                  QUEUED, BOBS_QUEUED);
 
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->jobs.n = 2;
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 2);
-    section->jobs.job[0] = waiting(section, QUEUED, "alice", HOSTILE);
-    section->jobs.job[1] = waiting(section, BOBS_QUEUED, "bob", "secret");
+    section->jobs.job[0].name = symbols_put(&section->symbols, STR(HOSTILE));
     board = board_new(1, NOW);
     board->cluster[0].name = STR("alpha");
     board->cluster[0].section[KIND_JOBS] = section;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The frame of all pages, over the real server, around pages that are made for this. */
-#include "test.h"
-
 #include "http_client.h"
+#include "sections.h"
 
 #include "web/site_inside.h"
 #include "web/site_names.h"
@@ -12,6 +11,8 @@
 #include <zlib.h>
 
 enum { NOW = 1790000000 };
+
+const int64_t sections_now = NOW;
 
 static struct board *board;
 static const char *why_no_board;
@@ -129,36 +130,6 @@ static struct board *take(void *ctx, int64_t deadline_ns, struct err *why)
     return board_ref(board);
 }
 
-static struct section *make_nodes(const char *const *names, size_t n)
-{
-    struct section *section = section_new(KIND_NODES);
-    struct nodes *nodes = &section->nodes;
-
-    section->wall_ns = (NOW - 7) * NS_PER_SEC;
-    nodes->node = ARENA_ARRAY(&section->arena, struct node, n);
-    nodes->n = n;
-    nodes->partition = ARENA_ARRAY(&section->arena, struct partition, 1);
-    nodes->n_partitions = 1;
-    nodes->partition[0].name = symbols_put(&section->symbols, STR("long"));
-    for (size_t i = 0; i < n; i++)
-        nodes->node[i].name = symbols_put(&section->symbols, str_of(names[i]));
-    return section;
-}
-
-static struct section *make_jobs(const char *user, const char *account)
-{
-    struct section *section = section_new(KIND_JOBS);
-    struct job *job = ARENA_ARRAY(&section->arena, struct job, 1);
-
-    section->wall_ns = (NOW - 9) * NS_PER_SEC;
-    *job = (struct job){ .id = 1, .tasks = 1, .state = { JOB_RUNNING, 0 }, .cpus = 1 };
-    job->user = symbols_put(&section->symbols, str_of(user));
-    job->account = symbols_put(&section->symbols, str_of(account));
-    section->jobs.job = job;
-    section->jobs.n = 1;
-    return section;
-}
-
 static struct section *make_config(unsigned hidden)
 {
     struct section *section = section_new(KIND_CONFIG);
@@ -167,17 +138,26 @@ static struct section *make_config(unsigned hidden)
     return section;
 }
 
-static const char *const node_names[] = { "c1", "c2", "gpu-node-17", "<b>n</b>" };
+static struct section *aged(struct section *section, int64_t seconds)
+{
+    section->wall_ns -= seconds * NS_PER_SEC;
+    return section;
+}
 
 static void make_board(void)
 {
     board = board_new(2, NOW);
     board->cluster[0].name = STR("beluga");
-    board->cluster[0].section[KIND_NODES] = make_nodes(node_names, COUNT(node_names));
-    board->cluster[0].section[KIND_JOBS] = make_jobs("alice", "physics");
+    board->cluster[0].section[KIND_NODES] = aged(nodes_from("partition long\n"
+                                                            "c1 idle\n"
+                                                            "c2 idle\n"
+                                                            "gpu-node-17 idle\n"
+                                                            "<b>n</b> idle\n"),
+                                                 7);
+    board->cluster[0].section[KIND_JOBS] = aged(jobs_from("RUNNING user=alice\n"), 9);
     board->cluster[1].name = STR("narval");
-    board->cluster[1].section[KIND_NODES] = make_nodes(node_names, 1);
-    board->cluster[1].section[KIND_JOBS] = make_jobs("bob", "chem");
+    board->cluster[1].section[KIND_NODES] = aged(nodes_from("partition long\nc1 idle\n"), 7);
+    board->cluster[1].section[KIND_JOBS] = aged(jobs_from("RUNNING user=bob account=chem\n"), 9);
 }
 
 static int64_t wall_of_test(const struct clock *clock)
