@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+__attribute__((weak)) int64_t sections_now = 1794744000;
+
 /* ---- values ---- */
 
 static bool is_unknown(struct str value)
@@ -436,11 +438,10 @@ static void own_limit(struct associations *all)
         *first = (uint32_t)all->n_limits - 1;
 }
 
-/* A job without an id has its place in the queue as one. */
+/* Ids count from 1 unless a line says otherwise. */
 static void number_job(const struct section *section, struct job *job)
 {
-    if (!job->id)
-        job->id = (uint32_t)section->jobs.n + 1;
+    job->id = (uint32_t)section->jobs.n + 1;
 }
 
 static int read_line(struct section *section, void *defaults, struct str line, struct err *err)
@@ -458,12 +459,12 @@ static int read_line(struct section *section, void *defaults, struct str line, s
     } else {
         memcpy(item, defaults, record->size);
     }
+    if (record->fields == job_fields)
+        number_job(section, item);
     if (code == 0)
         code = read_fields(section, item, record, record->n_required, line, err);
     if (code < 0)
         return code;
-    if (record->fields == job_fields)
-        number_job(section, item);
     append(section, record, item);
     if (record->fields == limit_fields)
         own_limit(&section->associations);

@@ -19,8 +19,8 @@
 #include "base/err.h"
 #include "model/section.h"
 
-/* UTC seconds; each test program defines it. Sections have it as their time. */
-extern const int64_t sections_now;
+/* UTC seconds: the time of the sections. A test program that needs another time defines it. */
+extern int64_t sections_now;
 
 #define SECTIONS_FORMAT(n) __attribute__((format(printf, n, n + 1)))
 

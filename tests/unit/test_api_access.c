@@ -10,7 +10,7 @@
 static const struct str proxy = STR_INIT("127.0.0.1"), staff = STR_INIT("root"),
                         coordinator = STR_INIT("physics:carol");
 
-const int64_t sections_now = NOW;
+int64_t sections_now = NOW;
 
 static struct section *make_jobs(void)
 {

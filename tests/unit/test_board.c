@@ -4,8 +4,6 @@
 
 #include "web/queue_index.h"
 
-const int64_t sections_now = MADE_NOW;
-
 TEST(a_node_is_found_by_its_name)
 {
     struct section *nodes = nodes_from("n1 idle partitions=main\n"

@@ -8,7 +8,7 @@
 #include "source/record.h"
 #include "web/board_store.h"
 
-const int64_t sections_now = MADE_NOW;
+int64_t sections_now = MADE_NOW;
 
 struct boards {
     struct manual_clock clock;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-const int64_t sections_now = 1794744000;
-
 static struct section *section;
 
 static void tear_down(void)

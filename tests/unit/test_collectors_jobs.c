@@ -5,10 +5,6 @@
 #include "base/num.h"
 #include "source/sim.h"
 
-enum { NOW = 1794744000 };
-
-const int64_t sections_now = NOW;
-
 static struct section *section;
 
 static void tear_down(void)
@@ -686,7 +682,7 @@ TEST(the_collectors_agree_with_each_other)
     const char *pending = "state=\"PENDING\"";
     uint64_t jobs_pending, cpus_held;
 
-    section = sim_section(&sim, KIND_JOBS, NOW);
+    section = sim_section(&sim, KIND_JOBS, sections_now);
     jobs_pending = sum("jobs", "slurm_job_count", pending);
     cpus_held = sum("accounts", "slurm_account_cpu", "");
     assert_true(jobs_pending > 1000 && cpus_held > 1000);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-const int64_t sections_now = MADE_NOW;
+int64_t sections_now = MADE_NOW;
 
 struct asking {
     struct board *board;

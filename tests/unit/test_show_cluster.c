@@ -16,7 +16,7 @@
 
 enum { NOW = 1790000000 };
 
-const int64_t sections_now = NOW;
+int64_t sections_now = NOW;
 
 #define STAFF "X-Remote-User: boss\r\n"
 #define ALICE "X-Remote-User: alice\r\n"

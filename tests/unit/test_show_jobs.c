@@ -17,7 +17,7 @@
 
 enum { BASE = 1790000000, NOW = BASE + 100000 };
 
-const int64_t sections_now = NOW;
+int64_t sections_now = NOW;
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x1b[31m"
 

@@ -12,7 +12,7 @@
 
 enum { NOW = 1790000000 };
 
-const int64_t sections_now = NOW;
+int64_t sections_now = NOW;
 
 static struct board *board;
 static const char *why_no_board;

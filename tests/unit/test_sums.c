@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-const int64_t sections_now = 1700000000;
-
 #define GIB (UINT64_C(1) << 30)
 
 /* Defaults for the lines that follow them. */
