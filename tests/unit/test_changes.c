@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of record/changes: jobs that differ from what was recorded. */
-#include "test.h"
+#include "sections.h"
 
 #include "record/changes.h"
 #include "record/seen.h"
@@ -8,6 +8,8 @@
 #include <math.h>
 
 enum { SUBMIT = 1700000000, LOOK = SUBMIT + 1000 };
+
+int64_t sections_now = LOOK;
 
 static symbol put(struct section *section, const char *text)
 {
@@ -418,29 +420,12 @@ TEST(a_job_of_a_section_is_a_record_with_its_texts)
 
 TEST(a_node_is_a_record_with_its_partitions_and_its_whole_state)
 {
-    struct section *section = section_new(KIND_NODES);
-    struct partition partitions[2] = { { .name = put(section, "long") },
-                                       { .name = put(section, "gpu") } };
-    uint32_t membership[] = { 0, 1, 1 };
-    struct node nodes[2] = {
-        { .name = put(section, "n1"),
-          .state = { NODE_IDLE, NODE_DRAIN },
-          .reason = put(section, "fan"),
-          .reason_time = SUBMIT,
-          .cpus = 8,
-          .cpu_load = 0.5,
-          .n_partitions = 2 },
-        { .name = put(section, "n2"), .first_partition = 2, .n_partitions = 1, .cpu_load = NAN },
-    };
+    struct section *section = nodes_from(
+        "n1 idle+drain cpus=8 load=0.5 reason=fan reason_time=-1000s partitions=long,gpu\n"
+        "n2 unknown partitions=gpu\n");
     struct arena arena = { 0 };
     struct node_record *records;
 
-    section->nodes = (struct nodes){ .node = nodes,
-                                     .n = 2,
-                                     .partition = partitions,
-                                     .n_partitions = 2,
-                                     .membership = membership,
-                                     .n_membership = 3 };
     records = seen_nodes(section, &arena);
     assert_str(records[0].name, "n1");
     assert_str(records[0].state, "idle+drain");

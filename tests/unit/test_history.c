@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is remembered from one look to the next: starts of jobs, counters of the scheduler, names.
  */
-#include "test.h"
+#include "sections.h"
 
-#include "base/clock.h"
 #include "snapshot/bookings.h"
 #include "snapshot/counters.h"
 #include "snapshot/inventory.h"
 #include "snapshot/starts.h"
 
-enum { NOW = 1800000000 };
-
-static struct job started(uint32_t id, int64_t submit, int64_t start)
+static struct section *look(struct starts *starts, const char *jobs)
 {
-    return (struct job){ .id = id,
-                         .tasks = 1,
-                         .state = { JOB_RUNNING, 0 },
-                         .submit_time = submit,
-                         .eligible_time = submit,
-                         .start_time = start };
-}
+    struct section *section = jobs_from("%s", jobs);
 
-/* A section of these jobs, all of them in the partition cpu. */
-static struct section *look(struct starts *starts, const struct job *jobs, size_t n)
-{
-    struct section *section = section_new(KIND_JOBS);
-
-    section->wall_ns = (int64_t)NOW * NS_PER_SEC;
-    section->jobs.n = n;
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, n);
-    for (size_t i = 0; i < n; i++) {
-        section->jobs.job[i] = jobs[i];
-        section->jobs.job[i].partition = symbols_put(&section->symbols, STR("cpu"));
-    }
     starts_note(starts, section);
     return section;
 }
+
+/* A job that runs; it could have run when it was submitted. */
+#define STARTED(submit, start) "RUNNING submit=" submit " eligible=" submit " start=" start "\n"
 
 static uint64_t count_waits(const struct section *section)
 {
@@ -47,9 +29,9 @@ static uint64_t count_waits(const struct section *section)
     return count;
 }
 
-static uint64_t look_and_count(struct starts *starts, const struct job *jobs, size_t n)
+static uint64_t look_and_count(struct starts *starts, const char *jobs)
 {
-    struct section *section = look(starts, jobs, n);
+    struct section *section = look(starts, jobs);
     uint64_t count = count_waits(section);
 
     section_unref(section);
@@ -59,22 +41,21 @@ static uint64_t look_and_count(struct starts *starts, const struct job *jobs, si
 TEST(what_ran_before_the_first_look_is_not_counted)
 {
     struct starts *starts = starts_new();
-    struct job jobs[] = { started(1, NOW - 50, NOW - 40) };
 
-    assert_int_equal(look_and_count(starts, jobs, 1), 0);
-    assert_int_equal(look_and_count(starts, jobs, 1), 0);
+    assert_int_equal(look_and_count(starts, STARTED("-50s", "-40s")), 0);
+    assert_int_equal(look_and_count(starts, STARTED("-50s", "-40s")), 0);
     starts_free(starts);
 }
 
 TEST(a_start_is_counted_once_in_its_bucket)
 {
+    static const char jobs[] = STARTED("-50s", "-40s") STARTED("-5000s", "-10s");
     struct starts *starts = starts_new();
-    struct job jobs[] = { started(1, NOW - 50, NOW - 40), started(2, NOW - 5000, NOW - 10) };
     struct section *section;
 
-    look_and_count(starts, jobs, 1);
-    look_and_count(starts, jobs, 2);
-    section = look(starts, jobs, 2);
+    look_and_count(starts, STARTED("-50s", "-40s"));
+    look_and_count(starts, jobs);
+    section = look(starts, jobs);
     assert_int_equal(section->jobs.n_waits, 1);
     assert_str(section_text(section, section->jobs.wait[0].partition), "cpu");
     assert_int_equal(count_waits(section), 1);
@@ -89,12 +70,10 @@ TEST(a_start_is_counted_once_in_its_bucket)
 TEST(a_wait_is_counted_from_when_the_job_could_have_run)
 {
     struct starts *starts = starts_new();
-    struct job job = started(1, NOW - 5000, NOW);
     struct section *section;
 
-    job.eligible_time = NOW - 20;
-    look_and_count(starts, NULL, 0);
-    section = look(starts, &job, 1);
+    look_and_count(starts, "");
+    section = look(starts, "RUNNING submit=-5000s eligible=-20s start=+0s\n");
     assert_true(section->jobs.wait[0].sum == 20);
     section_unref(section);
     starts_free(starts);
@@ -102,66 +81,64 @@ TEST(a_wait_is_counted_from_when_the_job_could_have_run)
 
 TEST(a_start_that_is_told_of_late_is_still_counted)
 {
+    static const char first[] = STARTED("-50s", "+0s");
+    static const char both[] = STARTED("-50s", "+0s") STARTED("-200s", "-100s");
     struct starts *starts = starts_new();
-    struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 200, NOW - 100) };
 
-    look_and_count(starts, NULL, 0);
-    assert_int_equal(look_and_count(starts, jobs, 1), 1);
-    assert_int_equal(look_and_count(starts, jobs, 2), 2);
-    assert_int_equal(look_and_count(starts, jobs, 2), 2);
+    look_and_count(starts, "");
+    assert_int_equal(look_and_count(starts, first), 1);
+    assert_int_equal(look_and_count(starts, both), 2);
+    assert_int_equal(look_and_count(starts, both), 2);
     starts_free(starts);
 }
 
 TEST(a_requeued_job_starts_again)
 {
     struct starts *starts = starts_new();
-    struct job job = started(1, NOW - 50, NOW - 30);
 
-    look_and_count(starts, NULL, 0);
-    assert_int_equal(look_and_count(starts, &job, 1), 1);
-    job.start_time = NOW - 10;
-    assert_int_equal(look_and_count(starts, &job, 1), 2);
+    look_and_count(starts, "");
+    assert_int_equal(look_and_count(starts, STARTED("-50s", "-30s")), 1);
+    assert_int_equal(look_and_count(starts, STARTED("-50s", "-10s")), 2);
     starts_free(starts);
 }
 
 TEST(what_waits_or_never_started_is_not_counted)
 {
     struct starts *starts = starts_new();
-    struct job jobs[] = { started(1, NOW - 50, NOW), started(2, NOW - 50, NOW) };
 
-    jobs[0].state.base = JOB_PENDING;   /* its start is Slurm's guess */
-    jobs[1].state.base = JOB_CANCELLED; /* while it waited: it has no nodes */
-    look_and_count(starts, NULL, 0);
-    assert_int_equal(look_and_count(starts, jobs, 2), 0);
+    look_and_count(starts, "");
+    /* one has a start that Slurm expects; the other was canceled while pending, it has no nodes */
+    assert_int_equal(look_and_count(starts, "* submit=-50s eligible=-50s start=+0s\n"
+                                            "PENDING\n"
+                                            "CANCELLED\n"),
+                     0);
     starts_free(starts);
 }
+
+#define BOOTING " submit=-100s eligible=-100s start=-60s\n"
 
 /* On a cluster that saves power: its start time is set again when its nodes are up. */
 TEST(a_job_whose_nodes_boot_has_not_started)
 {
     struct starts *starts = starts_new();
-    struct job job = started(1, NOW - 100, NOW - 60);
 
-    look_and_count(starts, NULL, 0);
-    job.state = (struct job_state){ JOB_RUNNING, JOB_CONFIGURING };
-    assert_int_equal(look_and_count(starts, &job, 1), 0);
-    job.state = (struct job_state){ JOB_BASE_UNKNOWN, JOB_CONFIGURING };
-    assert_int_equal(look_and_count(starts, &job, 1), 0);
-    job.state = (struct job_state){ JOB_RUNNING, 0 };
-    job.start_time = NOW;
-    assert_int_equal(look_and_count(starts, &job, 1), 1);
+    look_and_count(starts, "");
+    assert_int_equal(look_and_count(starts, "RUNNING+CONFIGURING" BOOTING), 0);
+    assert_int_equal(look_and_count(starts, "CONFIGURING" BOOTING), 0);
+    assert_int_equal(look_and_count(starts, STARTED("-100s", "+0s")), 1);
     starts_free(starts);
 }
 
 TEST(a_start_in_a_far_future_hides_no_other)
 {
+    static const char two[] = STARTED("+0s", "+1000000s") STARTED("-50s", "+0s");
+    static const char three[] =
+        STARTED("+0s", "+1000000s") STARTED("-50s", "+0s") STARTED("-50s", "+1s");
     struct starts *starts = starts_new();
-    struct job jobs[] = { started(1, NOW, NOW + 1000000), started(2, NOW - 50, NOW),
-                          started(3, NOW - 50, NOW + 1) };
 
-    look_and_count(starts, NULL, 0);
-    look_and_count(starts, jobs, 2);
-    assert_int_equal(look_and_count(starts, jobs, 3), 3);
+    look_and_count(starts, "");
+    look_and_count(starts, two);
+    assert_int_equal(look_and_count(starts, three), 3);
     starts_free(starts);
 }
 
@@ -277,37 +254,6 @@ TEST(rpcs_go_on_over_midnight_and_who_is_gone_keeps_his_count)
     counters_free(counters);
 }
 
-static struct section *section_of_nodes(const char *const *partitions, size_t n)
-{
-    struct section *section = section_new(KIND_NODES);
-
-    section->nodes.n_partitions = n;
-    section->nodes.partition = ARENA_ARRAY(&section->arena, struct partition, n);
-    for (size_t i = 0; i < n; i++)
-        section->nodes.partition[i].name = symbols_put(&section->symbols, str_of(partitions[i]));
-    return section;
-}
-
-static struct section *section_of_qos(const char *qos)
-{
-    struct section *section = section_new(KIND_ASSOCIATIONS);
-
-    section->associations.n_qos = 1;
-    section->associations.qos = ARENA_ARRAY(&section->arena, struct qos, 1);
-    section->associations.qos[0].name = symbols_put(&section->symbols, str_of(qos));
-    return section;
-}
-
-static struct section *section_of_job(const char *qos)
-{
-    struct section *section = section_new(KIND_JOBS);
-
-    section->jobs.n = 1;
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 1);
-    section->jobs.job[0].qos = symbols_put(&section->symbols, str_of(qos));
-    return section;
-}
-
 static void note_and_free(struct inventory *inventory, struct section *section)
 {
     inventory_note(inventory, section);
@@ -316,18 +262,17 @@ static void note_and_free(struct inventory *inventory, struct section *section)
 
 TEST(partitions_are_known_from_the_nodes_and_forgotten_with_them)
 {
-    static const char *const partitions[] = { "cpu", "gpu" };
     struct inventory *inventory = inventory_new();
-    struct section *jobs = section_of_job("");
+    struct section *jobs = jobs_from("PENDING qos=\n");
 
-    note_and_free(inventory, section_of_nodes(partitions, 2));
+    note_and_free(inventory, nodes_from("partition cpu\npartition gpu\n"));
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_partitions, 2);
     assert_str(section_text(jobs, jobs->jobs.known_partition[1]), "gpu");
     assert_int_equal(jobs->jobs.n_known_qos, 0);
     section_unref(jobs);
-    note_and_free(inventory, section_of_nodes(partitions, 1));
-    jobs = section_of_job("");
+    note_and_free(inventory, nodes_from("partition cpu\n"));
+    jobs = jobs_from("PENDING qos=\n");
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_partitions, 1);
     section_unref(jobs);
@@ -337,14 +282,14 @@ TEST(partitions_are_known_from_the_nodes_and_forgotten_with_them)
 TEST(qos_are_known_from_the_jobs_until_slurm_lists_them)
 {
     struct inventory *inventory = inventory_new();
-    struct section *jobs = section_of_job("normal");
+    struct section *jobs = jobs_from("PENDING qos=normal\n");
 
-    note_and_free(inventory, section_of_job("long"));
+    note_and_free(inventory, jobs_from("PENDING qos=long\n"));
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_qos, 2);
     section_unref(jobs);
-    note_and_free(inventory, section_of_qos("high"));
-    jobs = section_of_job("normal");
+    note_and_free(inventory, associations_from("qos high\n"));
+    jobs = jobs_from("PENDING qos=normal\n");
     inventory_note(inventory, jobs);
     assert_int_equal(jobs->jobs.n_known_qos, 1);
     assert_str(section_text(jobs, jobs->jobs.known_qos[0]), "high");
@@ -354,12 +299,11 @@ TEST(qos_are_known_from_the_jobs_until_slurm_lists_them)
 
 TEST(a_known_partition_has_a_histogram_before_its_first_start)
 {
-    static const char *const partitions[] = { "idle" };
     struct inventory *inventory = inventory_new();
     struct starts *starts = starts_new();
-    struct section *jobs = section_of_job("");
+    struct section *jobs = jobs_from("PENDING qos=\n");
 
-    note_and_free(inventory, section_of_nodes(partitions, 1));
+    note_and_free(inventory, nodes_from("partition idle\n"));
     inventory_note(inventory, jobs);
     starts_note(starts, jobs);
     assert_int_equal(jobs->jobs.n_waits, 1);
@@ -370,38 +314,6 @@ TEST(a_known_partition_has_a_histogram_before_its_first_start)
     inventory_free(inventory);
 }
 
-static struct section *reservation_of(const char *name, const char *nodes, bool is_active)
-{
-    struct section *section = section_new(KIND_RESERVATIONS);
-
-    section->reservations.n = 1;
-    section->reservations.reservation = ARENA_NEW(&section->arena, struct reservation);
-    section->reservations.reservation[0] =
-        (struct reservation){ .name = symbols_put(&section->symbols, str_of(name)),
-                              .nodes = symbols_put(&section->symbols, str_of(nodes)),
-                              .is_active = is_active };
-    return section;
-}
-
-/* n1 to n4, all of them reserved but the last; Slurm names the reservation of the third. */
-static struct section *nodes_of_four(void)
-{
-    struct section *section = section_new(KIND_NODES);
-
-    section->nodes.n = 4;
-    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, 4);
-    for (size_t i = 0; i < 4; i++) {
-        char name[] = { 'n', (char)('1' + i), '\0' };
-
-        section->nodes.node[i] = (struct node){
-            .name = symbols_put(&section->symbols, str_of(name)),
-            .state = { NODE_IDLE, i < 3 ? NODE_RESERVED : 0 },
-            .reservation = i == 2 ? symbols_put(&section->symbols, STR("told")) : 0,
-        };
-    }
-    return section;
-}
-
 static void assert_booked(const struct section *nodes, size_t i, const char *name)
 {
     assert_str(section_text(nodes, nodes->nodes.node[i].reservation), name);
@@ -410,9 +322,13 @@ static void assert_booked(const struct section *nodes, size_t i, const char *nam
 TEST(a_node_is_in_the_reservation_that_names_it_where_slurm_does_not_tell)
 {
     struct bookings *bookings = bookings_new();
-    struct section *active = reservation_of("maint", "n[1-4]", true);
-    struct section *over = reservation_of("later", "n[1-4]", false);
-    struct section *first = nodes_of_four(), *again;
+    struct section *active = reservations_from("maint nodes=n[1-4] active=yes\n");
+    struct section *over = reservations_from("later nodes=n[1-4] active=no\n");
+    struct section *first = nodes_from("n1 idle+reserved\n"
+                                       "n2 idle+reserved\n"
+                                       "n3 idle+reserved reservation=told\n"
+                                       "n4 idle\n"),
+                   *again;
 
     assert_false(bookings_note(bookings, first));
     assert_booked(first, 0, "");

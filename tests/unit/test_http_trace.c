@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The routes of job tracing over the real server. munged is played by a function: a credential is
  * "MUNGE:UID:PAYLOAD". */
-#include "test.h"
+#include "sections.h"
 
 #include "files.h"
 #include "http_client.h"
@@ -19,6 +19,8 @@
 #include <stdatomic.h>
 
 enum { ANNA = 1001, BERT = 1002 };
+
+int64_t sections_now = 1700000000;
 
 #define ANNA_SECRET "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n" /* anna:secret */
 #define ANNA_WRONG  "Authorization: Basic YW5uYTp3cm9uZw==\r\n" /* anna:wrong */
@@ -74,23 +76,10 @@ static int unseal(const char *socket, struct str credential, struct buf *to, uid
 
 static void make_jobs(void)
 {
-    static const struct {
-        uint32_t id, uid;
-        const char *user;
-    } queue[] = { { 7, ANNA, "anna" }, { 9, BERT, "bert" } };
-
-    jobs = section_new(KIND_JOBS);
-    jobs->wall_ns = 1700000000 * NS_PER_SEC;
-    jobs->jobs.job = ARENA_ARRAY(&jobs->arena, struct job, COUNT(queue));
-    for (; jobs->jobs.n < COUNT(queue); jobs->jobs.n++)
-        jobs->jobs.job[jobs->jobs.n] = (struct job){
-            .id = queue[jobs->jobs.n].id,
-            .user_id = queue[jobs->jobs.n].uid,
-            .user = symbols_put(&jobs->symbols, str_of(queue[jobs->jobs.n].user)),
-            .cpus = 4,
-            .memory_bytes = (uint64_t)2 << 30,
-            .state = { JOB_RUNNING, 0 },
-        };
+    jobs = jobs_from("* cpus=4 memory=2G\n"
+                     "RUNNING id=7 user_id=%d user=anna\n"
+                     "RUNNING id=9 user_id=%d user=bert\n",
+                     ANNA, BERT);
 }
 
 /* anna and bert, whose password is "secret". */

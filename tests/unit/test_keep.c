@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of source/keep: jobs selected by account and user. */
-#include "test.h"
+#include "sections.h"
 
 #include "source/keep.h"
 
@@ -69,23 +69,16 @@ TEST(a_pattern_that_is_none_is_refused_with_a_sentence)
 
 TEST(a_section_loses_the_jobs_of_others_and_their_gpus)
 {
-    static const struct {
-        const char *account, *user;
-    } jobs[] = { { "bio", "carol" }, { "ops", "dave" }, { "bio", "bob" }, { "", "alice" } };
     struct keep *keep = keep_of(KEEP(STR("bio")), KEEP(STR("alice")));
-    struct section *section = section_new(KIND_JOBS);
+    struct section *section = jobs_from("PENDING id=10 account=bio user=carol\n"
+                                        "PENDING id=9 account=ops user=dave\n"
+                                        "PENDING id=8 account=bio user=bob\n"
+                                        "PENDING id=7 account= user=alice\n"
+                                        "gpus 10 n1 0\n"
+                                        "gpus 9 n1 0\n"
+                                        "gpus 8 n1 0\n"
+                                        "gpus 7 n1 0\n");
 
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, COUNT(jobs));
-    section->jobs.gpus = ARENA_ARRAY(&section->arena, struct job_gpus, COUNT(jobs));
-    section->jobs.n = section->jobs.n_gpus = COUNT(jobs);
-    for (size_t i = 0; i < COUNT(jobs); i++) {
-        section->jobs.job[i] = (struct job){
-            .id = 10 - (uint32_t)i,
-            .account = symbols_put(&section->symbols, str_of(jobs[i].account)),
-            .user = symbols_put(&section->symbols, str_of(jobs[i].user)),
-        };
-        section->jobs.gpus[i].job_id = 10 - (uint32_t)i;
-    }
     keep_jobs(keep, section);
     assert_int_equal(section->jobs.n, 3);
     assert_int_equal(section->jobs.job[0].id, 10);
@@ -103,15 +96,10 @@ TEST(a_section_loses_the_jobs_of_others_and_their_gpus)
 TEST(what_is_said_again_is_left_as_it_is)
 {
     struct keep *keep = keep_of(KEEP(STR("bio")), NULL, 0);
-    struct section *section = section_new(KIND_JOBS), *again;
+    struct section *section = jobs_from("PENDING account=ops\n"
+                                        "PENDING account=bio\n");
+    struct section *again = section_again(section);
 
-    section->jobs.job = ARENA_ARRAY(&section->arena, struct job, 2);
-    section->jobs.n = 2;
-    section->jobs.job[0] =
-        (struct job){ .id = 1, .account = symbols_put(&section->symbols, STR("ops")) };
-    section->jobs.job[1] =
-        (struct job){ .id = 2, .account = symbols_put(&section->symbols, STR("bio")) };
-    again = section_again(section);
     keep_jobs(keep, again);
     assert_int_equal(section->jobs.job[0].id, 1);
     section_unref(again);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of record/recorder: the thread that writes the store. */
-#include "test.h"
+#include "sections.h"
 
 #include "files.h"
 #include "manual_clock.h"
@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 
 enum { SUBMIT = 1700000000, NOW = SUBMIT + 100000, QUEUE = 64 };
+
+int64_t sections_now = NOW;
 
 /* The disk, between SQLite and the real one. */
 static struct {
@@ -396,19 +398,13 @@ TEST(where_the_clock_has_gone_back_jobs_are_recorded_all_the_same)
     assert_int_equal(query(f.path, "SELECT sum(count) FROM ended"), 1);
 }
 
-static struct section *nodes_section(unsigned n)
+static struct section *nodes_section(int n)
 {
-    static const char *const names[] = { "a", "b", "c", "d" };
     struct section *section = section_new(KIND_NODES);
 
     section->wall_ns = (NOW + n) * NS_PER_SEC;
-    section->nodes.n = n;
-    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, n);
-    for (unsigned i = 0; i < n; i++)
-        section->nodes.node[i] = (struct node){
-            .name = symbols_put(&section->symbols, str_of(names[i])),
-            .cpus = 10 * n,
-        };
+    for (int i = 0; i < n; i++)
+        section_add(section, "%c unknown cpus=%d\n", 'a' + i, 10 * n);
     return section;
 }
 
@@ -432,24 +428,9 @@ TEST(nodes_are_kept_as_they_were_last_seen_once_a_minute)
     assert_int_equal(stats_of().replaced, 0);
 }
 
-static struct section *shares_section(double factor)
-{
-    struct section *section = section_new(KIND_SHARES);
-
-    section->wall_ns = NOW * NS_PER_SEC;
-    section->shares.n = 1;
-    section->shares.share = ARENA_ARRAY(&section->arena, struct share, 1);
-    section->shares.share[0] = (struct share){
-        .account = symbols_put(&section->symbols, STR("physics")),
-        .raw_shares = 1,
-        .factor = factor,
-    };
-    return section;
-}
-
 static void note_shares(double factor, int64_t wall)
 {
-    struct section *section = shares_section(factor);
+    struct section *section = shares_from("physics factor=%g\n", factor);
 
     section->wall_ns = wall * NS_PER_SEC;
     note(0, section);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of web/ticker: the thread that writes the built-in time series. */
-#include "test.h"
+#include "sections.h"
 
 #include "base/buf.h"
 #include "base/fetch.h"
@@ -111,16 +111,9 @@ static const char of_c1[] = "go_goroutines{node=\"nobody\"} 8\n"
 /* A cluster without nodes has not been asked yet. */
 static void name_cluster(struct board *board, size_t i, struct str name, const char *node)
 {
-    struct section *section;
-
     board->cluster[i].name = name;
-    if (!node)
-        return;
-    section = section_new(KIND_NODES);
-    section->nodes.node = ARENA_NEW(&section->arena, struct node);
-    section->nodes.node[0].name = symbols_put(&section->symbols, str_of(node));
-    section->nodes.n = 1;
-    board->cluster[i].section[KIND_NODES] = section;
+    if (node)
+        board->cluster[i].section[KIND_NODES] = nodes_from("%s idle\n", node);
 }
 
 static struct board *two_clusters(const char *node, const char *other)

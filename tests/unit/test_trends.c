@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Trends from embedded series that the test writes, and from a Prometheus in this process that
  * notes what it is asked. */
-#include "test.h"
+#include "sections.h"
 
 #include "base/buf.h"
 #include "files.h"
@@ -230,19 +230,12 @@ TEST(a_cluster_whose_name_begins_alike_is_another)
 }
 
 /* Nodes n0, n1, … with 8 CPUs allocated and a load of 3. */
-static struct section *make_nodes(size_t n)
+static struct section *make_nodes(int n)
 {
     struct section *section = section_new(KIND_NODES);
-    char name[40];
 
-    section->nodes.node = ARENA_ARRAY(&section->arena, struct node, n);
-    section->nodes.n = n;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(name, sizeof(name), "n%zu", i);
-        section->nodes.node[i] = (struct node){
-            .name = symbols_put(&section->symbols, str_of(name)), .cpus_alloc = 8, .cpu_load = 3
-        };
-    }
+    for (int i = 0; i < n; i++)
+        section_add(section, "n%d unknown cpus_alloc=8 load=3\n", i);
     return section;
 }
 
