@@ -5,8 +5,9 @@
  *     jobs_from("RUNNING cpus=8\n"
  *               "PENDING tasks=50 user=bob reason='Reserved for maintenance'\n");
  *
- * The tables in sections.c list the words of each kind and the defaults. An unknown word or an
- * invalid value fails the test and names the line. A value with spaces or line ends is quoted.
+ * The fields are those of model/fields.c, without their units if you like: memory=16G is
+ * memory_bytes, up=no is_up. A table in sections.c has the defaults. An unknown word or an invalid
+ * value fails the test and names the line. A value with spaces or line ends is quoted.
  *   unknown            a number that the source does not tell
  *   submit=-1h         a time relative to sections_now; without a sign, UTC seconds
  *   * cpus=4 qos=high  defaults for the lines that follow, until the end of the text
@@ -25,7 +26,7 @@ extern int64_t sections_now;
 #define SECTIONS_FORMAT(n) __attribute__((format(printf, n, n + 1)))
 
 /* jobs: STATE field=… | gpus JOB NODE INDEXES
- * nodes: NAME STATE field=… | partition NAME field=…
+ * nodes: NAME STATE cpus=ALLOCATED/IDLE/OTHER/ALL partitions=NAMES field=… | partition NAME field=…
  * licenses: NAME field=…
  * reservations: NAME field=…
  * associations: ACCOUNT field=… | qos NAME | limit KIND LIMIT USED field=…, of the line before

@@ -16,7 +16,7 @@ static struct section *make_jobs(void)
 {
     return jobs_from(
         "* name=sim partition=gpu qos= cpus=4 memory=8G tres=cpu=4,mem=8G,node=1,gres/gpu:a100=2 "
-        "limit_minutes=10 user_id=unknown\n"
+        "time_limit=10 user_id=unknown\n"
         "RUNNING user=alice account=physics priority=1 submit=1790000001 eligible=1790000001 "
         "start=1790000011\n"
         "RUNNING user=bob account=physics priority=2 submit=1790000002 eligible=1790000002 "
@@ -28,7 +28,7 @@ static struct section *make_jobs(void)
 
 static struct section *make_nodes(void)
 {
-    return nodes_from("partition gpu default=yes limit_minutes=60\n"
+    return nodes_from("partition gpu default=yes time_limit=60\n"
                       "* partitions=gpu memory=32G gres=gpu:a100:4\n"
                       "n1 mixed cpus=8/0/0/8 memory_alloc=16G gres_used=gpu:a100:4\n"
                       "n2 down cpus=0/0/8/8 memory_alloc=0 gres_used=gpu:a100:0 "
@@ -43,7 +43,7 @@ static struct section *make_reservations(void)
 
 static struct section *make_shares(void)
 {
-    return shares_from("* normalized_shares=unknown raw_usage=unknown normalized_usage=unknown "
+    return shares_from("* normalised_shares=unknown raw_usage=unknown normalised_usage=unknown "
                        "effective_usage=unknown factor=0.25 level=inf\n"
                        "physics raw_shares=0\n"
                        "physics user=alice raw_shares=1\n"

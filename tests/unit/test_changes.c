@@ -421,7 +421,7 @@ TEST(a_job_of_a_section_is_a_record_with_its_texts)
 TEST(a_node_is_a_record_with_its_partitions_and_its_whole_state)
 {
     struct section *section = nodes_from(
-        "n1 idle+drain cpus=8 load=0.5 reason=fan reason_time=-1000s partitions=long,gpu\n"
+        "n1 idle+drain cpus=8 cpu_load=0.5 reason=fan reason_time=-1000s partitions=long,gpu\n"
         "n2 unknown partitions=gpu\n");
     struct arena arena = { 0 };
     struct node_record *records;

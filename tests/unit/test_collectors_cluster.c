@@ -102,12 +102,12 @@ TEST(a_reservation_told_twice_is_shown_once)
 TEST(shares_tell_parent_and_infinity)
 {
     section = shares_from(
-        "bio raw_shares=30 normalized_shares=0.375 raw_usage=1205 normalized_usage=0.25 "
+        "bio raw_shares=30 normalised_shares=0.375 raw_usage=1205 normalised_usage=0.25 "
         "effective_usage=0.5 factor=unknown level=0.75\n"
-        "bio user=alice is_parent=yes raw_shares=unknown normalized_shares=unknown factor=1 "
+        "bio user=alice is_parent=yes raw_shares=unknown normalised_shares=unknown factor=1 "
         "level=inf\n"
-        "bio user=bob partition=gpu raw_shares=1 normalized_shares=0.1 raw_usage=7 "
-        "normalized_usage=unknown effective_usage=unknown factor=0.125 level=2\n");
+        "bio user=bob partition=gpu raw_shares=1 normalised_shares=0.1 raw_usage=7 "
+        "normalised_usage=unknown effective_usage=unknown factor=0.125 level=2\n");
     check_family("fairshare", section, "slurm_account_fairshare_raw_shares",
                  "slurm_account_fairshare_raw_shares{account=\"bio\"} 30\n");
     check_family("fairshare", section, "slurm_account_fairshare_norm_shares",

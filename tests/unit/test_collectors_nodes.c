@@ -81,7 +81,7 @@ TEST(a_feature_for_each_node_does_not_make_a_series_for_each_node)
 TEST(a_partition_tells_its_weights_state_and_limit)
 {
     section = nodes_from("partition cpu\n"
-                         "partition a\"b up=no limit_minutes=90\n"
+                         "partition a\"b up=no time_limit=90\n"
                          "n1 idle weight=10 partitions=cpu\n"
                          "n2 idle weight=3 partitions=cpu\n"
                          "n3 idle weight=unknown partitions=cpu,a\"b\n");
@@ -100,10 +100,10 @@ TEST(a_partition_tells_its_weights_state_and_limit)
 
 TEST(a_node_tells_what_it_has_and_what_is_allocated)
 {
-    section =
-        nodes_from("gpu1 mixed cpus=80 cpus_alloc=32 load=31.87 memory=384000M memory_alloc=1024M "
-                   "gres=gpu:rtx8000:8(S:0-1),tpu:0 gres_used=gpu:rtx8000:8(IDX:0-7),tpu:0 "
-                   "features=turing,nvlink version=24.11.5\n");
+    section = nodes_from(
+        "gpu1 mixed cpus=80 cpus_alloc=32 cpu_load=31.87 memory=384000M memory_alloc=1024M "
+        "gres=gpu:rtx8000:8(S:0-1),tpu:0 gres_used=gpu:rtx8000:8(IDX:0-7),tpu:0 "
+        "features=turing,nvlink version=24.11.5\n");
     check_family("node", section, "slurm_node_info",
                  "slurm_node_info{node=\"gpu1\",features=\"turing,nvlink\",version=\"24.11.5\"} "
                  "1\n");
@@ -158,12 +158,12 @@ TEST(what_a_node_does_not_tell_is_absent)
 
 TEST(a_load_that_no_node_can_have_is_absent)
 {
-    section = nodes_from("n1 idle load=-0.01\n"
-                         "n2 idle load=-inf\n"
-                         "n3 idle load=inf\n"
-                         "n4 idle load=unknown\n"
-                         "n5 idle load=1e9\n"
-                         "n9 idle load=0\n");
+    section = nodes_from("n1 idle cpu_load=-0.01\n"
+                         "n2 idle cpu_load=-inf\n"
+                         "n3 idle cpu_load=inf\n"
+                         "n4 idle cpu_load=unknown\n"
+                         "n5 idle cpu_load=1e9\n"
+                         "n9 idle cpu_load=0\n");
     check_family("node", section, "slurm_node_cpu_load", "slurm_node_cpu_load{node=\"n9\"} 0\n");
 }
 

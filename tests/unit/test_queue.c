@@ -87,8 +87,8 @@ static struct board *some_jobs(void)
                         "COMPLETED id=4 user=alice account=biology reservation=course nodes=n1 "
                         "submit=-9996s start=-500s end=-100s\n"
                         "* user=dave account=chemistry reason=Priority\n"
-                        "PENDING id=57 array=50 task=7 submit=-9943s start=+1000s\n"
-                        "PENDING id=60 het=59 het_offset=1 tasks=30 submit=-9940s\n"));
+                        "PENDING id=57 array_job_id=50 array_task_id=7 submit=-9943s start=+1000s\n"
+                        "PENDING id=60 het_job_id=59 het_offset=1 tasks=30 submit=-9940s\n"));
 }
 
 TEST(every_filter_leaves_what_it_names)

@@ -30,7 +30,7 @@ TEST(a_line_changes_what_it_names_and_leaves_the_defaults)
 
 TEST(a_node_is_in_partitions_that_were_made_or_are_made_then)
 {
-    struct section *section = nodes_from("partition cpu up=no limit_minutes=90\n"
+    struct section *section = nodes_from("partition cpu up=no time_limit=90\n"
                                          "n1 idle+drain cpus=2/6/0/8 partitions=cpu,gpu\n"
                                          "* partitions=gpu\n"
                                          "n2 mixed\n"
@@ -67,7 +67,7 @@ TEST(a_line_that_is_wrong_is_named)
         { "RUNNING reason='half", "'half is not a valid value of reason" },
         { "RUNNING held", "held has no value" },
         { "* qos", "qos has no value" },
-        { "gpus 7 g1", "there is no indexes" },
+        { "gpus 7 g1", "there is no gpus" },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {

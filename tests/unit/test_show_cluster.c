@@ -64,11 +64,11 @@ static symbol add(struct section *section, const char *text)
 static struct section *make_nodes(void)
 {
     return nodes_from(
-        "partition long default=yes limit_minutes=1440\n"
+        "partition long default=yes time_limit=1440\n"
         "partition q\"&<b> up=no\n"
-        "* partitions=long load=0.5 memory=256G memory_alloc=0 memory_free=256G\n"
-        "n1 mixed cpus=32/32/0/64 load=48 memory_alloc=64G gres=gpu:a100:4 gres_used=gpu:a100:1 "
-        "features=avx,ib\n"
+        "* partitions=long cpu_load=0.5 memory=256G memory_alloc=0 memory_free=256G\n"
+        "n1 mixed cpus=32/32/0/64 cpu_load=48 memory_alloc=64G gres=gpu:a100:4 "
+        "gres_used=gpu:a100:1 features=avx,ib\n"
         "n2 idle+drain cpus=0/0/64/64 reason='<script>bad</script> disk' reason_user=adminbert "
         "reason_time=-1h\n"
         "n3 idle cpus=0/64/0/64\n");

@@ -219,7 +219,7 @@ static struct section *make_shares(void)
 
     for (int i = 0; i < SHARES; i++)
         section_add(section,
-                    "chemistry user=sharer%d normalized_shares=%.17g effective_usage=0.654 "
+                    "chemistry user=sharer%d normalised_shares=%.17g effective_usage=0.654 "
                     "factor=0.2029 level=1234\n",
                     i, 1.0 / SHARES);
     return section;

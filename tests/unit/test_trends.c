@@ -235,7 +235,7 @@ static struct section *make_nodes(int n)
     struct section *section = section_new(KIND_NODES);
 
     for (int i = 0; i < n; i++)
-        section_add(section, "n%d unknown cpus_alloc=8 load=3\n", i);
+        section_add(section, "n%d unknown cpus_alloc=8 cpu_load=3\n", i);
     return section;
 }
 
