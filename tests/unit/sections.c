@@ -328,15 +328,22 @@ static int read_fields(struct section *section, void *item, const struct line *l
 }
 
 /* A limit is of the QOS that was added last, or of the association if there is no QOS yet. */
-static void own_limit(struct associations *all)
+static bool own_limit(struct associations *all)
 {
-    struct association *association = all->n ? &all->association[all->n - 1] : NULL;
-    struct qos *qos = all->n_qos ? &all->qos[all->n_qos - 1] : NULL;
-    uint32_t *first = qos ? &qos->first_limit : &association->first_limit;
-    uint32_t *n = qos ? &qos->n_limits : &association->n_limits;
+    uint32_t *first, *n;
 
+    if (all->n_qos) {
+        first = &all->qos[all->n_qos - 1].first_limit;
+        n = &all->qos[all->n_qos - 1].n_limits;
+    } else if (all->n) {
+        first = &all->association[all->n - 1].first_limit;
+        n = &all->association[all->n - 1].n_limits;
+    } else {
+        return false;
+    }
     if (!(*n)++)
         *first = (uint32_t)all->n_limits - 1;
+    return true;
 }
 
 static int read_line(struct section *section, void *defaults, struct str text, struct err *err)
@@ -361,8 +368,8 @@ static int read_line(struct section *section, void *defaults, struct str text, s
     if (code < 0)
         return code;
     append(section, array, item);
-    if (strcmp(line->array, "limits") == 0)
-        own_limit(&section->associations);
+    if (strcmp(line->array, "limits") == 0 && !own_limit(&section->associations))
+        return err_set(err, EINVAL, "no association or QOS stands before it");
     return 0;
 }
 

@@ -83,3 +83,22 @@ TEST(a_line_that_is_wrong_is_named)
         section_unref(jobs);
     }
 }
+
+TEST(a_limit_is_of_the_association_or_qos_before_it)
+{
+    struct section *section = associations_from("bio\n"
+                                                "limit jobs 9 1\n"
+                                                "qos high\n"
+                                                "limit jobs 8 1\n"
+                                                "limit tres 7 1 tres=cpu\n");
+    const struct associations *all = &section->associations;
+    struct err err = { 0 };
+
+    assert_int_equal(all->association[0].n_limits, 1);
+    assert_int_equal(all->qos[0].first_limit, 1);
+    assert_int_equal(all->qos[0].n_limits, 2);
+    section_unref(section);
+    section = section_new(KIND_ASSOCIATIONS);
+    assert_int_equal(section_read(section, STR("limit jobs 9 1"), &err), -EINVAL);
+    section_unref(section);
+}
