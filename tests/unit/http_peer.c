@@ -127,25 +127,6 @@ static bool is_held(const struct http_peer *peer, const struct exchange *exchang
     return peer->held && !peer->is_closing && strstr(exchange->request.target, peer->held);
 }
 
-/* When it is let go. */
-static struct peer_reply reply_to(struct http_peer *peer, struct exchange *exchange)
-{
-    struct peer_reply reply;
-
-    pthread_mutex_lock(&peer->lock);
-    keep(peer, exchange);
-    peer->n_held++;
-    while (is_held(peer, exchange))
-        pthread_cond_wait(&peer->changed, &peer->lock);
-    peer->n_held--;
-    pthread_cond_broadcast(&peer->changed);
-    reply = peer->reply;
-    if (peer->reply_by)
-        peer->reply_by(&exchange->request, &reply);
-    pthread_mutex_unlock(&peer->lock);
-    return reply;
-}
-
 /* Waits until the peer closes, or for the next byte. */
 static void wait_in(struct http_peer *peer, enum peer_manner manner)
 {
@@ -207,6 +188,28 @@ static struct MHD_Response *make_response(struct http_peer *peer, const struct p
     return response;
 }
 
+/* When it is let go. The body is copied under the lock: a function that replies may use its buffer
+ * again for the next request. */
+static struct MHD_Response *reply_to(struct http_peer *peer, struct exchange *exchange,
+                                     struct peer_reply *ret)
+{
+    struct MHD_Response *response;
+
+    pthread_mutex_lock(&peer->lock);
+    keep(peer, exchange);
+    peer->n_held++;
+    while (is_held(peer, exchange))
+        pthread_cond_wait(&peer->changed, &peer->lock);
+    peer->n_held--;
+    pthread_cond_broadcast(&peer->changed);
+    *ret = peer->reply;
+    if (peer->reply_by)
+        peer->reply_by(&exchange->request, ret);
+    response = make_response(peer, ret);
+    pthread_mutex_unlock(&peer->lock);
+    return response;
+}
+
 static void add_headers(struct MHD_Response *response, const struct peer_reply *reply)
 {
     struct str rest = str_of(reply->headers ? reply->headers : "");
@@ -248,8 +251,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     exchange->request.arguments = pairs_of(connection, MHD_GET_ARGUMENT_KIND);
     exchange->request.headers = pairs_of(connection, MHD_HEADER_KIND);
     exchange->request.body = buf_str(&exchange->body);
-    reply = reply_to(peer, exchange);
-    response = make_response(peer, &reply);
+    response = reply_to(peer, exchange, &reply);
     add_headers(response, &reply);
     result = MHD_queue_response(connection, reply.status ? reply.status : 200, response);
     MHD_destroy_response(response);

@@ -38,7 +38,7 @@ enum peer_manner {
 struct peer_reply {
     unsigned status;     /* 0: 200 */
     const char *type;    /* Content-Type; NULL: none */
-    struct str body;     /* which lives until the peer is freed */
+    struct str body;     /* copied if it is sent at once; else it lives until the peer is freed */
     const char *headers; /* more of them, as lines "Name: value"; NULL: none */
     enum peer_manner manner;
     bool is_chunked; /* its length is not told in the header */
