@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a module's unittest cases and prints TAP, which meson counts case by case."""
 import sys
+import time
 import traceback
 import unittest
 
@@ -9,6 +10,15 @@ class TapResult(unittest.TestResult):
     def __init__(self):
         super().__init__()
         self.count = 0
+        self.began = time.monotonic()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        print(f"# {time.monotonic() - self.began:.1f} s", flush=True)
 
     def _line(self, ok, test, note=""):
         self.count += 1

@@ -47,15 +47,18 @@ SONDE = place_programs() / "sonde"
 
 
 def wait_until(condition, what):
-    """Polls until the condition gives something true, and returns that."""
+    """Polls until the condition gives something true, and returns that. Half of the time at most goes into polling, so that
+    what is awaited gets the other half."""
     end = time.monotonic() + DEADLINE
     while True:
+        began = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"not within {DEADLINE} s: {what}")
-        time.sleep(0.02)
+        time.sleep(min(max(now - began, 0.02), 1))
 
 
 # Starts a command with the signals of a shell at a terminal. What sh runs in the background ignores SIGINT and SIGQUIT, what

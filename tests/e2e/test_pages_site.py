@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from browser import NARROW, WIDE, Browser
-from cluster import Cluster
+from cluster import Cluster, Gate
 from relay import Relay
 from sonde import wait_until
 from capabilities import need
@@ -24,7 +24,8 @@ def setUpModule():
     Site.cluster = cluster = Cluster()
     unittest.addModuleCleanup(cluster.end)
     unittest.addModuleCleanup(cluster.run, "scancel", "-u", "alice", check=False)
-    Site.works = cluster.batch(f"exec {cluster.behave} burn 86400 1", "-c2", "-J", NAME)
+    Site.gate = Gate(cluster)
+    Site.works = cluster.batch(f"{Site.gate.wait} exec {cluster.behave} burn 3 1", "-c2", "-J", NAME)
     Site.held = cluster.batch("true", "-H")
     Site.done, Site.failed = cluster.batch("true"), cluster.batch("exit 3")
     Site.array = cluster.batch("sleep 86400", "--array=1-4%2")
@@ -51,6 +52,11 @@ class Site(unittest.TestCase):
     def points(cls, plot):
         answer = cls.up.get(f"/api/v1/series/{cls.works}?plot={plot}")
         return [point for point in json.loads(answer.text).get("points", []) if point[1] is not None] if answer.status == 200 else []
+
+    def cpu_seconds(self):
+        """The area below the chart, in the hour that it shows."""
+        points = self.points("cpu")
+        return sum((now[0] - before[0]) * now[1] for before, now in zip(points, points[1:]))
 
     def lines(self, *command):
         return self.cluster.run(*command).stdout.split("\n")[:-1]
@@ -94,7 +100,8 @@ class Facts(Site):
         self.assertIn("alice", text)
         last = self.points("cpu")[-1]
         wait_until(lambda: self.points("cpu")[-1][0] > last[0], "there is a newer point")
-        wait_until(lambda: 0.05 < self.points("cpu")[-1][1] < 1.5, "one of its cores is busy, as far as others leave it")
+        self.gate.open()
+        wait_until(lambda: 2.5 < self.cpu_seconds() < 3.5, "its chart has the three CPU seconds that it burns")
 
     def test_what_has_ended_is_told_as_sacct_tells_it(self):
         for job_id, state in ((self.done, "COMPLETED"), (self.failed, "FAILED")):

@@ -79,12 +79,12 @@ class Behaviour:
 
     def test_what_a_job_does_is_told(self):
         behave, place = self.cluster.behave, self.cluster.place
-        burn = self.profiled(f"exec {behave} burn 6 1")
+        burn = self.profiled(f"exec {behave} burn 3 1")
         hold = self.profiled(f"exec {behave} hold 60", "--mem=200M")
         write = self.profiled(f"{behave} write 64 {place}/64; exec sleep infinity")
         said = self.wait_said(burn, r"cpu (\S+)")
         steps = self.wait_steps(burn, lambda s: self.of(s.get("batch", {}), "slurm_profile_task_cpu_seconds_total", task="0")
-                                and self.of(s["batch"], "slurm_profile_task_cpu_seconds_total", task="0") > 5.9, "CPU time")
+                                and self.of(s["batch"], "slurm_profile_task_cpu_seconds_total", task="0") > 2.9, "CPU time")
         self.assertAlmostEqual(self.of(steps["batch"], "slurm_profile_task_cpu_seconds_total", task="0"), float(said[1]),
                                delta=0.5)
         steps = self.wait_steps(hold, lambda s: (self.of(s.get("batch", {}), "slurm_profile_task_resident_memory_bytes",

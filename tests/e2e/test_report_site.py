@@ -120,14 +120,14 @@ class Reports(JobTest):
         self.assertAlmostEqual(told["total"]["cpu_seconds"] / self.burnt(job_id), 1, delta=0.02, msg=told)
 
     def test_a_job_that_behaves_well_gets_no_warning(self):
-        job_id = self.burn(12, "-n1")
+        job_id = self.burn(6, "-n1")
         told = self.json(job_id)
         self.assertEqual(self.findings(told), [])
         self.assert_burnt(told, job_id)
         self.assertEqual(told["job"]["state"], "COMPLETED")
 
     def test_idle_cores_are_told(self):
-        job_id = self.burn(10, "-n1", "-c4")
+        job_id = self.burn(6, "-n1", "-c4")
         told = self.json(job_id, checks="strict")
         self.assertEqual(len(self.findings(told)), 1, told["findings"])
         self.assertIn(self.findings(told)[0], ("serial_code", "cpu_very_low"))
@@ -136,7 +136,7 @@ class Reports(JobTest):
         self.assertRegex(lines, FEWER_CPUS)
 
     def test_memory_that_was_not_used_is_told(self):
-        told = self.json(self.burn(5, "-n1", "--mem=3G"))
+        told = self.json(self.burn(2, "-n1", "--mem=3G"))
         self.assertEqual(self.findings(told), ["memory_low"])
         self.assertEqual(told["total"]["memory_bytes"], 3 << 30)
 
@@ -148,7 +148,7 @@ class Reports(JobTest):
         self.assertEqual(told["job"]["state"], "OUT_OF_MEMORY")
 
     def test_many_small_files_are_told(self):
-        job_id = self.burn(5, "-n1", others="$files", before=f"""
+        job_id = self.burn(2, "-n1", others="$files", before=f"""
 mkdir -p {self.cluster.place}/many-$SLURM_JOB_ID
 {self.cluster.behave} files 1100 {self.cluster.place}/many-$SLURM_JOB_ID &
 files=$!
@@ -158,7 +158,7 @@ files=$!
         self.assertAlmostEqual(told["total"]["files_peak"] / 1100, 1, delta=0.02)
 
     def test_too_many_threads_are_told(self):
-        told = self.json(self.burn(5, "-n1", others="$threads",
+        told = self.json(self.burn(2, "-n1", others="$threads",
                                    before=f"{self.cluster.behave} threads 12 &\nthreads=$!\n"))
         self.assertEqual(self.findings(told), ["threads_many"])
         self.assertEqual([row["threads_peak"] for row in told["processes"] if row["name"] == "behave"], [13])
@@ -166,7 +166,7 @@ files=$!
     def test_slurmctld_has_a_report_mailed(self):
         server = smtp.Server()
         self.addCleanup(server.stop)
-        job_id = self.burn(5, "-n1", "-c4", "--mail-type=END", "--mail-user=alice@example.org",
+        job_id = self.burn(2, "-n1", "-c4", "--mail-type=END", "--mail-user=alice@example.org",
                            "--job-name=</script><h1>\r\nBcc: x")
         spool = pathlib.Path(self.cluster.env["SANDBOX_STATE"], "mail/spool")
         wait_until(lambda: list(spool.glob("[0-9]*")), "slurmctld has called sonde-mail")
