@@ -108,6 +108,7 @@ struct agent {
     size_t n_jobs, n_ended;
     struct pid_list pids; /* room for one step's */
     uint32_t round;
+    unsigned ends_to_watch; /* in this tick, of steps that were there before the agent */
     int epoll;
     int64_t now;      /* monotonic, of what is being done */
     bool is_by_stepd; /* jobs are found by their slurmstepd, for want of directories */

@@ -30,6 +30,8 @@ void agent_ask_for_notices(struct agent *agent, struct agent_step *step)
     path_of(step->dir, &path);
     oom_notices_open(&agent->mounts, buf_str(&path), &step->oom_notices);
     buf_free(&path);
+    if (agent->use.ticks)
+        oom_notices_watch_end(&step->oom_notices);
 }
 
 static struct task_use *new_task_use(struct agent *agent, const struct cgroup_dir *dir)
@@ -126,6 +128,8 @@ static void look_at_steps(struct agent *agent, struct agent_job *job)
         struct agent_step *step = PART_OF(link, struct agent_step, link);
 
         look_at_step(agent, step);
+        if (agent->ends_to_watch && oom_notices_watch_end(&step->oom_notices))
+            agent->ends_to_watch--;
         job->has_run_out |= oom_notices_any(&step->oom_notices);
         if (!step->dir || step->dir == job->dir)
             continue;

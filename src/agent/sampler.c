@@ -17,6 +17,7 @@
 enum {
     WALK_EVERY = 20,  /* ticks: for directories that inotify has not told of */
     SEARCH_EVERY = 4, /* ticks without a job: for jobs that have no directory */
+    ENDS_A_TICK = 4,  /* each takes some 20 ms */
     EVENTS = 64,
 };
 
@@ -270,6 +271,7 @@ static void tick(struct sampler *sampler)
     if (agent->exits)
         exits_drain(agent->exits);
     agent->round++;
+    agent->ends_to_watch = ENDS_A_TICK;
     agent->use.processes_refused = 0;
     /* A look may free other jobs, but never its own. */
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link))

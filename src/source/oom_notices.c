@@ -31,21 +31,14 @@ static int ask(int directory, int control, const char *file, const char *argumen
     return event;
 }
 
-/* When its directory goes, the kernel tells everybody who has asked, once more and without saying
- * why: so somebody also asks for what never happens. */
-static void ask_both(struct oom_notices *notices)
+static int ask_in(int directory, const char *file, const char *argument)
 {
-    int control =
-        openat(notices->directory, "cgroup.event_control", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int control = openat(directory, "cgroup.event_control", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int event = control < 0 ? -1 : ask(directory, control, file, argument);
 
-    if (control >= 0) {
-        notices->out_of_memory = ask(notices->directory, control, "memory.oom_control", "");
-        if (notices->out_of_memory >= 0)
-            notices->end = ask(notices->directory, control, "memory.usage_in_bytes", unreachable);
+    if (control >= 0)
         close(control);
-    }
-    if (notices->end < 0)
-        oom_notices_close(notices);
+    return event;
 }
 
 void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret)
@@ -59,7 +52,21 @@ void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struc
         return;
     ret->directory = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (ret->directory >= 0)
-        ask_both(ret);
+        ret->out_of_memory = ask_in(ret->directory, "memory.oom_control", "");
+    if (ret->out_of_memory < 0)
+        oom_notices_close(ret);
+}
+
+/* When its directory goes, the kernel signals all events once more, without a reason: an event that
+ * never happens otherwise shows it. */
+bool oom_notices_watch_end(struct oom_notices *notices)
+{
+    if (notices->out_of_memory < 0 || notices->end >= 0)
+        return false;
+    notices->end = ask_in(notices->directory, "memory.usage_in_bytes", unreachable);
+    if (notices->end < 0)
+        oom_notices_close(notices);
+    return true;
 }
 
 static void close_fd(int *fd)
@@ -93,9 +100,10 @@ static void wait_for(int event)
     poll(&(struct pollfd){ event, POLLIN, 0 }, 1, OOM_NOTICES_WAIT_MS);
 }
 
-/* Which of the two is told first of the end is up to the kernel, which before one of them waits for
- * all CPUs. What came while the directory was there is what was asked for; of what came later, one
- * notice is of the end, and no more is believed of it than is certain. */
+/* What came while the directory was there is what was asked for. Of what came later, one notice is
+ * of the end, and no more is believed of it than is certain: it takes two. The second one comes
+ * soon after the directory has gone; the event of the end, which comes last, bounds the wait for
+ * it. */
 bool oom_notices_any(struct oom_notices *notices)
 {
     if (notices->has_run_out)
@@ -107,10 +115,10 @@ bool oom_notices_any(struct oom_notices *notices)
         notices->has_run_out = true;
         return true;
     }
-    if (!notices->n_ended)
+    if (notices->end >= 0 && !notices->n_ended)
         wait_for(notices->end);
     notices->n_ended += told(notices->end);
     notices->n_told += told(notices->out_of_memory);
-    notices->has_run_out = notices->n_ended && notices->n_told > notices->n_ended;
+    notices->has_run_out = notices->n_told > 1;
     return notices->has_run_out;
 }

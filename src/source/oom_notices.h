@@ -18,6 +18,9 @@ extern const struct oom_notices oom_notices_none;
 
 /* `path` is below the mounts. Where nobody may ask (it takes root), nothing is ever noticed. */
 void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret);
+/* Makes notices certain also after the directory has gone. The kernel waits for all CPUs, some 20
+ * ms: returns whether it was called. */
+bool oom_notices_watch_end(struct oom_notices *notices);
 void oom_notices_close(struct oom_notices *notices);
 
 /* Of this directory and those above, whose processes are also in here. May take a moment

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 100, MEBIBYTE = 1 << 20 };
+enum { ROUNDS = 20, MEBIBYTE = 1 << 20 };
 
 struct fixture {
     struct cgroup_mounts mounts;
@@ -97,6 +97,8 @@ TEST(a_directory_that_goes_has_not_run_out)
 
         make_directory();
         oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+        assert_true(oom_notices_watch_end(&notices));
+        assert_false(oom_notices_watch_end(&notices));
         assert_true(notices.out_of_memory >= 0);
         assert_false(oom_notices_any(&notices));
         remove_directory();
@@ -121,12 +123,37 @@ TEST(one_that_ran_out_is_noticed)
     oom_notices_close(&notices);
 }
 
+TEST(without_a_watch_a_directory_that_goes_has_not_run_out_either)
+{
+    struct oom_notices notices;
+
+    make_directory();
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    remove_directory();
+    wait_until_true(oom_notices_any(&notices) || notices.n_told);
+    assert_false(oom_notices_any(&notices));
+    oom_notices_close(&notices);
+}
+
+TEST(without_a_watch_one_that_ran_out_is_noticed_when_the_kernel_has_told_of_both)
+{
+    struct oom_notices notices;
+
+    make_directory();
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    run_out();
+    remove_directory();
+    wait_until_true(oom_notices_any(&notices));
+    oom_notices_close(&notices);
+}
+
 TEST(one_that_ran_out_is_noticed_after_its_directory_has_gone)
 {
     struct oom_notices notices;
 
     make_directory();
     oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    oom_notices_watch_end(&notices);
     run_out();
     remove_directory();
     for (int i = 0; i < ROUNDS && !notices.has_run_out; i++) /* the kernel takes its time */
