@@ -296,8 +296,9 @@ class Hostile(unittest.TestCase):
         self.assertEqual(told.self_told('refused_total{reason="version"}'), 1)
         self.assertEqual(told.self_told("messages_total"), 9)
 
-    def test_a_hundred_thousand_messages_leave_memory_bounded_and_scrapes_answered(self):
+    def test_more_messages_than_there_is_room_for_leave_memory_bounded_and_scrapes_answered(self):
         told = Told(self)
+        n = 24000  # a quarter of them fills 4,096 steps, another one 65,536 values
         rng = random.Random(6)
         wait_until(lambda: told.agent.get("/-/ready").status == 200, "a first sample")
 
@@ -314,17 +315,17 @@ class Hostile(unittest.TestCase):
             text[rng.randrange(len(text))] = rng.randrange(256)
             return bytes(text)
 
-        for i in range(100000):
+        for i in range(n):
             told.send(hostile(i))
-            if i % 5000 == 0:
+            if i % 1200 == 0:
                 told.agent.metrics(Accept_Encoding="gzip")
         told.send(message(7, task_0={CPU: 1}))
         answer = wait_until(lambda: (answer := told.agent.metrics(Accept_Encoding="gzip")).value(
-            "sonde_agent_profile_messages_total") == 100001 and answer, "all were read")
+            "sonde_agent_profile_messages_total") == n + 1 and answer, "all were read")
         self.assertLessEqual(answer.value("sonde_agent_profile_steps"), 4096)
         self.assertLessEqual(answer.value("sonde_agent_profile_values"), 65536)
-        self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="garbled"}'), 20000)
-        self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="full"}'), 20000)
+        self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="garbled"}'), 0.2 * n)
+        self.assertGreater(answer.value('sonde_agent_profile_refused_total{reason="full"}'), 0.1 * n)
         status = pathlib.Path(f"/proc/{told.agent.process.pid}/status").read_text()
         resident = int(status.split("VmRSS:")[1].split()[0])
         print(f"# resident {resident // 1024} MB, {len(answer.body) >> 10} KB of text")
