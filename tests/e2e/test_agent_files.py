@@ -246,8 +246,8 @@ class V2(PlainNode):
                 os.chown(parent, 64990, 64990)
         self.wait_ticks(agent, 2)
         self.job("system.slice/slurmstepd.scope", 6, 200)
+        wait_until(lambda: agent.job(6)["sonde_job_info"] == {(("account", "physics"), ("user", "64991")): 1}, "it is his who runs it")
         self.wait_value(agent, "sonde_job_memory_bytes", 4096, 6)
-        self.assertEqual(agent.job(6)["sonde_job_info"], {(("account", "physics"), ("user", "64991")): 1})
         self.assertEqual(agent.metrics().value("sonde_agent_leftover_cgroups"), 0)
 
     def test_what_slurm_has_left_behind_shuts_no_job_out(self):
