@@ -16,9 +16,11 @@ from sonde import wait_until
 
 SUITE = os.environ.get("SONDE_OUTAGES_SUITE", "bookworm")
 DOORS = ("libslurm", "rest", "json", "cli", "auto")
-PATIENT, IMPATIENT = 100, 1  # seconds, for MessageTimeout
+# Seconds, for MessageTimeout. The first is three times Slurm's own; after an outage, daemons that wait for a reply do so as long.
+PATIENT, IMPATIENT = 30, 1
 CONF = f"""MessageTimeout={PATIENT}
 SlurmctldHost=backup(127.0.0.2)
+SlurmctldTimeout=20
 """
 
 
