@@ -126,7 +126,7 @@ class JobTest(unittest.TestCase):
     def rows(agent, job_id, family):
         """node → {other labels: value} of one family of a job."""
         found = {}
-        for labels, value in agent.metrics().families().get(family, {}).items():
+        for labels, value in agent.metrics().families(f'="{job_id}"').get(family, {}).items():
             pairs = dict(labels)
             if pairs.pop("job_id", pairs.pop("slurm_job", None)) == str(job_id):
                 node = pairs.pop("node", pairs.pop("instance", None))

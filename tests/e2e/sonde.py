@@ -95,11 +95,11 @@ class Answer:
     def text(self):
         return self.body.decode()
 
-    def samples(self):
-        """name{labels} → value, as text; every line must be a comment or a sample."""
+    def samples(self, having=""):
+        """name{labels} → value, as text, of the lines that have this in them; each must be a comment or a sample."""
         found = {}
         for line in self.text.split("\n")[:-1]:
-            if line.startswith("#"):
+            if line.startswith("#") or having not in line:
                 continue
             match = re.fullmatch(r'([a-zA-Z_:][\w:]*(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?) (\S+)', line)
             assert match, f"not a sample: {line!r}"
@@ -107,10 +107,10 @@ class Answer:
             found[match[1]] = match[2]
         return found
 
-    def families(self):
+    def families(self, having=""):
         """family → {((label, value), …): value}, as numbers; of a histogram each sample is a family."""
         found = collections.defaultdict(dict)
-        for series, value in self.samples().items():
+        for series, value in self.samples(having).items():
             name, _, labels = series.partition("{")
             labels = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)
             found[name][tuple((label, self._plain(text)) for label, text in labels)] = float(value)
@@ -221,7 +221,7 @@ class Agent(Exporter):
     def job(self, job_id):
         """family → {labels other than the job and its node: value} of one job."""
         found = collections.defaultdict(dict)
-        for family, samples in self.metrics().families().items():
+        for family, samples in self.metrics().families(f'="{job_id}"').items():
             for labels, value in samples.items():
                 pairs = dict(labels)
                 if pairs.pop("job_id", pairs.pop("slurm_job", None)) == str(job_id):
