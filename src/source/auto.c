@@ -8,7 +8,8 @@ enum {
     FAILURES_MAX = 3,        /* in a row, before the next door is tried */
     RETRY_SECONDS = 10,      /* before a better door is tried again, doubled each time it fails, */
     RETRY_MAX_SECONDS = 320, /* up to this; one that has worked for longer begins anew */
-    TRIAL_SECONDS = 1,       /* what such a trial may take while another door works */
+    TRIAL_PART = 10,         /* such a trial may take one part in so many of the deadline, */
+    TRIAL_SECONDS = 1,       /* but at least this, while another door works */
     COSTLY_SECONDS = 2,      /* a look at the jobs that takes longer is left to a cheaper door */
 };
 
@@ -187,19 +188,28 @@ static int search(struct auto_source *all, int except, enum kind kind, int64_t d
     return code;
 }
 
+/* A slow Slurm, for which the deadline was raised, is slow through the better door as well. */
+static int64_t trial_deadline(int64_t deadline_ns)
+{
+    int64_t now = now_ns(), least = TRIAL_SECONDS * NS_PER_SEC;
+    int64_t trial = (deadline_ns - now) / TRIAL_PART;
+
+    if (trial < least)
+        trial = least;
+    return now + trial < deadline_ns ? now + trial : deadline_ns;
+}
+
 /* Those before the one in use, when it is time to. */
 static bool find_better(struct auto_source *all, enum kind kind, int64_t deadline_ns,
                         struct section **ret, char ret_warning[SOURCE_WARNING])
 {
     for (int door = 0; door < all->door && KIND_BIT(kind) & urgent_kinds; door++) {
-        int64_t trial = now_ns() + TRIAL_SECONDS * NS_PER_SEC;
         struct err err = { 0 };
 
         if (clock_mono(all->source.clock) < all->doors[door].retry_at ||
             all->doors[door].is_given_up || !is_open(all, door, kind))
             continue;
-        if (ask(all, door, kind, trial < deadline_ns ? trial : deadline_ns, ret, ret_warning,
-                &err) == 0) {
+        if (ask(all, door, kind, trial_deadline(deadline_ns), ret, ret_warning, &err) == 0) {
             take(all, door, kind, "it works again");
             return true;
         }
