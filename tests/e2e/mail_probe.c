@@ -3,7 +3,7 @@
  *     mail_probe SPOOL URL [NAME=VALUE…]
  * prints "sent=N summarised=N given_up=N left=N", or says why not and exits with 1. Names: follow,
  * per-hour, user, password-file, ca-file, hello, tls, unknown (how often accounting does not know),
- * clock (seconds that the wall clock is ahead), pdf (bytes).
+ * at (the wall clock stands at that second of Unix time), pdf (bytes).
  *     mail_probe add SPOOL N TO EVENT
  * adds N entries. */
 #include "base/num.h"
@@ -16,7 +16,7 @@ enum { DAY = 86400, FIRST_JOB = 1000 };
 
 static atomic_bool stopped;
 static uint64_t n_unknown, n_pdf_bytes;
-static int64_t ahead_ns;
+static int64_t stands_ns; /* 0: it does not stand */
 
 static void on_signal(int number)
 {
@@ -27,7 +27,7 @@ static void on_signal(int number)
 static int64_t wall_ns(const struct clock *clock)
 {
     (void)clock;
-    return clock_wall(&clock_real) + ahead_ns;
+    return stands_ns ? stands_ns : clock_wall(&clock_real);
 }
 
 static int report(void *ctx, const struct mail_entry *entry, bool is_last, struct arena *arena,
@@ -98,8 +98,8 @@ static bool take(struct str setting, struct drain_config *config, struct post_se
         post->is_tls_off = str_eq(setting, STR("off"));
     else if (str_eq(name, STR("unknown")))
         n_unknown = number;
-    else if (str_eq(name, STR("clock")))
-        ahead_ns = (int64_t)number * NS_PER_SEC;
+    else if (str_eq(name, STR("at")))
+        stands_ns = (int64_t)number * NS_PER_SEC;
     else if (str_eq(name, STR("pdf")))
         n_pdf_bytes = number;
     else
