@@ -8,13 +8,15 @@ import subprocess
 import tempfile
 import unittest
 
-from sonde import DEADLINE, ROOT, wait_until
+from sonde import AS_AT_A_TERMINAL, DEADLINE, ROOT, wait_until
 from capabilities import need  # in a directory that sonde adds to the path
 
 GUARD = ROOT / "scripts/guard"
-# Leaves one process in a session of its own, whose parent is gone, tells its pid, and goes on as it is told.
+# Leaves one process in a session of its own, whose parent is gone, tells its pid, and goes on as it is told. That one has two
+# names, of the shell and then of sleep: it is waited for until it has the second.
 LEAVE = """setsid --fork sh -c 'echo $$ >"$0/left"; mv "$0/left" "$0/pid"; exec sleep 86400' "$HERE"
 until [ -e "$HERE/pid" ]; do sleep 0.02; done
+until grep -q ^sleep "/proc/$(cat "$HERE/pid")/cmdline"; do sleep 0.02; done
 echo "$TMPDIR" >"$HERE/temporary"
 touch "$TMPDIR/file" "$HERE/ready"
 """
@@ -35,7 +37,7 @@ class GuardTest(unittest.TestCase):
         self.env.pop("SONDE_GUARD", None)
 
     def start(self, script):
-        guard = subprocess.Popen([GUARD, "sh", "-c", script], env=self.env, stderr=subprocess.PIPE, text=True,
+        guard = subprocess.Popen([*AS_AT_A_TERMINAL, GUARD, "sh", "-c", script], env=self.env, stderr=subprocess.PIPE, text=True,
                                  start_new_session=True)
         self.addCleanup(guard.stderr.close)
         self.addCleanup(guard.wait)
