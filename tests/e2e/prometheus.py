@@ -66,9 +66,10 @@ class Prometheus:
     def log(self):
         return self.errors.text()
 
-    def query(self, expression):
-        """A list of (labels, value)."""
-        answer = json.loads(http_get(f"{self.url}/api/v1/query?" + urllib.parse.urlencode({"query": expression})).text)
+    def query(self, expression, at=None):
+        """A list of (labels, value), now or as of that time."""
+        asked = {"query": expression, **({"time": at} if at else {})}
+        answer = json.loads(http_get(f"{self.url}/api/v1/query?" + urllib.parse.urlencode(asked)).text)
         assert answer["status"] == "success", answer
         return [(row["metric"], float(row["value"][1])) for row in answer["data"]["result"]]
 

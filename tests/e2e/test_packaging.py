@@ -357,8 +357,19 @@ class Dashboard(unittest.TestCase):
         cls.prometheus = Prometheus("/", "global: {scrape_interval: 2s, scrape_timeout: 2s}\n"
                                     "scrape_configs:\n  - job_name: sonde-exporter\n    static_configs:\n" + targets)
         cls.addClassCleanup(cls.prometheus.end)
-        seen = "min(count_over_time(sonde_source_up{kind='jobs'}[1m])) > 3 and count(sonde_source_up{kind='jobs'}) == 2"
-        wait_until(lambda: cls.prometheus.query(seen), "both are scraped some times")
+        cls.moment = wait_until(cls.seen_at, "both are scraped some times")
+
+    @classmethod
+    def seen_at(cls):
+        """When both had been scraped some times and told of all kinds. All queries are as of then: a scrape that comes late, or
+        not at all, changes nothing of what was stored up to that sample."""
+        for _, moment in cls.prometheus.query("min(timestamp(sonde_source_up{kind='jobs'}))"):
+            seen = ("min(count_over_time(sonde_source_up{kind='jobs'}[1m])) > 3 and count(sonde_source_up{kind='jobs'}) == 2 "
+                    "and min(sonde_source_up) == 1")
+            return moment if cls.prometheus.query(seen, moment) else None
+
+    def ask(self, expression, cluster=".*"):
+        return self.prometheus.query(self.filled(expression, cluster), self.moment)
 
     def queries(self):
         for panel in self.board["panels"]:
@@ -374,7 +385,7 @@ class Dashboard(unittest.TestCase):
         empty = set()
         for title, expression in self.queries():
             with self.subTest(title, expression=expression):
-                values = [value for _, value in self.prometheus.query(self.filled(expression))]
+                values = [value for _, value in self.ask(expression)]
                 if not any(map(math.isfinite, values)):
                     empty.add(title)
         self.assertEqual(empty - WITHOUT_DATA, set())
@@ -395,10 +406,10 @@ class Dashboard(unittest.TestCase):
         for title, expression in self.queries():
             with self.subTest(title):
                 self.assertIn('cluster=~"$cluster"', expression)
-                self.assertEqual(self.prometheus.query(self.filled(expression, "nowhere")), [])
+                self.assertEqual(self.ask(expression, "nowhere"), [])
         nodes = next(expression for title, expression in self.queries() if title == "Load and allocated CPUs" and "cpus_total" in expression)
-        (_, both), = self.prometheus.query(self.filled(nodes))
-        (_, one), = self.prometheus.query(self.filled(nodes, "a"))
+        (_, both), = self.ask(nodes)
+        (_, one), = self.ask(nodes, "a")
         self.assertEqual(both, 2 * one)
 
     def test_panels_have_titles_and_places_of_their_own(self):
