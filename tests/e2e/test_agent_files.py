@@ -9,6 +9,7 @@ import signal
 import tempfile
 import unittest
 
+from clock import Clock
 from sonde import Agent, wait_until
 from capabilities import need
 
@@ -43,9 +44,9 @@ class PlainNode(unittest.TestCase):
         (self.root / f"proc/{pid}/exe").symlink_to(f"/usr/sbin/{name}")
 
 
-    def agent(self, *flags):
+    def agent(self, *flags, **options):
         return self.enterContext(Agent(f"--path.procfs={self.root}/proc", f"--path.sysfs={self.root}/sys", "-t", "100ms",
-                                       "--node.name=host", *flags))
+                                       "--node.name=host", *flags, **options))
 
     def wait_ticks(self, agent, n):
         """So many whole samples that began after now."""
@@ -129,9 +130,11 @@ class V1(PlainNode):
     def test_an_environment_that_is_not_there_yet_is_read_at_the_next_look(self):
         environment = (self.root / "proc/101/environ").read_bytes()
         self.write("proc/101/environ", b"")
-        agent = self.agent()
+        clock = self.enterContext(Clock(stands=1800000000))  # a process that stays silent for some looks is asked no more
+        agent = self.agent(env=clock.env)
         self.wait_value(agent, "sonde_job_processes", 1)
         self.write("proc/101/environ", environment)
+        clock.advance(0.1)
         wait_until(lambda: dict(*agent.job(5)["sonde_job_info"]).get("account") == "physics", "its account")
 
     def test_a_process_that_is_listed_twice_counts_once(self):
