@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An exporter through one door into a cluster that is made to fail: scraped all the time, and watched."""
+import contextlib
+import http.client
 import pathlib
 import re
 import threading
@@ -46,6 +48,15 @@ def put_relay(script):
     return cut
 
 
+def children(pid):
+    """The ids of a process's children; of those that one of its threads has left meanwhile, some may be missing."""
+    found = []
+    for file in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has just ended
+            found += map(int, file.read_text().split())
+    return found
+
+
 class Door:
     """An exporter that is scraped all the time, as by Prometheus, and what was noticed of it meanwhile. `only` names the one
     collector that is wanted, jobs or nodes: nothing else is asked for, but the configuration at the start."""
@@ -54,7 +65,8 @@ class Door:
         self.name = name
         self.kinds, self.query = ((only, "config"), f"?collect[]={only}") if only else (KINDS, "")
         self.exporter = Exporter(f"--source={name}", *FLAGS, *flags, path=slurm.env["SANDBOX_BIN"], **options)
-        self.families = {}
+        self.last_families = {}
+        self.failure = None  # why it is no longer scraped
         self.most_children = 0
         self.read_until = 0
         self.is_ending = threading.Event()
@@ -62,21 +74,31 @@ class Door:
         self.thread.start()
 
     def _scrape(self):
-        while not self.is_ending.wait(0.2):
-            answer = self.exporter.get(f"/metrics{self.query}", headers={"X-Prometheus-Scrape-Timeout-Seconds": str(SCRAPE_TIMEOUT)})
-            self.families = answer.families()
-            self.most_children = max(self.most_children, len(self.children()))
+        headers = {"X-Prometheus-Scrape-Timeout-Seconds": str(SCRAPE_TIMEOUT)}
+        try:
+            while not self.is_ending.wait(0.2):
+                # A connection that the exporter has cut is no answer, as it is none to Prometheus.
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    self.last_families = self.exporter.get(f"/metrics{self.query}", headers=headers).families()
+                self.most_children = max(self.most_children, len(self.children()))
+        except BaseException as failure:
+            self.failure = failure
+            raise
+
+    @property
+    def families(self):
+        """Of the last answer. Whoever waits for something in it learns at once that there will be no other."""
+        assert self.exporter.process.poll() is None, f"{self.name}: the exporter has ended: {self.exporter.log()}"
+        assert self.failure is None, f"{self.name} is no longer scraped: {self.failure!r}"
+        return self.last_families
 
     def children(self):
         """pid → state and command of each."""
         found = {}
-        for file in pathlib.Path(f"/proc/{self.exporter.process.pid}/task").glob("*/children"):
-            for pid in file.read_text().split():
-                try:
-                    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-                    found[int(pid)] = stat.rpartition(") ")[2][0] + " " + stat.partition("(")[2].rpartition(")")[0]
-                except (FileNotFoundError, ProcessLookupError):
-                    pass
+        for pid in children(self.exporter.process.pid):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+                found[pid] = stat.rpartition(") ")[2][0] + " " + stat.partition("(")[2].rpartition(")")[0]
         return found
 
     def zombies(self):
