@@ -3,6 +3,7 @@
 """Job tracing whole: sonde run, sealed by a real munged, to the real exporter, beside a real Slurm's jobs."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ class OnSlurm:
         cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
         cls.socket = f"{cls.slurm.env['SANDBOX_STATE']}/run/munge/socket"
-        first, second = (line.split() for line in cls.slurm.lines("squeue", "-h", "-t", "RUNNING", "-o", "%A %u %C %D")[:2])
+        first, second = map(cls.running_job, ("sim", "train"))
         cls.job, cls.owner, cls.nodes = int(first[0]), first[1], int(first[3])
         cls.traced = second  # what is posted of a job stays: this one's is of its command alone
         cls.other = "mallory" if cls.owner != "mallory" else "alice"
@@ -31,6 +32,12 @@ class OnSlurm:
                                 path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)
         cls.exporter.metrics()
+
+    @classmethod
+    def running_job(cls, name):
+        """Id, user, CPUs and nodes of a seeded job that runs for as long as the cluster does."""
+        job_id = pathlib.Path(cls.slurm.env["SANDBOX_STATE"], "jobs", name).read_text().strip()
+        return cls.slurm.run("squeue", "-h", "-j", job_id, "-o", "%A %u %C %D").stdout.split()
 
     def seal(self, user, **members):
         text = json.dumps(dict({"job_id": self.job, "pid": 5, "cpus": 50, "threads": 2, "mem": 1000, "hostname": "n1",
