@@ -68,31 +68,42 @@ class OnSlurm:
         self.assertNotIn("sonde_", done.stdout + done.stderr)
 
     def test_prometheus_scrapes_it(self):
+        # What is scraped is what this scrape has made it learn, however long that took.
+        exporter = self.enterContext(Exporter("--slurm.poll-limit=1h", path=self.slurm.env["SANDBOX_BIN"]))
+        told = exporter.metrics().value("slurm_cpus_total")
         target = pathlib.Path(self.slurm.env["SANDBOX_TARGETS"], "sonde-test.json")
-        target.write_text(json.dumps([{"targets": [f"127.0.0.1:{self.exporter.port}"]}]))
+        target.write_text(json.dumps([{"targets": [f"127.0.0.1:{exporter.port}"]}]))
         self.addCleanup(target.unlink)
+        instance = f'{{instance="127.0.0.1:{exporter.port}"}}'
 
-        def query(expression):
-            url = f"{self.slurm.env['SANDBOX_PROMETHEUS']}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        def query(expression, **at):
+            url = f"{self.slurm.env['SANDBOX_PROMETHEUS']}/api/v1/query?" + urllib.parse.urlencode({"query": expression, **at})
             return [float(row["value"][1]) for row in json.loads(http_get(url).text)["data"]["result"]]
-        instance = f'instance="127.0.0.1:{self.exporter.port}"'
-        wait_until(lambda: query(f"up{{{instance}}}") == [1], "Prometheus finds it up")
-        wait_until(lambda: query(f"slurm_cpus_total{{{instance}}}"), "its metrics are there")
-        self.assertEqual(query(f"slurm_cpus_total{{{instance}}}"), [self.exporter.metrics().value("slurm_cpus_total")])
-        self.assertEqual(query(f"scrape_samples_scraped{{{instance}}} > 50") != [], True)
+        # The time of that scrape: what it has stored stays, whatever becomes of the next one.
+        moment, = wait_until(lambda: query(f"timestamp(up{instance} == 1)"), "Prometheus finds it up")
+        self.assertEqual(query(f"slurm_cpus_total{instance}", time=moment), [told])
+        self.assertEqual(query(f"scrape_samples_scraped{instance} > 50", time=moment) != [], True)
 
     def test_a_controller_that_hangs_is_survived(self):
         up = 'sonde_source_up{source="cli",kind="jobs"}'
-        exporter = self.enterContext(Exporter("--slurm.poll-limit=1ms", "--slurm.timeout=5s",
+        settings = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "sonde.yml")
+        settings.write_text("slurm.timeout: 1h\n")
+        exporter = self.enterContext(Exporter("--slurm.poll-limit=1ms", "--slurm.stale-limit=1h", f"--config.file={settings}",
                                               path=self.slurm.env["SANDBOX_BIN"]))
+
+        def set_timeout(text):
+            settings.write_text(f"slurm.timeout: {text}\n")
+            self.assertEqual(exporter.get("/-/reload", method="POST").status, 200)
         wait_until(lambda: exporter.metrics().value(up) == 1, "it works")
         self.slurm.run("pkill", "-STOP", "slurmctld")
         try:
+            set_timeout("1s")
             answer = wait_until(lambda: (a := exporter.metrics(X_Prometheus_Scrape_Timeout_Seconds="2"))
                                 and a.value(up) == 0 and a, "noticed")
             self.assertIn('slurm_job_count_per_state{state="RUNNING"}', answer.samples())
         finally:
             self.slurm.run("pkill", "-CONT", "slurmctld")
+        set_timeout("1h")
         wait_until(lambda: exporter.metrics().value(up) == 1, "works again by itself")
 
 
