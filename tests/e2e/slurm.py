@@ -23,6 +23,11 @@ import capabilities  # from tests/, which sonde has made importable
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+# For Slurm.calm: Slurm schedules when a job is submitted or ends, and backfills twice a minute; shares stay as they are.
+CALM = {"SchedulerParameters": "bf_interval=30,bf_continue,sched_interval=10800,batch_sched_delay=1,default_queue_depth=1000",
+        "PriorityCalcPeriod": "1440"}
+
+
 class Slurm:
     """One suite's cluster, leased from the pool for this program alone until end(): seeded or with nothing in it; with the
     machine's cgroups, or cgroup="none". Lines for slurm.conf take the place of those that set the same; what is in the
@@ -126,6 +131,16 @@ class Slurm:
         number = self.run("id", "-u", user).stdout.strip()
         return ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups", f"--inh-caps={capabilities}",
                 f"--ambient-caps={capabilities}"]
+
+    def calm(self):
+        """From now on little changes by itself, so that two readings fit between two changes, however long they take. Without a
+        restart: after one, 22.05 counts a GPU of no type twice."""
+        text = self.conf.read_text()
+        for name, value in CALM.items():
+            text = re.sub(rf"^{name}=.*$", f"{name}={value}", text, flags=re.M)
+        self.conf.write_text(text)
+        self.run("scontrol", "reconfigure")
+        wait_until(lambda: CALM["SchedulerParameters"] in self.run("scontrol", "show", "config", check=False).stdout, "it is in force")
 
     @contextlib.contextmanager
     def private_data(self, words):

@@ -12,17 +12,12 @@ import tempfile
 import time
 import unittest
 
+from families import CYCLES, FLEETING
 from slurm import SUITES, Slurm, hostnames
 from sonde import ROOT, Exporter, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms"
               for kind in ("", "shares-", "associations-", "reservations-", "licenses-", "config-")]
-
-# Measured anew each time, or moved by the asking itself; and what is counted since an exporter first looked.
-FLEETING = re.compile("slurm_(job|node|diag|limit)_scrape_duration|slurm_scheduler_clock_call_seconds"
-                      "|slurm_(daemon_thread_count|scheduler_(server_threads|agent\\w*|agents|backfill_active))"
-                      "|slurm_scheduler_\\w+_total|slurm_job_wait_seconds\\w*|slurm_rpc_msg_type_avg_time")
-CYCLES = "slurm_scheduler_cycles_total"
 
 
 def unknown_to(door, release):
@@ -49,6 +44,7 @@ class Doors:
     def setUpClass(cls):
         cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
+        cls.slurm.calm()
         cls.hold_gpus_of_two_nodes()
         cls.stop_scheduling()
         helpers = tempfile.TemporaryDirectory()

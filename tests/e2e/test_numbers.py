@@ -32,7 +32,7 @@ class Moment:
 
     @classmethod
     def at_rest(cls, slurm, exporter, rows, *arguments):
-        """Between two cycles of the schedulers, which run every two seconds."""
+        """Between two cycles of the schedulers."""
         def look():
             moment = cls(slurm, exporter, rows, *arguments)
             return None if moved(rows, moment.before, moment.after) else moment
@@ -44,7 +44,7 @@ class Moment:
 
 
 class Numbers:
-    """The tests; a class for each suite is made below."""
+    """The tests; a class for each suite is made below. The cluster is calm: all that is compared must fit between two changes."""
 
     suite = None
     maxDiff = None
@@ -53,6 +53,7 @@ class Numbers:
     def setUpClass(cls):
         cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
+        cls.slurm.calm()
         cls.exporter = Exporter(*ALWAYS_ASK, path=cls.slurm.env["SANDBOX_BIN"])
         cls.addClassCleanup(cls.exporter.stop)
         cls.moment = Moment.at_rest(cls.slurm, cls.exporter, OF_FACTS, Facts)
@@ -77,8 +78,10 @@ class Numbers:
         """Apart from the others, so that there is a moment between two of its cycles; by an exporter of its own, which has not seen
         a slurmctld that another test has ended."""
         exporter = self.another_exporter(*ALWAYS_ASK)
+        wait_until(lambda: Diag(self.slurm).backfill["Total cycles"], "there was a cycle of backfill")
         first_look = Moment(self.slurm, exporter, OF_DIAG, Diag)
         cycles = first_look.after.main["Total cycles"]
+        self.submit("mallory", "cycle", "exit 5", "FAILED")
         wait_until(lambda: Diag(self.slurm).main["Total cycles"] > cycles, "there was another cycle")
         moment = Moment.at_rest(self.slurm, exporter, OF_DIAG, Diag, "?collect[]=diag&collect[]=scheduler")
         moment.before.first_look = first_look
@@ -202,8 +205,8 @@ class Numbers:
         self.addCleanup(process.wait, DEADLINE)
         self.addCleanup(process.terminate)
 
-        def query(expression):
-            url = f"http://{address}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        def query(expression, **at):
+            url = f"http://{address}/api/v1/query?" + urllib.parse.urlencode({"query": expression, **at})
             with contextlib.suppress(OSError):
                 answer = http_get(url)
                 return json.loads(answer.text)["data"]["result"] if answer.status == 200 else []
@@ -224,9 +227,10 @@ class Numbers:
                  for family, found in exporter.metrics().families().items() if family.startswith("slurm_")
                  for series, value in found.items()}
         query = self.prometheus(config)
-        wait_until(lambda: query('{__name__="slurm_cpus_total"}'), "Prometheus has scraped it")
+        scraped, = wait_until(lambda: query("timestamp(slurm_cpus_total)"), "Prometheus has scraped it")
         stored = {}
-        for row in query('{__name__=~"slurm_.*",job="sonde-exporter"}'):
+        # As of that scrape: the next one may come late, and then nothing is shown.
+        for row in query('{__name__=~"slurm_.*",job="sonde-exporter"}', time=scraped["value"][1]):
             labels = dict(same(label, value) for label, value in row["metric"].items() if label not in ("job", "instance"))
             stored[labels.pop("__name__"), frozenset(labels.items())] = float(row["value"][1])
         self.assertGreater(len(shown), 500)

@@ -75,6 +75,7 @@ class Rest:
     def setUpClass(cls):
         cls.slurm = Slurm(cls.suite)
         cls.addClassCleanup(cls.slurm.end)
+        cls.slurm.calm()
 
     def setUp(self):
         directory = self.enterContext(tempfile.TemporaryDirectory())

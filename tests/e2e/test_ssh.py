@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A cluster behind a login node: the exporter with a prefix of ssh, and a real sshd on this machine."""
+import contextlib
 import getpass
 import os
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 import unittest
 
 from clock import Clock
+from families import CYCLES, FLEETING
 from slurm import SUITES, Slurm
 from sonde import Exporter, FakeCommands, job, node, wait_until
 from capabilities import need
@@ -75,7 +77,8 @@ class Sshd:
         self.process.kill()
         self.process.wait()
         for pid in children:
-            os.kill(int(pid), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # its client may have gone meanwhile
+                os.kill(int(pid), signal.SIGKILL)
 
     def __enter__(self):
         return self
@@ -319,6 +322,7 @@ class RealSlurm(unittest.TestCase):
         need("sshd")
         cls.slurm = Slurm(SUITES[0])
         cls.addClassCleanup(cls.slurm.end)
+        cls.slurm.calm()
 
     def check_source(self, source):
         sshd = self.enterContext(Sshd())
@@ -327,16 +331,20 @@ class RealSlurm(unittest.TestCase):
         here = self.enterContext(Exporter(*flags))
         there = self.enterContext(Exporter(f"--slurm.prefix={sshd.prefix()}", *flags))
 
-        def alike():
-            """Of what does not change by itself in the meantime."""
-            before, through, after = (exporter.metrics().samples() for exporter in (here, there, here))
-            steady = {series for series, value in before.items()
-                      if series.startswith("slurm_") and after.get(series) == value}
-            differing = {series for series in steady if through.get(series) != before[series]}
-            names = [{series.split("{")[0] for series in samples if series.startswith("slurm_")}
-                     for samples in (before, through)]
-            return len(steady) if names[0] == names[1] and not differing else None
-        self.assertGreater(wait_until(alike, "the numbers are the same"), 500)
+        def at_rest():
+            """Here, there, and here again, with no cycle of a scheduler between."""
+            before, through, after = (exporter.metrics().families() for exporter in (here, there, here))
+            return (before, through, after) if before[CYCLES] == after[CYCLES] else None
+
+        def series_of(families):
+            return {(name, series): value for name, found in families.items() if name.startswith("slurm_")
+                    and not FLEETING.fullmatch(name) for series, value in found.items()}
+        looks = wait_until(at_rest, "the cluster comes to rest")
+        before, through, after = map(series_of, looks)
+        steady = before.items() & after.items()  # requests are counted, also ours
+        self.assertGreater(len(steady), 500)
+        self.assertEqual(sorted(steady - through.items(), key=str), [])
+        self.assertEqual(*({name for name in look if name.startswith("slurm_")} for look in looks[:2]))
         self.assertEqual(there.log(), "")
 
     def test_every_number_is_the_same_through_text(self):
