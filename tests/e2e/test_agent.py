@@ -5,7 +5,7 @@ samples. tests/vm does the same under cgroup v2."""
 import time
 
 from clock import Clock
-from cluster import Cluster, JobTest
+from cluster import Cluster, JobTest, processes_of
 from sonde import Agent, wait_until
 from capabilities import need
 
@@ -51,6 +51,7 @@ class Behaviour(JobTest):
         for job_id in (hold, files, threads):
             self.wait_said(job_id, r"\d+ (MiB|files|threads)")
             self.wait_family(self.agent, job_id, "jobs_rss")
+        wait_until(lambda: len(processes_of(threads)) == 2, "the extern step of the job has a process too")
         self.tick()
         job = self.agent.job(hold)
         self.near(job["jobs_rss"][()], 300, 0.03)  # and the extern step's sleep
@@ -61,7 +62,7 @@ class Behaviour(JobTest):
         self.near(job["jobs_opened_files"][()], 501)  # its output is one
         job = self.agent.job(threads)
         self.near(job["jobs_thread_count"][("proc_name", "behave"),], 40)
-        self.assertEqual(job["jobs_spawned_processes"][()], 2)  # the extern step has one too
+        self.assertEqual(job["jobs_spawned_processes"][()], 2)
         # Her name is known in the sandbox alone.
         self.assertEqual(job["sonde_job_info"], {(("account", "physics"), ("user", "2001")): 1.0})
 
@@ -82,9 +83,10 @@ class Behaviour(JobTest):
         self.near(self.agent.job(job_id)["jobs_write_mb"][()], 192)
 
     def test_a_job_between_two_ticks_is_seen_with_its_cpu_time(self):
-        """Its time stands while the job burns, however long that takes: then the job is young, and looked at again."""
-        clock = self.enterContext(Clock(stands=int(time.time())))
-        agent = self.enterContext(Agent("-t", "10m", "--job.linger=24h", env=clock.env))
+        """Its time stands while the job burns, however long that takes: then the job is young, and looked at again. It begins at
+        a full hour: the next tick is an hour away."""
+        clock = self.enterContext(Clock(stands=int(time.time()) // 3600 * 3600))
+        agent = self.enterContext(Agent("-t", "1h", "--job.linger=24h", env=clock.env))
         wait_until(lambda: self.ticks(agent) == "1", "the first tick")
         job_id = self.submit("burn", "2", "1")
         # A process is not in its cgroup yet when it begins.
