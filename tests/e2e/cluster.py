@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A Slurm with nothing in it, whose jobs behave as they are told to, and what tests of the agent share."""
 import contextlib
+import glob
 import pathlib
 import re
 import unittest
@@ -14,13 +15,26 @@ from capabilities import need
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
+def cgroup_files(pattern):
+    """Other programs remove their directories meanwhile: unlike Path.glob, glob.glob passes over them."""
+    return [pathlib.Path(path) for path in glob.glob(f"{CGROUPS}/{pattern}", recursive=True)]
+
+
+def pids_in(pattern):
+    """The processes that these files list; a file of a directory that goes meanwhile lists none."""
+    found = []
+    for file in cgroup_files(pattern):
+        with contextlib.suppress(OSError):  # ENOENT, or ENODEV of one that was opened before
+            found += map(int, file.read_text().split())
+    return found
+
+
 def processes_of(job_id):
     """pid → name, by the kernel; without the slurmstepds, which may be there too."""
     found = {}
-    for file in CGROUPS.glob(f"memory/slurm*/uid_*/job_{job_id}/**/cgroup.procs"):
-        for pid in file.read_text().split():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                found[int(pid)] = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    for pid in pids_in(f"memory/slurm*/uid_*/job_{job_id}/**/cgroup.procs"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     return {pid: name for pid, name in found.items() if name != "slurmstepd"}
 
 

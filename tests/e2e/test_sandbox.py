@@ -17,6 +17,7 @@ import tempfile
 import unittest
 import urllib.parse
 
+from cluster import cgroup_files, pids_in
 from pool import sandbox
 from slurm import SUITES, Slurm
 from sonde import ROOT, Exporter, http_get, mount_namespace, wait_until  # first: it makes tests/ importable
@@ -269,7 +270,7 @@ class Pool(unittest.TestCase):
         job = self.submit(lessee)
         procs = f"*/slurm_*/uid_*/job_{job}/**/cgroup.procs"
         def has_processes():
-            return any(file.read_text() for file in CGROUPS.glob(procs))
+            return bool(pids_in(procs))
         wait_until(has_processes, "the job runs")
         other = CGROUPS / f"memory/slurm_other/uid_1/job_{job}5"  # a longer number, and nobody's
         other.mkdir(parents=True)
@@ -278,10 +279,10 @@ class Pool(unittest.TestCase):
         pid, = re.findall(r"SANDBOX_PID='?(\d+)", sandbox(self.suite, "env", "--name", name).stdout)
         os.kill(int(pid), signal.SIGKILL)
         wait_until(lambda: not has_processes(), "all have ended")
-        self.assertTrue(list(CGROUPS.glob(procs)))
+        self.assertTrue(cgroup_files(procs))
         lessee.kill()
         self.clean()
-        self.assertEqual(list(CGROUPS.glob(procs)), [])
+        self.assertEqual(cgroup_files(procs), [])
         self.assertTrue(other.exists())
 
     def others_up(self, name):
