@@ -89,7 +89,7 @@ class Scraped(JobTest):
         self.assertEqual(job["sonde_job_gpu_utilization_ratio"].get(held["1"]), 0.4)
         self.assertEqual(job["jobs_gpus_used"], {(("gpuid", gpu),): 1 for gpu in ("0", "1")})
         self.assertEqual(job["sonde_job_gpus_allocated"], {(): 2})
-        self.assertEqual(len(self.agent.metrics().families()["sonde_gpu_info"]), 4)
+        wait_until(lambda: len(self.agent.metrics().families()["sonde_gpu_info"]) == 4, "the driver tells of all")
 
         held = f'slurm_job_gpu_allocated{{job_id="{job_id}"}}'
         rows = self.wait_query(held, lambda rows: len(rows) == 2)
