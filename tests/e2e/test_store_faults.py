@@ -53,12 +53,23 @@ class Faults(unittest.TestCase):
     def wait_kept(self, n):
         wait_until(lambda: self.kept() == n, f"{n} jobs are kept")
 
+    @staticmethod
+    def stop(exporter):
+        exporter.process.send_signal(signal.SIGSTOP)
+        os.waitpid(exporter.process.pid, os.WUNTRACED)
+
+    def remove_store(self, exporter):
+        """All of it at once: no new one is made of which a part would be removed."""
+        self.stop(exporter)
+        for path in self.store.parent.iterdir():
+            path.unlink()
+        exporter.process.send_signal(signal.SIGCONT)
+
     @contextlib.contextmanager
     def stopped(self, exporter):
         """All is in the file itself and stays there meanwhile, so that what is done to it matters."""
         def is_flushed():
-            exporter.process.send_signal(signal.SIGSTOP)
-            os.waitpid(exporter.process.pid, os.WUNTRACED)
+            self.stop(exporter)
             with contextlib.closing(sqlite3.connect(self.store)) as connection:
                 if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0:
                     return True
@@ -136,7 +147,8 @@ class Locked(Faults):
             series = 'slurm_jobs_ended_total{state="COMPLETED",partition="cpu",account="physics"}'
             for exporter in (one, other):
                 wait_until(lambda e=exporter: e.metrics().samples().get(series) == "600", "both have the same number")
-                self.assertTrue(self.is_up(exporter))
+                # One that finds the store locked by the other is down until it writes again.
+                wait_until(lambda e=exporter: self.is_up(e), "it writes")
         self.check_whole(600)
 
 
@@ -144,8 +156,7 @@ class Damage(Faults):
     def test_a_store_that_was_removed_is_made_anew(self):
         with self.exporter() as exporter:
             self.wait_kept(10)
-            for path in self.store.parent.iterdir():
-                path.unlink()
+            self.remove_store(exporter)
             self.queue(15)
             self.wait_kept(15)
             # before it was written to, or afterwards
@@ -186,8 +197,7 @@ class Damage(Faults):
                     self.queue(15)
                     self.wait_down(exporter, "it is not a store")
                     self.assertEqual(self.store.read_bytes(), damaged)
-                    for path in self.store.parent.iterdir():
-                        path.unlink()
+                    self.remove_store(exporter)
                     self.wait_kept(15)
                 self.check_whole(15)
                 for path in self.store.parent.iterdir():
