@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The agent on jobs that misbehave, and on a host that takes things away from it: it goes on, and what it says is right."""
+import contextlib
 import os
 import pathlib
 import re
@@ -157,7 +158,7 @@ class Jobs(FaultTest):
         self.assertEqual(job["sonde_job_info"], {(("account", ""), ("user", "3999999999")): 1})
 
     def test_a_kill_for_memory_is_known_although_all_directories_went_before_anybody_looked(self):
-        agent = self.agent(tick=60)
+        agent = self.agent("--job.linger=24h", tick=60)
         killed, spared = self.node.job(JOB), self.node.job(JOB + 1)
         for job in (killed, spared):
             process = job.start("hold", "10")
@@ -207,7 +208,10 @@ class Jobs(FaultTest):
         def held():
             """Descriptors, and directories that are watched."""
             place = pathlib.Path(f"/proc/{agent.process.pid}")
-            watches = sum(path.read_text().count("inotify wd:") for path in (place / "fdinfo").iterdir())
+            watches = 0
+            for name in os.listdir(place / "fdinfo"):
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    watches += (place / "fdinfo" / name).read_text().count("inotify wd:")
             return len(os.listdir(place / "fd")), watches
 
         def come_and_go(n):
@@ -307,15 +311,15 @@ class Directories(FaultTest):
         self.wait_job(agent, JOB + 2, "sonde_job_task_processes")
 
     def test_a_directory_gets_another_slurmstepd_and_the_job_goes_on(self):
-        agent = self.agent()
+        agent = self.agent("--job.linger=24h")
         job = self.node.job(JOB)
         job.start("late", "8", self.node.work).wait_said("wrote")
         self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 8 * MIB)
         job.end(with_directories=False)
         wait_until(lambda: "sonde_job_processes" not in agent.job(JOB), "its end")
         job.step("0").start("late", "8", self.node.work).wait_said("wrote")
-        told = self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 2)
-        self.assertGreaterEqual(told[WRITTEN][()], 16 * MIB)
+        told = self.wait_job(agent, JOB, WRITTEN, lambda samples: samples[()] >= 16 * MIB)
+        self.assertEqual(told["sonde_job_processes"][()], 2)
 
     def test_a_user_who_is_not_to_be_looked_at_is_not_shown_at_the_end_either(self):
         users = self.node.work / "users"

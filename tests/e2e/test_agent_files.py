@@ -155,7 +155,7 @@ class V1(PlainNode):
             self.assertEqual(agent.job(5)["sonde_job_processes"][()], 0)
 
     def test_a_slurmstepd_that_is_gone_ends_its_job_where_nobody_tells(self):
-        agent = self.agent()
+        agent = self.agent("--job.linger=24h")
         self.wait_value(agent, "sonde_job_processes", 1)
         shutil.rmtree(self.root / "proc/100")
         wait_until(lambda: "sonde_job_processes" not in agent.job(5), "its end")

@@ -240,7 +240,7 @@ class OfJobs(FaultTest):
         return Told(self, *flags, start=self.agent)
 
     def test_what_a_killed_slurmstepd_told_goes_with_it(self):
-        told = self.told()
+        told = self.told("--job.linger=24h")
         job = self.node.job(700)
         first, second = job.step("0"), job.step("1")
         first.start("name", "first")
