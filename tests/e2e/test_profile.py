@@ -111,7 +111,8 @@ class Behaviour:
         (labels, value), = wait_until(lambda: (rows := prometheus.query(query)) and rows[0][1] > 30 * MIB and rows, query)
         self.assertEqual(labels["instance"], "c2")
         self.assertAlmostEqual(value / MIB, 31, delta=3)
-        (labels, _), = prometheus.query(f'CPUTime{{job="{job_id}",step="batch"}}')
+        query = f'CPUTime{{job="{job_id}",step="batch"}}'
+        (labels, _), = wait_until(lambda: prometheus.query(query), query)
         self.assertEqual((labels["instance"], labels["task"]), ("c2", "0"))
 
     def test_the_network_is_counted_as_the_kernel_counts_it(self):
@@ -212,6 +213,7 @@ class Pushing(Profiled):
         wait_until(lambda: all(self.is_left(job_id, step) for step in self.steps(job_id)),
                    f"what is left of job {job_id} is nothing, or told to be left")
         if self.steps(job_id):
+            wait_until(lambda: self.cluster.state(job_id) not in ("RUNNING", "COMPLETING"), f"Slurm knows that job {job_id} has ended")
             self.sweep()
             self.assertEqual(self.steps(job_id), {})
 
