@@ -134,8 +134,15 @@ static bool wait_for(struct up_demo *demo, int64_t ns)
     return atomic_load(&demo->is_stopping);
 }
 
-/* The newest first: that is what people look at. Until the recorder knows what the cluster is
- * called, which Slurm's first answer tells, it asks to be asked again. */
+/* Whether the same batch may be put again: the recorder does not know what the cluster is called
+ * until Slurm's first answer, or it did not write the batch in time. One that was written after all
+ * changes nothing when it is written twice. */
+static bool is_passing(int code)
+{
+    return code == -EAGAIN || code == -ETIMEDOUT;
+}
+
+/* The newest first: that is what people look at. */
 static int put_past(struct up_demo *demo, int64_t now, struct err *err)
 {
     int64_t oldest = now - seconds_of_past(demo);
@@ -143,7 +150,7 @@ static int put_past(struct up_demo *demo, int64_t now, struct err *err)
     int code = 0;
 
     for (int64_t t = now; code == 0 && t > oldest; t -= (int64_t)steps * STEP) {
-        while ((code = put_ended(demo, t, steps, err)) == -EAGAIN)
+        while (is_passing(code = put_ended(demo, t, steps, err)))
             if (wait_for(demo, 20 * NS_PER_MS))
                 return -ECANCELED;
     }
