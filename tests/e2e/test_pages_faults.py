@@ -21,7 +21,7 @@ from clock import Clock
 from pages import Up
 from sonde import DEADLINE, wait_until
 from capabilities import need
-from test_up import children, command_of, state_of
+from test_up import children, command_of, state_of, stopped
 
 CROWD = 2000
 REPORTS = 2  # that are made at once
@@ -129,7 +129,8 @@ class Store(Case):
         up = self.up("--source=sim:nodes=8", "--no-agent")
         job = self.job_in(up, "/jobs?kept=1")
         store, = self.directory.rglob("sonde.db")
-        damage(store)
+        with stopped(up.process):
+            damage(store)
         return up, job
 
     def check(self, damage, words):

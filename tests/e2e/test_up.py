@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`sonde up`: everything on one machine, as real processes."""
+import contextlib
 import json
 import os
 import pathlib
@@ -52,6 +53,17 @@ def state_of(pid):
 def is_there(pid):
     """One that has ended and is not waited for by its parent is not: the first process of a container need not wait for any."""
     return state_of(pid) not in ("", "Z", "X")
+
+
+@contextlib.contextmanager
+def stopped(process):
+    """It does nothing meanwhile: what is done to several of its files is done at once."""
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state_of(process.pid) == "T", "it stands still")
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 class Up(sonde.Up):
@@ -208,8 +220,8 @@ class Real(Case):
     def test_series_that_could_not_be_written_go_on_when_they_can(self):
         need("root")
         series = self.directory / "state/series.db"
-        with Up(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent", "--no-agent"):
-            wait_until(series.exists, "series")
+        with Up(f"--state.directory={self.directory}/state", "--slurm.bin-path=/nonexistent", "--no-agent", "--series.interval=1s") as up:
+            up.wait_ticks(1)
         owner = series.stat()
         for path in series.parent.glob("series.db*"):
             os.chown(path, 0, 0)
@@ -284,11 +296,13 @@ class Real(Case):
         self.assertTrue((self.directory / "state/agent.sock").exists())
 
     def test_series_that_were_moved_away_begin_anew(self):
-        self.real()
+        up = self.real()
         series = self.directory / "state/series.db"
-        wait_until(series.exists, "series")
-        for path in series.parent.glob("series.db*"):
-            path.rename(self.directory / path.name)
+        up.wait_ticks(1)
+        with stopped(up.process):
+            for path in list(series.parent.glob("series.db*")):
+                path.rename(self.directory / path.name)
+            self.assertFalse(series.exists())
         wait_until(series.exists, "series again")
 
     def test_a_reload_finds_the_same_place_without_root(self):
