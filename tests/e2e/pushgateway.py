@@ -3,11 +3,10 @@
 Debian's package would start at once on port 9091."""
 import pathlib
 import signal
-import socket
 import subprocess
 
 from pool import SUITES, sandbox
-from sonde import DEADLINE, Log, http_get, wait_until
+from sonde import DEADLINE, Log, http_get, own_host, wait_until
 from capabilities import need  # from tests/, which sonde has made importable
 
 
@@ -21,27 +20,22 @@ def find_program(suite):
     return program
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 class Pushgateway:
-    """Started on a free port, and ended by end(). It keeps nothing when it is stopped unless it has a file for it."""
+    """Started at an address of its own, and ended by end(). It keeps nothing when it is stopped unless it has a file for it."""
 
-    def __init__(self, suite=SUITES[0], *flags, file=""):
+    def __init__(self, suite=SUITES[0], *flags, file="", host=None):
         self.flags = (*flags, f"--persistence.file={file}")
         self.program = find_program(suite)
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.address = f"{host or own_host()}:9091"
+        self.url = f"http://{self.address}"
         self.errors = Log()
         self.process = None
         self.start()
 
     def start(self):
-        """On the same port each time."""
+        """At the same address each time."""
         self.process = subprocess.Popen(
-            [self.program, f"--web.listen-address=127.0.0.1:{self.port}", *self.flags],
+            [self.program, f"--web.listen-address={self.address}", *self.flags],
             stdin=subprocess.DEVNULL, stdout=self.errors.file, stderr=self.errors.file)
         try:
             wait_until(self._is_ready, "the Pushgateway is ready")

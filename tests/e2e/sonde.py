@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pathlib
+import random
 import re
 import select
 import shutil
@@ -59,6 +60,12 @@ def wait_until(condition, what):
         if now > end:
             raise AssertionError(f"not within {DEADLINE} s: {what}")
         time.sleep(min(max(now - began, 0.02), 1))
+
+
+def own_host():
+    """An address of this machine for one server of one test: nobody else takes its port before the server is started, or while it is
+    away. No two processes choose the same of sixteen million addresses; use a port below those that the kernel hands out."""
+    return f"127.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(1, 255)}"
 
 
 # Starts a command with the signals of a shell at a terminal. What sh runs in the background ignores SIGINT and SIGQUIT, what

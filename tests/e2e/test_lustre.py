@@ -4,14 +4,14 @@
 import concurrent.futures
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import unittest
 
 from clock import Clock
 from lustre import Lustre, StandIn, own_ids, squeue_lines
-from pushgateway import free_port
-from sonde import DEADLINE, SONDE, Exporter, FakeCommands, http_get, job, wait_until
+from sonde import DEADLINE, SONDE, Exporter, FakeCommands, http_get, job, own_host, wait_until
 
 READ, WRITE, METADATA = "read_bytes_total", "write_bytes_total", "round("
 JOBS = ((101, "physics", "alice"), (102, "physics", "alice"), (103, "bio", "bob"))
@@ -221,8 +221,7 @@ class Trouble(LustreTest):
         wait_until(lambda: "store 3 is away" in lustre.log(), "it is logged")
 
     def test_prometheus_is_away_and_comes_back(self):
-        port = free_port()
-        lustre = self.enterContext(Lustre(f"--prometheus.url=http://127.0.0.1:{port}", "--slurm.poll-limit=1ms", path=self.commands.path))
+        lustre = self.enterContext(Lustre(f"--prometheus.url=http://{own_host()}:9090", "--slurm.poll-limit=1ms", path=self.commands.path))
         self.assert_failed(lustre.metrics())
         self.assertEqual(lustre.metrics().value('sonde_source_up{source="prometheus",kind="lustre"}'), 0)
 
@@ -285,7 +284,8 @@ class Flags(LustreTest):
         return subprocess.run([SONDE, "lustre", *flags], capture_output=True, text=True, timeout=DEADLINE)
 
     def test_by_its_old_name_with_its_old_flags(self):
-        port = free_port()
+        with socket.create_server(("", 0)) as server:  # -port is of all addresses
+            port = server.getsockname()[1]
         with tempfile.TemporaryDirectory() as directory:
             link = pathlib.Path(directory, "prometheus-cluster-exporter")
             link.symlink_to(SONDE)

@@ -19,7 +19,7 @@ import urllib.parse
 
 from clock import Clock
 from pages import Up
-from sonde import DEADLINE, wait_until
+from sonde import DEADLINE, own_host, wait_until
 from capabilities import need
 from test_up import children, command_of, state_of, stopped
 
@@ -194,12 +194,11 @@ class Prometheus(Case):
         return up, self.job_in(up, "/jobs?kept=1&state=RUNNING")
 
     def test_one_that_is_away_leaves_a_page_without_charts_that_says_why(self):
-        with socket.create_server(("127.0.0.1", 0)) as nobody:
-            port = nobody.getsockname()[1]
-        up, job = self.up_with(f"http://127.0.0.1:{port}")
+        address = f"{own_host()}:9090"
+        up, job = self.up_with(f"http://{address}")
         page = up.get(job)
         self.assertEqual(page.status, 200)
-        self.assertIn(f"127.0.0.1:{port}", page.text)
+        self.assertIn(address, page.text)
         self.assertRegex(page.text, "Connection refused|cannot be reached|Couldn't connect|Failed to connect")
         self.assertNotIn("<canvas", page.text)
 

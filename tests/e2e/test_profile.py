@@ -104,7 +104,7 @@ class Behaviour:
 
     def test_prometheus_scrapes_it(self):
         prometheus = Prometheus(self.cluster.env["SANDBOX_ROOT"], "scrape_configs:\n- job_name: profiles\n  honor_labels: true\n"
-                                f"  scrape_interval: 1s\n  static_configs: [{{targets: ['127.0.0.1:{self.port()}']}}]\n")
+                                f"  scrape_interval: 1s\n  static_configs: [{{targets: ['{self.address()}']}}]\n")
         self.addCleanup(prometheus.end)
         job_id = self.profiled(f"exec {self.cluster.behave} hold 30", "-w", "c2")
         query = f'slurm_profile_task_resident_memory_bytes{{slurm_job="{job_id}",step="batch",task="0"}}'
@@ -179,8 +179,8 @@ class Pushing(Profiled):
                                      "ProfilePrometheusTimeout=60\n")
         cls.addClassCleanup(cls.cluster.end)
 
-    def port(self):
-        return self.gateway.port
+    def address(self):
+        return self.gateway.address
 
     @classmethod
     def steps(cls, job_id):
@@ -290,8 +290,8 @@ class Telling(Profiled):
                     found.setdefault(pairs["step"], {}).setdefault(family, {})[labels] = value
         return found
 
-    def port(self):
-        return self.agent.port
+    def address(self):
+        return f"127.0.0.1:{self.agent.port}"
 
     def test_labels_that_are_wanted_are_there(self):
         job_id = self.profiled(f"exec {self.cluster.behave} hold 5", "-w", "c2")

@@ -12,7 +12,7 @@ import urllib.request
 
 from pushgateway import Pushgateway
 from slurm import SUITES
-from sonde import BUILD, DEADLINE, Answer, Log, mount_namespace, wait_until
+from sonde import BUILD, DEADLINE, Answer, Log, mount_namespace, own_host, wait_until
 from capabilities import need
 
 RSS = "slurm_profile_task_resident_memory_bytes"
@@ -67,27 +67,28 @@ class GuardedPushgateway(Pushgateway):
     in_url = "pusher:s3%3Ac%40ret"
 
     def __init__(self, suite, directory):
+        host = own_host()
         self.certificate = directory / "cert.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-days", "1", "-subj", "/CN=gateway", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-days", "1", "-subj", "/CN=gateway", "-addext", f"subjectAltName=IP:{host}",
                         "-keyout", directory / "key.pem", "-out", self.certificate], check=True, capture_output=True)
         (directory / "web.yml").write_text(
             "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
             # the password, bcrypt at a cost low enough for a test
             f"basic_auth_users:\n  {self.user}: $2b$04$abcdefghijklmnopqrstuu3eXRofj2UpJZg1bq3MJeC0UqD4Qkq.a\n")
-        super().__init__(suite, f"--web.config.file={directory / 'web.yml'}")
+        super().__init__(suite, f"--web.config.file={directory / 'web.yml'}", host=host)
 
     def _is_ready(self):
         assert self.process.poll() is None, f"the Pushgateway has ended: {self.log()}"
         try:
-            with socket.create_connection(("127.0.0.1", self.port)):
+            with socket.create_connection(tuple(self.address.split(":"))):
                 return True
         except OSError:
             return False
 
     def families(self):
         token = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-        request = urllib.request.Request(f"https://127.0.0.1:{self.port}/metrics",
+        request = urllib.request.Request(f"https://{self.address}/metrics",
                                          headers={"Authorization": f"Basic {token}"})
         with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=self.certificate)) as reply:
             return Answer(reply.status, reply.headers, reply.read()).families()
@@ -205,18 +206,18 @@ class WithPushgateway:
             self.addCleanup(gateway.end)
             authorities = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
             starter = [*mount_namespace(), "sh", "-c", f'mount --bind {gateway.certificate} {authorities} && exec "$@"', "sh"]
-            probe = self.probe(f"https://{gateway.in_url}@127.0.0.1:{gateway.port}", starter=starter)
+            probe = self.probe(f"https://{gateway.in_url}@{gateway.address}", starter=starter)
             probe.sample(0, 1)
             probe.start()
             self.await_values(gateway, "0", {"0": 1024})
             probe.stop()
             self.assertEqual(self.of_step(gateway, RSS, "0"), {})
-            wrong = self.probe(f"https://pusher:wrong@127.0.0.1:{gateway.port}", starter=starter)
+            wrong = self.probe(f"https://pusher:wrong@{gateway.address}", starter=starter)
             wrong.sample(0, 1)
             wrong.start()
             wait_until(lambda: "status 401" in wrong.log(), "the password is refused")
             self.assertNotIn("wrong", wrong.log())
-            stranger = self.probe(f"https://{gateway.in_url}@127.0.0.1:{gateway.port}")
+            stranger = self.probe(f"https://{gateway.in_url}@{gateway.address}")
             stranger.sample(0, 1)
             stranger.start()
             wait_until(lambda: "no certificate that this node trusts" in stranger.log(), "the certificate is refused")

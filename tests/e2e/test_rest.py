@@ -16,7 +16,7 @@ import time
 import unittest
 
 from slurm import SUITES, Slurm
-from sonde import DEADLINE, Exporter, wait_until
+from sonde import DEADLINE, Exporter, own_host, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms"
               for kind in ("", "shares-", "associations-", "reservations-", "licenses-", "config-")]
@@ -34,17 +34,14 @@ def claims(token):
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 class Restd:
     """A slurmrestd of a test's own, which it may end."""
 
-    def __init__(self, slurm, port):
-        self.slurm, self.port = slurm, port
-        script = f"echo $$; exec env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt 127.0.0.1:{port}"
+    port = 6820
+
+    def __init__(self, slurm, host):
+        self.slurm, self.host = slurm, host
+        script = f"echo $$; exec env SLURM_JWT=daemon slurmrestd -a rest_auth/jwt {host}:{self.port}"
         self.process = subprocess.Popen(
             slurm.command("sh", "-c", script, user="monitor"),
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -53,7 +50,7 @@ class Restd:
 
     def listens(self):
         try:
-            socket.create_connection(("127.0.0.1", self.port)).close()
+            socket.create_connection((self.host, self.port)).close()
             return True
         except ConnectionRefusedError:
             return False
@@ -171,14 +168,14 @@ class Rest:
 
     def test_slurmrestd_may_go_and_come_back(self):
         self.put_token()
-        restd = Restd(self.slurm, free_port())
+        restd = Restd(self.slurm, own_host())
         self.addCleanup(restd.end)
-        exporter = self.with_token(url=f"http://127.0.0.1:{restd.port}")
+        exporter = self.with_token(url=f"http://{restd.host}:{restd.port}")
         self.assertEqual(exporter.metrics().value(UP), 1)
         restd.end()
         wait_until(lambda: exporter.metrics().value(UP) == 0, "noticed")
         exporter.wait_log("Connection refused; is it running")
-        again = Restd(self.slurm, restd.port)
+        again = Restd(self.slurm, restd.host)
         self.addCleanup(again.end)
         wait_until(lambda: exporter.metrics().value(UP) == 1, "works again by itself")
 

@@ -13,9 +13,9 @@ import time
 import unittest
 
 from fakejobs import FaultTest
-from pushgateway import Pushgateway, free_port
+from pushgateway import Pushgateway
 from slurm import SUITES
-from sonde import DEADLINE, SONDE, FakeCommands, http_get, job, wait_until
+from sonde import DEADLINE, SONDE, FakeCommands, http_get, job, own_host, wait_until
 from capabilities import need
 
 METRICS = "# TYPE slurm_profile_task_cpu_seconds_total counter\nslurm_profile_task_cpu_seconds_total{%s} 5\nRSS{%s} 3\n"
@@ -242,9 +242,10 @@ class AdminWithoutPushgateway(AdminTest):
             self.assertIn("status 404; is the path right, and a Pushgateway there?", self.sweep(url).stderr)
 
     def test_one_that_is_away_is_told(self):
-        done = self.sweep(f"http://127.0.0.1:{free_port()}")
+        host = own_host()
+        done = self.sweep(f"http://{host}:9091")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("127.0.0.1", done.stderr)
+        self.assertIn(host, done.stderr)
 
     def test_mistakes_are_told(self):
         cases = {("ftp://host",): "http", ("http://host", "--push.timeout=0"): "--push.timeout",
