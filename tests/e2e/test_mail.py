@@ -13,7 +13,7 @@ import time
 import unittest
 
 from smtp import Server, Talker, certificate
-from sonde import BUILD, DEADLINE, SONDE, wait_until
+from sonde import BUILD, DEADLINE, SONDE, own_host, wait_until
 from capabilities import need
 
 PROBE = BUILD / "tests/e2e/mail_probe"
@@ -275,7 +275,7 @@ class Faults(WithSpool):
             talker.stop()
             self.assertEqual((result["left"], talker.n_connections), (50, 1), lines)
             self.assertIn(words, self.log)
-        self.assertEqual(self.drain(f"smtp://127.0.0.1:{talker.port}")["left"], 50)
+        self.assertEqual(self.drain(f"smtp://{own_host()}:2525")["left"], 50)
         self.assertIn("is it running", self.log)
         self.assertEqual(len(self.entries()), 50)
 

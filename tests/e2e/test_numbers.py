@@ -8,7 +8,6 @@ import contextlib
 import json
 import pathlib
 import re
-import socket
 import subprocess
 import tempfile
 import unittest
@@ -16,7 +15,7 @@ import urllib.parse
 
 from families import FAMILIES, OF_DIAG, OF_FACTS, OF_MILA, differences, moved
 from slurm import SUITES, Diag, Facts, Slurm, read_jobs
-from sonde import DEADLINE, ROOT, Exporter, http_get, tables, wait_until
+from sonde import DEADLINE, ROOT, Exporter, http_get, own_host, tables, wait_until
 
 ALWAYS_ASK = [f"--slurm.{kind}poll-limit=1ms" for kind in ("", "shares-", "associations-", "reservations-", "config-")]
 
@@ -193,8 +192,7 @@ class Numbers:
 
     def prometheus(self, config):
         """A Prometheus of its own; gives a function that asks it."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = f"{own_host()}:9090"
         state = self.enterContext(tempfile.TemporaryDirectory(dir=self.slurm.env["SANDBOX_STATE"]))
         inside = self.slurm.inside(pathlib.Path(state).name)
         pathlib.Path(state, "prometheus.yml").write_text(config)
