@@ -259,6 +259,7 @@ static struct conn *open_conn(struct listener *listener, struct MHD_Connection *
     struct http_server *server = listener->server;
     struct conn *conn = take_slot(server);
 
+    reload_adopt(server);
     *conn = (struct conn){
         .watch = WATCH_CONN,
         .stage = STAGE_READING,

@@ -331,6 +331,7 @@ void *exchange_on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     struct http_exchange *x = &conn_of(mhd)->exchange;
 
     listener->server->progress++;
+    reload_adopt(listener->server);
     exchange_reset(x);
     /* Decoded it would end the path early, and a route might take it for its own. */
     x->is_bad = strstr(uri, "%00") != NULL;

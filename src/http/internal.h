@@ -170,7 +170,9 @@ void server_signal(struct http_server *server); /* from any thread: the loop goe
 
 /* reload.c */
 void reload_check(struct http_server *server); /* looks after the files, once a second at most */
-void reload_adopt(struct http_server *server); /* what another thread has read */
+/* Takes what another thread has read. Called where a connection or a request begins, so that one
+ * that begins after http_reload has returned never has the configuration before it. */
+void reload_adopt(struct http_server *server);
 int64_t reload_next_check(const struct http_server *server);
 
 /* conn.c */

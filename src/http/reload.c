@@ -84,8 +84,9 @@ void reload_adopt(struct http_server *server)
 {
     struct webconfig *web;
 
-    if (!atomic_exchange(&server->has_new_web, false))
+    if (!atomic_load(&server->has_new_web))
         return;
+    atomic_store(&server->has_new_web, false);
     pthread_mutex_lock(&server->lock);
     web = server->new_web;
     server->new_web = NULL;

@@ -61,7 +61,8 @@ int http_start(const struct http_config *config, struct http_server **ret, struc
  * is being checked are waited for. */
 struct http_server *http_stop(struct http_server *server);
 
-/* Reads web.config.file again; on any mistake everything stays as it was and err says why. */
+/* Reads web.config.file again; on any mistake everything stays as it was and err says why.
+ * Connections and requests that begin after it has returned have what it read. */
 int http_reload(struct http_server *server, struct err *err);
 
 /* From any thread: handlers that returned HTTP_WAIT are called again. */
