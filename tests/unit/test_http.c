@@ -28,7 +28,7 @@ struct stage {
     struct http_body *body;
     char pieces[3][30000];
     atomic_int n_released, n_freed_states, n_wait_calls, n_worked, n_turns;
-    atomic_bool is_ready;
+    atomic_bool is_ready, work_is_short; /* short: it does not wait to be let go */
     sem_t work_began, work_may_end;
     sem_t began[WHO], may_end[WHO];
     atomic_int n_began[WHO];
@@ -128,7 +128,8 @@ static void work(void *ctx, struct http_exchange *x)
     char text[100];
 
     sem_post(&s->work_began);
-    sem_wait(&s->work_may_end);
+    if (!atomic_load(&s->work_is_short))
+        sem_wait(&s->work_may_end);
     atomic_fetch_add(&s->n_worked, 1);
     snprintf(text, sizeof(text), "worked on %.*s\n", STR_ARG(http_path(x)));
     http_reply(x, 200, "text/plain", str_of(text));
@@ -166,9 +167,10 @@ static void shared_work(void *ctx, struct http_exchange *x)
 static enum http_verdict wait_for_turn(void *ctx, struct http_exchange *x)
 {
     struct stage *s = ctx;
+    bool is_ready = atomic_load(&s->is_ready); /* before a test that counts calls can change it */
 
     atomic_fetch_add(&s->n_wait_calls, 1);
-    if (!atomic_load(&s->is_ready))
+    if (!is_ready)
         return HTTP_WAIT;
     *http_state(x, NULL) = (void *)(intptr_t)atomic_fetch_add(&s->n_turns, 1);
     return HTTP_WORK;
@@ -723,13 +725,13 @@ TEST(who_has_nothing_running_comes_before_anothers_second)
     ask_as(&other, BOB);
     wait_until_true(stats().requests == 7);
     settle();
-    end_as(carol, CAROL, 1);
+    sem_post(&stage.may_end[CAROL]); /* which of the two ends first is up to the machine */
     sem_wait(&stage.began[BOB]);
     assert_int_equal(stage.n_began[ALICE], 1);
     end_as(&other, BOB, 1);
     sem_wait(&stage.began[ALICE]);
     end_as(alice, ALICE, 2);
-    end_as(&carol[1], CAROL, 1);
+    end_as(carol, CAROL, 2); /* with one post too many */
     end_as(nobody, NOBODY, 2);
 }
 
@@ -879,7 +881,8 @@ enum { VISITORS = 6, STOPS = 3 };
 
 static atomic_bool visit_is_over;
 
-/* Asks for this and that, in whole and in part, and leaves without a word now and then. */
+/* Sends this and that, in whole and in part, and closes now and then without reading. Never waits
+ * for the reply to a part, which the server does not send: all visitors could stand still. */
 static void *visit(void *arg)
 {
     static const char *const requests[] = {
@@ -896,13 +899,14 @@ static void *visit(void *arg)
     snprintf(address, sizeof(address), "%s", http_address(stage.server, 0));
     for (; !atomic_load(&visit_is_over); turn++) {
         const char *request = requests[turn % 6];
+        bool may_wait = turn % 5 == 0 && turn % 6 != 3 && turn % 6 != 5;
         int fd = client_connect(address);
 
         if (fd < 0)
             continue;
         send(fd, request, strlen(request), MSG_NOSIGNAL);
         if (turn % 3)
-            (void)!recv(fd, sink, sizeof(sink), turn % 5 ? MSG_DONTWAIT : 0);
+            (void)!recv(fd, sink, sizeof(sink), may_wait ? 0 : MSG_DONTWAIT);
         close(fd);
     }
     return NULL;
@@ -915,8 +919,7 @@ TEST(it_can_be_stopped_in_the_middle_of_anything)
     pthread_t visitors[VISITORS];
     int n_wait_calls;
 
-    for (int i = 0; i < 1000; i++)
-        sem_post(&stage.work_may_end);
+    atomic_store(&stage.work_is_short, true);
     config.max_connections = 10;
     for (int stop = 0; stop < STOPS; stop++) {
         start(&config);
@@ -933,8 +936,6 @@ TEST(it_can_be_stopped_in_the_middle_of_anything)
         atomic_store(&visit_is_over, true);
         for (int i = 0; i < VISITORS; i++)
             pthread_join(visitors[i], NULL);
-        for (int i = 0; i < 100; i++)
-            sem_post(&stage.work_may_end);
     }
 }
 

@@ -54,7 +54,7 @@ static const struct http_route routes[] = {
     { 0 },
 };
 
-static void start(unsigned max_connections, const struct clock *clock)
+static void start(unsigned max_connections)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct http_config config = {
@@ -68,7 +68,7 @@ static void start(unsigned max_connections, const struct clock *clock)
         .request_ns = 10 * NS_PER_SEC,
         .response_ns = 20 * NS_PER_SEC,
         .max_header = 8192,
-        .clock = clock,
+        .clock = &manual.clock,
         .log = log_file,
     };
     struct err err;
@@ -156,7 +156,7 @@ TEST(garbage_is_refused_and_the_server_lives)
         STR_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     };
 
-    start(100, &clock_real);
+    start(100);
     open_other();
     for (size_t i = 0; i < COUNT(garbage); i++) {
         struct reply reply;
@@ -180,7 +180,7 @@ TEST(random_bytes_are_refused_and_the_server_lives)
     unsigned long seed = 1;
     int n_answered = 0;
 
-    start(100, &clock_real);
+    start(100);
     open_other();
     for (int i = 0; i < 200; i++) {
         struct reply reply;
@@ -213,7 +213,7 @@ TEST(pipelined_requests_are_answered_in_order)
 {
     struct reply reply;
 
-    start(100, &clock_real);
+    start(100);
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
                               "GET /missing HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -236,7 +236,7 @@ TEST(too_large_a_header_is_431_and_too_long_an_address_414)
     struct reply reply;
     int n;
 
-    start(100, &clock_real);
+    start(100);
     client_open(&client, http_address(server, 0));
     n = snprintf(request, sizeof(request), "GET /hello HTTP/1.1\r\nHost: x\r\nX: ");
     memset(request + n, 'x', 8000);
@@ -268,7 +268,7 @@ TEST(a_client_that_sends_a_byte_a_second_is_cut)
 {
     static const char request[] = "GET /hello HTTP/1.1\r\nHost: x\r\n";
 
-    start(100, &manual.clock);
+    start(100);
     open_other();
     client_open(&client, http_address(server, 0));
     for (int second = 0; second < 10; second++) {
@@ -283,7 +283,7 @@ TEST(a_client_that_sends_a_byte_a_second_is_cut)
 
 TEST(a_body_that_comes_slowly_is_cut)
 {
-    start(100, &manual.clock);
+    start(100);
     open_other();
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
@@ -300,7 +300,7 @@ TEST(a_kept_connection_may_be_idle_for_five_minutes)
 {
     struct reply reply;
 
-    start(100, &manual.clock);
+    start(100);
     open_other();
     client_open(&client, http_address(server, 0));
     for (int scrape = 0; scrape < 3; scrape++) {
@@ -322,7 +322,7 @@ TEST(a_slow_request_on_a_kept_connection_is_cut_too)
 {
     struct reply reply;
 
-    start(100, &manual.clock);
+    start(100);
     open_other();
     client_open(&client, http_address(server, 0));
     reply = client_get(&client, "/hello");
@@ -341,7 +341,7 @@ TEST(a_slow_request_on_a_kept_connection_is_cut_too)
 
 TEST(a_client_that_does_not_read_is_cut)
 {
-    start(100, &manual.clock);
+    start(100);
     open_other();
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "GET /much HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -359,7 +359,7 @@ TEST(at_the_limit_the_longest_without_a_request_is_closed)
     static struct client first, second, third;
     struct reply reply;
 
-    start(4, &manual.clock);
+    start(4);
     open_other();
     client_open(&client, http_address(server, 0));
     client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -394,7 +394,7 @@ TEST(in_a_crowd_of_idle_connections_a_scrape_is_answered)
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    start(512, &clock_real);
+    start(512);
     for (int i = 0; i < CROWD; i++) {
         crowd[i] = client_connect(http_address(server, 0));
         assert_true(crowd[i] >= 0);
@@ -422,7 +422,7 @@ TEST(more_connections_than_descriptors_are_not_promised)
     few = before;
     few.rlim_cur = 150;
     setrlimit(RLIMIT_NOFILE, &few);
-    start(100000, &clock_real);
+    start(100000);
     setrlimit(RLIMIT_NOFILE, &before);
     for (int i = 0; i < 60; i++)
         fds[i] = client_connect(http_address(server, 0));

@@ -74,8 +74,8 @@ static void set_up(void)
         .max_connections = 10,
         .workers = 1,
         .queue = 4,
-        .request_ns = 10 * NS_PER_SEC,
-        .response_ns = 10 * NS_PER_SEC,
+        .request_ns = TEST_DEADLINE,
+        .response_ns = TEST_DEADLINE,
         .max_header = 8192,
         .clock = &clock_real,
     };
