@@ -815,8 +815,9 @@ TEST(a_server_that_never_answers_ends_at_the_deadline)
 {
     peer_hold(fixture->peer, "");
     assert_int_equal(look_within(KIND_JOBS, 200 * NS_PER_MS), -ETIMEDOUT);
+    /* What follows depends on whether there was time to connect. */
     assert_contains(fixture->err.text,
-                    "slurmrestd or slurmctld is busy or down, or --slurm.timeout too short: http");
+                    "slurmrestd or slurmctld is busy or down, or --slurm.timeout too short: ");
     assert_int_equal(look_within(KIND_JOBS, -1), -ETIMEDOUT);
 }
 
