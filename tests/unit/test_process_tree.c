@@ -6,6 +6,7 @@
 #include "source/process_tree.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -369,6 +370,8 @@ static void wait_for_end(const int *ends)
         continue;
 }
 
+enum { BURNED_NS = 200 * NS_PER_MS };
+
 static void burn_and_write(const char *path)
 {
     struct timespec used = { 0 };
@@ -378,7 +381,7 @@ static void burn_and_write(const char *path)
     for (int i = 0; i < 256; i++)
         if (write(fd, bytes, sizeof(bytes)) < 0)
             _exit(1);
-    while (used.tv_nsec < 200 * NS_PER_MS && used.tv_sec == 0)
+    while (used.tv_nsec < BURNED_NS && used.tv_sec == 0)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     _exit(0);
 }
@@ -406,7 +409,10 @@ static pid_t start_family(const int *end, const int *ready)
 TEST(the_kernel_passes_on_what_the_ended_ones_used)
 {
     struct process_tree tree = { .proc = "/proc", .ancestor = getpid(), .reaped = process_reaped };
+    const uint64_t rounding_ns = 4 * (uint64_t)TICK_NS; /* of two times of two processes */
     struct process_tree_sample before, during, after;
+    struct rusage usage;
+    uint64_t family_ns;
     int end[2], ready[2];
     pid_t child;
 
@@ -421,13 +427,18 @@ TEST(the_kernel_passes_on_what_the_ended_ones_used)
     assert_true(during.has_io);
     close(end[0]);
     close(end[1]);
-    waitpid(child, NULL, 0);
+    assert_int_equal(wait4(child, NULL, 0, &usage), child);
     after = look(&tree);
     close(ready[0]);
     assert_int_equal(after.processes, 0);
-    /* Once, and not twice: the tick is 10 ms, and whatever else a process does takes a while. */
-    assert_in_range(during.used.cpu_ns - before.used.cpu_ns, 180 * NS_PER_MS, 380 * NS_PER_MS);
-    assert_in_range(after.used.cpu_ns - during.used.cpu_ns, 0, 150 * NS_PER_MS);
+    /* Once, and not twice: as much as the kernel says that the child and its own child used. */
+    family_ns = (uint64_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
+                           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000);
+    assert_true(family_ns >= BURNED_NS);
+    assert_in_range(during.used.cpu_ns - before.used.cpu_ns, BURNED_NS - rounding_ns,
+                    family_ns + rounding_ns);
+    assert_in_range(after.used.cpu_ns - before.used.cpu_ns, family_ns - rounding_ns,
+                    family_ns + rounding_ns);
     /* Nothing if /tmp is in memory. */
     assert_true(during.used.write_bytes - before.used.write_bytes < 2 << 20);
     assert_true(after.used.write_bytes - during.used.write_bytes < 1 << 20);
