@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A small HTTP client for tests: it sends exactly the bytes it is told to and reads whole answers,
- * plain or through TLS. Every wait ends after 20 seconds with a failed test. */
+ * plain or through TLS. Every wait ends after TEST_DEADLINE with a failed test. */
 #ifndef SONDE_TESTS_HTTP_CLIENT_H
 #define SONDE_TESTS_HTTP_CLIENT_H
 

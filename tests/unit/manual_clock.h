@@ -30,7 +30,7 @@ void manual_clock_advance(struct manual_clock *manual, int64_t ns);
 void manual_clock_set_wall(struct manual_clock *manual, int64_t wall_ns);
 
 /* Returns when at least `n` threads wait on this clock: the way for a test to know that a thread
- * got there. False if that has not happened within 20 real seconds. */
+ * got there. False if that has not happened within TEST_DEADLINE of real time. */
 bool manual_clock_await_waiters(struct manual_clock *manual, size_t n);
 
 #endif
