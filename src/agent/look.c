@@ -155,7 +155,7 @@ void agent_step_pids(struct agent *agent, struct agent_step *step)
     if (step->dir)
         pids_below(agent, step->dir);
     else if (step->stepd)
-        proc_descendants(agent->proc, step->stepd, &agent->pids);
+        proc_descendants(agent->proc, step->stepd, PROC_DESCENDANTS_MAX, &agent->pids);
     sort_pids(&agent->pids);
 }
 

@@ -94,13 +94,14 @@ bool proc_cgroup(struct proc *proc, pid_t pid, const char *controller, struct bu
 
 enum {
     PROC_PIDS_MAX = 1 << 18,
-    PROC_DESCENDANTS_MAX = 65536, /* of the whole host where its kernel lists no children */
+    PROC_DESCENDANTS_MAX = 65536, /* what callers pass as `most` */
 };
 
 /* Every process id there is, and all descendants of one (parents first), appended. -EFBIG when
- * there are more than the maximum. */
+ * there are more than PROC_PIDS_MAX, or than `most` descendants: processes of the whole host where
+ * its kernel lists no children. */
 struct pid_list;
 int proc_all(struct proc *proc, struct pid_list *to, struct err *err);
-int proc_descendants(struct proc *proc, pid_t ancestor, struct pid_list *to);
+int proc_descendants(struct proc *proc, pid_t ancestor, size_t most, struct pid_list *to);
 
 #endif

@@ -70,9 +70,9 @@ static int add_children(struct proc *proc, pid_t pid, struct pid_list *to, size_
 
 /* Reads of the descendants alone: on a node where each of a hundred tasks is looked after, nobody
  * should read of all its thousands of processes. */
-static int walk_down(struct proc *proc, pid_t ancestor, struct pid_list *to)
+static int walk_down(struct proc *proc, pid_t ancestor, size_t most, struct pid_list *to)
 {
-    size_t next = to->n, max = to->n + PROC_DESCENDANTS_MAX;
+    size_t next = to->n, max = to->n + most;
     int code = add_children(proc, ancestor, to, max);
 
     while (next < to->n && !code)
@@ -88,7 +88,7 @@ static int by_parent(const void *a, const void *b)
 }
 
 /* Who started whom, of the whole host, in the order of the parents. */
-static int list_kin(struct proc *proc, size_t *ret_n)
+static int list_kin(struct proc *proc, size_t most, size_t *ret_n)
 {
     struct proc_stat stat;
     size_t n = 0;
@@ -98,7 +98,7 @@ static int list_kin(struct proc *proc, size_t *ret_n)
     code = proc_all(proc, &proc->pids, NULL);
     if (code < 0)
         return code;
-    if (proc->pids.n > PROC_DESCENDANTS_MAX)
+    if (proc->pids.n > most)
         return -EFBIG;
     for (size_t i = 0; i < proc->pids.n; i++) {
         proc->kin = heap_grow(proc->kin, n, &proc->kin_room, sizeof(*proc->kin));
@@ -128,11 +128,11 @@ static size_t first_child(const struct proc_kin *kin, size_t n, pid_t parent)
 }
 
 /* For kernels without CONFIG_PROC_CHILDREN. */
-static int search_all(struct proc *proc, pid_t ancestor, struct pid_list *to)
+static int search_all(struct proc *proc, pid_t ancestor, size_t most, struct pid_list *to)
 {
     size_t n, next = to->n;
     pid_t parent = ancestor;
-    int code = list_kin(proc, &n);
+    int code = list_kin(proc, most, &n);
 
     while (!code) {
         const struct proc_kin *kin = proc->kin;
@@ -156,11 +156,11 @@ static bool lists_children(struct proc *proc, pid_t pid)
     return faccessat(proc->fd, proc_path(path, pid, name), R_OK, 0) == 0;
 }
 
-int proc_descendants(struct proc *proc, pid_t ancestor, struct pid_list *to)
+int proc_descendants(struct proc *proc, pid_t ancestor, size_t most, struct pid_list *to)
 {
     if (lists_children(proc, ancestor))
-        return walk_down(proc, ancestor, to);
+        return walk_down(proc, ancestor, most, to);
     if (!proc->is_recorded && !proc_lives(proc, ancestor))
         return -ESRCH;
-    return search_all(proc, ancestor, to);
+    return search_all(proc, ancestor, most, to);
 }

@@ -34,8 +34,9 @@ static void add_process(struct proc *proc, pid_t pid, struct process_tree_sample
 static int take(const struct process_tree *tree, struct proc *proc, struct process_tree_sample *ret,
                 struct err *err)
 {
+    size_t most = tree->most ? tree->most : PROCESS_TREE_MOST;
     struct pid_list pids = { 0 };
-    int code = proc_descendants(proc, tree->ancestor, &pids);
+    int code = proc_descendants(proc, tree->ancestor, most, &pids);
 
     if (code == 0) {
         *ret = (struct process_tree_sample){ 0 };
@@ -45,8 +46,8 @@ static int take(const struct process_tree *tree, struct proc *proc, struct proce
     }
     free(pids.pid);
     if (code == -EFBIG)
-        return err_set(err, EFBIG, "there are more than %d processes, too many to look through",
-                       PROCESS_TREE_MOST);
+        return err_set(err, EFBIG, "there are more than %zu processes, too many to look through",
+                       most);
     return code < 0 ? err_set(err, -code, "cannot list processes: %s", err_words(-code)) : 0;
 }
 

@@ -15,6 +15,7 @@ struct process_use {
 struct process_tree {
     const char *proc; /* "/proc" */
     pid_t ancestor;   /* is not counted itself */
+    size_t most;      /* processes; 0: PROCESS_TREE_MOST */
 
     /* What those have used that the ancestor has waited for: process_reaped, or a test's own. */
     void (*reaped)(struct process_use *ret);
@@ -35,7 +36,7 @@ struct process_tree_sample {
  * was left and what the living ones say misses nobody and counts nobody twice, provided that all
  * orphans become the ancestor's children (PR_SET_CHILD_SUBREAPER) and are waited for. Who ends
  * unawaited, because his parent ignores SIGCHLD, is lost with what he used after the last sample.
- * -EFBIG if there are more than PROCESS_TREE_MOST processes. */
+ * -EFBIG if there are more than tree->most processes. */
 int process_tree_read(struct process_tree *tree, struct process_tree_sample *ret, struct err *err);
 
 void process_reaped(struct process_use *ret); /* by this process */
