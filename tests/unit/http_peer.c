@@ -130,7 +130,7 @@ static bool is_held(const struct http_peer *peer, const struct exchange *exchang
 /* Waits until the peer closes, or for the next byte. */
 static void wait_in(struct http_peer *peer, enum peer_manner manner)
 {
-    int64_t next = clock_mono(&clock_real) + 20 * NS_PER_MS;
+    int64_t next = clock_mono(&clock_real) + 2 * NS_PER_MS;
     bool in_time = true;
 
     while (!peer->is_closing && in_time)

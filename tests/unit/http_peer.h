@@ -29,7 +29,7 @@ const char *peer_argument(const struct peer_request *request, const char *name);
 enum peer_manner {
     PEER_AT_ONCE,
     PEER_BYTE_BY_BYTE,
-    PEER_TRICKLE, /* byte by byte, one every 20 ms, and then spaces without end */
+    PEER_TRICKLE, /* byte by byte, one every 2 ms, and then spaces without end */
     PEER_HALF,    /* half of it, then the connection is closed */
     PEER_ENDLESS, /* again and again */
     PEER_NEVER,   /* the header, and then nothing */

@@ -18,6 +18,18 @@ static struct webconfig_user users[2];
 static char hashes[2][100];
 static sem_t finished;
 
+/* A password that begins with "guess" is wrong at once: a thousand real checks take a second. */
+char *__real_crypt_r(const char *password, const char *hash, struct crypt_data *data);
+char *__wrap_crypt_r(const char *password, const char *hash, struct crypt_data *data);
+char *__wrap_crypt_r(const char *password, const char *hash, struct crypt_data *data)
+{
+    if (strncmp(password, "guess", 5) == 0) {
+        snprintf(data->output, sizeof(data->output), "*0");
+        return data->output;
+    }
+    return __real_crypt_r(password, hash, data);
+}
+
 static void tell(void *ctx)
 {
     (void)ctx;
