@@ -417,7 +417,7 @@ TEST(what_jobs_hold_is_what_nodes_have_allocated)
 /* About one job a node, so that a unit with two jobs at once would show at once. */
 TEST(no_unit_has_two_jobs_at_once_while_one_follows_the_other)
 {
-    for (int64_t time = times[0]; time < times[0] + 2 * HOUR; time += 11) {
+    for (int64_t time = times[0]; time < times[0] + HOUR; time += 11) {
         struct section *nodes = section_of("nodes=40,jobs=90,seed=3", KIND_NODES, time);
 
         allocated_on_nodes(nodes);

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BEGIN = 1700006400, STEP = 15, WINDOW = TICKS_SEAL_SECONDS, HOUR = 3600 };
+enum { BEGIN = 1700006400, STEP = 15, SLOW = 3 * STEP, WINDOW = TICKS_SEAL_SECONDS, HOUR = 3600 };
 
 struct fixture {
     const char *path;
@@ -209,11 +209,11 @@ static void assert_times_ascend(const struct fixture *f)
             assert_true(f->line[i].time[k] > f->line[i].time[k - 1]);
 }
 
-/* "a" has a sample at each step, of that value. */
+/* "a" has a sample at each slow step, of that value. */
 static void assert_value_between(struct fixture *f, int64_t from, int64_t to, double value)
 {
     assert_int_equal(read_between(f, "a", from, to), 1);
-    assert_int_equal(f->line[0].n, (to - from) / STEP);
+    assert_int_equal(f->line[0].n, (to - from) / SLOW);
     assert_times_ascend(f);
     for (size_t i = 0; i < f->line[0].n; i++)
         assert_true(f->line[0].value[i] == value);
@@ -221,7 +221,7 @@ static void assert_value_between(struct fixture *f, int64_t from, int64_t to, do
 
 static void put_value(struct fixture *f, int64_t from, int64_t to, double value)
 {
-    for (int64_t time = from; time < to; time += STEP) {
+    for (int64_t time = from; time < to; time += SLOW) {
         put(f, time, "a", value);
         tidy(f, time);
     }
@@ -242,7 +242,7 @@ static void set_back_by_an_hour(bool is_sealed_between)
     assert_value_between(&f, BEGIN, set - HOUR, 1);
     assert_value_between(&f, set - HOUR, set - HOUR / 2, 2);
     assert_int_equal(read_all(&f, "a"), 1); /* with what is still to be replaced */
-    assert_int_equal(f.line[0].n, (set - BEGIN) / STEP);
+    assert_int_equal(f.line[0].n, (set - BEGIN) / SLOW);
     assert_times_ascend(&f);
     put_value(&f, set - HOUR / 2, set + 2 * WINDOW, 2);
     assert_value_between(&f, BEGIN, set - HOUR, 1);
@@ -258,16 +258,16 @@ TEST(after_the_clock_was_set_back_an_hour_what_is_written_last_holds)
 
 TEST(a_clock_that_is_set_back_and_forth_hides_no_more_than_it_went_through)
 {
-    const int64_t set = BEGIN + WINDOW - 10 * STEP;
+    const int64_t set = BEGIN + WINDOW - 10 * SLOW;
     struct fixture f;
 
     begin(&f);
     put_value(&f, BEGIN, set, 1);
-    put_value(&f, set - HOUR, set - HOUR + 4 * STEP, 2); /* by mistake, for a minute */
+    put_value(&f, set - HOUR, set - HOUR + 4 * SLOW, 2); /* by mistake, for a minute */
     put_value(&f, set, set + WINDOW, 1);
     assert_value_between(&f, BEGIN, set - HOUR, 1);
-    assert_value_between(&f, set - HOUR, set - HOUR + 4 * STEP, 2);
-    assert_value_between(&f, set - HOUR + 4 * STEP, set + WINDOW, 1);
+    assert_value_between(&f, set - HOUR, set - HOUR + 4 * SLOW, 2);
+    assert_value_between(&f, set - HOUR + 4 * SLOW, set + WINDOW, 1);
     end(&f);
 }
 
@@ -299,18 +299,18 @@ TEST(a_clock_that_was_a_year_ahead_stops_nothing)
     begin(&f);
     f.config.retention_seconds = 6 * WINDOW;
     open_again(&f);
-    put_value(&f, BEGIN, BEGIN + 4 * STEP, 1);
+    put_value(&f, BEGIN, BEGIN + 4 * SLOW, 1);
     put_value(&f, BEGIN + year, BEGIN + year + HOUR, 9);
     open_again(&f);
-    put_value(&f, BEGIN + 4 * STEP, now, 1);
+    put_value(&f, BEGIN + 4 * SLOW, now, 1);
     assert_value_between(&f, BEGIN, now, 1);
     OK(&f, ticks_stats(f.writer, &stats, &f.err));
-    assert_int_equal(stats.last_time, now - STEP);
-    assert_true(ask(&f, "SELECT count(*) FROM head") <= WINDOW / STEP);
+    assert_int_equal(stats.last_time, now - SLOW);
+    assert_true(ask(&f, "SELECT count(*) FROM head") <= WINDOW / SLOW);
     put_value(&f, now, now + f.config.retention_seconds, 1);
     assert_true(ask(&f, "SELECT min(begin_time) FROM batch") > BEGIN + WINDOW);
     assert_int_equal(read_between(&f, "a", BEGIN + year, BEGIN + year + HOUR), 1);
-    assert_int_equal(f.line[0].n, HOUR / STEP);
+    assert_int_equal(f.line[0].n, HOUR / SLOW);
     put_value(&f, BEGIN + year, BEGIN + year + HOUR, 1);
     assert_value_between(&f, BEGIN + year, BEGIN + year + HOUR, 1);
     end(&f);
@@ -325,7 +325,7 @@ TEST(names_of_a_time_to_come_outlive_what_is_older)
     open_again(&f);
     put(&f, BEGIN + 1000 * HOUR, "future", 1);
     put(&f, BEGIN, "future", 2);
-    put_value(&f, BEGIN + STEP, BEGIN + 6 * WINDOW, 1);
+    put_value(&f, BEGIN + SLOW, BEGIN + 6 * WINDOW, 1);
     assert_int_equal(ask(&f, "SELECT count(*) FROM batch WHERE begin_time = 1700006400"), 0);
     assert_int_equal(read_all(&f, "future"), 1);
     assert_int_equal(f.line[0].n, 1);
@@ -508,7 +508,7 @@ TEST(a_writer_that_dies_while_sealing_loses_nothing)
     int status;
 
     begin(&f);
-    put_ticks(&f, 0, 600, 10);
+    put_ticks(&f, 0, 600, 3);
     f.reader = ticks_reader_close(f.reader);
     f.writer = ticks_close(f.writer);
     do {
@@ -520,7 +520,7 @@ TEST(a_writer_that_dies_while_sealing_loses_nothing)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         OK(&f, ticks_reader_open(f.path, &f.reader, &f.err));
-        assert_ticks(&f, 0, 600, 10);
+        assert_ticks(&f, 0, 600, 3);
         f.reader = ticks_reader_close(f.reader);
         writes++;
     } while (WIFSIGNALED(status));
@@ -528,7 +528,7 @@ TEST(a_writer_that_dies_while_sealing_loses_nothing)
     OK(&f, ticks_open(&f.config, &f.writer, &f.err));
     tidy(&f, BEGIN + 600 * STEP);
     OK(&f, ticks_reader_open(f.path, &f.reader, &f.err));
-    assert_ticks(&f, 0, 600, 10);
+    assert_ticks(&f, 0, 600, 3);
     end(&f);
 }
 
@@ -620,20 +620,20 @@ TEST(what_is_too_much_goes_oldest_first)
     struct fixture f;
 
     begin(&f);
-    f.config.max_bytes = 150000;
+    f.config.max_bytes = 75000;
     open_again(&f);
-    for (int64_t tick = 0; tick < 6000; tick += 100) {
+    for (int64_t tick = 0; tick < 3000; tick += 100) {
         put_ticks(&f, tick, tick + 100, 20);
         tidy(&f, BEGIN + (tick + 100) * STEP);
     }
     OK(&f, ticks_stats(f.writer, &stats, &f.err));
     assert_true(stats.first_time > BEGIN);
-    assert_int_equal(stats.last_time, BEGIN + 5999 * STEP);
+    assert_int_equal(stats.last_time, BEGIN + 2999 * STEP);
     assert_true(ask(&f, "SELECT (SELECT page_count FROM pragma_page_count)"
                         " - (SELECT freelist_count FROM pragma_freelist_count)") *
                     4096 <=
-                150000);
-    assert_ticks(&f, (stats.first_time - BEGIN) / STEP, 6000, 20);
+                75000);
+    assert_ticks(&f, (stats.first_time - BEGIN) / STEP, 3000, 20);
     end(&f);
 }
 
@@ -768,7 +768,7 @@ TEST(damaged_ticks_do_not_keep_others_from_being_sealed_or_forgotten)
     OK(&f, ticks_stats(f.writer, &stats, &f.err));
     assert_int_equal(stats.skipped, 5);
     put(&f, BEGIN + WINDOW, "b", 1);
-    put_value(&f, BEGIN + WINDOW + STEP, BEGIN + WINDOW + HOUR, 1);
+    put_value(&f, BEGIN + WINDOW + SLOW, BEGIN + WINDOW + HOUR, 1);
     execute(&f, "UPDATE head SET samples = x'05ffff' WHERE time % 2 = 1");
     tidy(&f, BEGIN + 1000 * HOUR);
     assert_int_equal(ask(&f, "SELECT count(*) FROM name"), 0);

@@ -249,7 +249,7 @@ TEST(a_changed_byte_is_caught_or_harmless)
     static const unsigned char changes[] = { 1, 0x80, 0xff };
 
     for (int kind = 0; kind < SIM_KINDS; kind++) {
-        struct section *section = section_of("nodes=4,jobs=8", kind);
+        struct section *section = section_of("nodes=2,jobs=3", kind);
         struct str bytes = packed(section, 1, "");
 
         for (size_t i = 0; i < bytes.n * COUNT(changes); i++) {
