@@ -54,7 +54,9 @@ class Jobs(JobTest):
         wait_until(lambda: "sleep" in processes_of(job_id).values(), "the extern step has its process")
         wait_until(lambda: self.agent.job(job_id)["jobs_spawned_processes"][()] == len(processes_of(job_id)),
                    "every process is counted")
-        job = self.agent.job(job_id)
+        # The tasks of a step are known when their directories are, which may be after their processes.
+        job = self.wait_family(self.agent, job_id, "sonde_job_task_processes", lambda s: sum(
+            dict(labels)["step"] in ("0", "1") and value == 1 for labels, value in s.items()) == 4)
         self.assertEqual(job["sonde_job_process_instances"][("process", "behave"),], 4)
         self.assertEqual(job["jobs_thread_count"][("proc_name", "behave"),], 7)
         steps = job["sonde_job_step_processes"]
