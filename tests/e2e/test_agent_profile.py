@@ -59,6 +59,7 @@ class Told:
     """An agent with a socket of its own."""
 
     def __init__(self, test, *flags, start=Agent, owner=-1, **arguments):
+        need("root")  # whom the agent listens to
         self.directory = test.enterContext(tempfile.TemporaryDirectory())
         os.chmod(self.directory, 0o755)
         os.chown(self.directory, owner, owner)

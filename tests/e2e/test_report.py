@@ -237,7 +237,7 @@ class Away(ReportTest):
         self.report(self.store(), "--timeout=30s", "cedar:106", env={"FAKE_SACCT_REFUSAL": "read x </dev/zero"})
 
     def test_a_pipe_that_is_closed_is_no_misfortune(self):
-        done = subprocess.run(f"FAKE_SACCT_ANSWER={SACCT}/24.11.txt {SONDE} report --slurm.bin-path={SACCT}/bin 5435009 5435002 | true",
+        done = subprocess.run(f"FAKE_SACCT_ANSWER={SACCT}/24.11.txt {SONDE} report --store= --slurm.bin-path={SACCT}/bin 5435009 5435002 | true",
                               shell=True, capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.stderr, b"")
 
