@@ -2,6 +2,7 @@
 /* Tests of base/clock, and of the manual clock that other tests use. */
 #include "test.h"
 
+#include "files.h"
 #include "manual_clock.h"
 
 #include <fcntl.h>
@@ -183,13 +184,12 @@ static void set_number(const char *path, int64_t number)
 
 TEST(the_environment_may_let_time_pass)
 {
-    char path[] = "/tmp/sonde-test-clock.XXXXXX";
+    const char *path = write_file("ahead", "");
     const struct clock *clock;
     struct waiting waiting;
     pthread_t thread;
     int64_t before;
 
-    close(mkstemp(path));
     assert_int_equal(setenv("SONDE_CLOCK_AHEAD", path, 1), 0);
     assert_ptr_equal(clock_of_environment(), &clock_real); /* the file is empty */
     set_number(path, 0);
@@ -212,7 +212,6 @@ TEST(the_environment_may_let_time_pass)
     set_number(path, 1);
     assert_int_equal(clock_wall(clock), 1800000000 * NS_PER_SEC + 1);
     unsetenv("SONDE_CLOCK");
-    unlink(path);
     unsetenv("SONDE_CLOCK_AHEAD");
 }
 

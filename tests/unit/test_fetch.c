@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fetch.h"
+#include "loopback.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -173,21 +174,6 @@ static void teardown(void)
 }
 
 FIXTURE(setup, teardown)
-
-static int listen_on_loopback(unsigned short *ret_port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    *ret_port = ntohs(address.sin_port);
-    return fd;
-}
 
 static void serve(struct http_peer *peer)
 {
@@ -531,9 +517,9 @@ TEST(a_request_can_be_cancelled)
 
 TEST(a_closed_port_is_refused)
 {
-    unsigned short port;
+    uint16_t port;
 
-    close(listen_on_loopback(&port));
+    close(listen_on_loopback(16, &port));
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/x", port);
     assert_int_equal(fetch_run(&fixture->fetch, &fixture->result, &fixture->err), -ECONNREFUSED);
     assert_sentence("cannot connect to @: Connection refused; is it running, and "
@@ -562,9 +548,9 @@ TEST(a_name_service_that_hangs_is_not_waited_for)
 
 TEST(sentences_hold_no_credential_and_no_path)
 {
-    unsigned short port;
+    uint16_t port;
 
-    close(listen_on_loopback(&port));
+    close(listen_on_loopback(16, &port));
     snprintf(fixture->url, sizeof(fixture->url),
              "http://alice:secret@127.0.0.1:%d/secret?token=secret#secret", port);
     fixture->fetch.bearer = "secret";
@@ -748,11 +734,11 @@ static void *pretend(void *arg)
 static int ask_pretender(const char *begin, const char *more)
 {
     struct pretender pretender = { .begin = begin, .more = more };
-    unsigned short port;
+    uint16_t port;
     pthread_t thread;
     int code;
 
-    pretender.fd = listen_on_loopback(&port);
+    pretender.fd = listen_on_loopback(16, &port);
     assert_int_equal(pthread_create(&thread, NULL, pretend, &pretender), 0);
     snprintf(fixture->url, sizeof(fixture->url), "http://127.0.0.1:%d/", port);
     code = fetch_run(&fixture->fetch, &fixture->result, &fixture->err);

@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "kernel_time.h"
+#include "loopback.h"
 #include "mail/post.h"
 
 #include <arpa/inet.h>
@@ -102,15 +103,11 @@ static void *serve(void *ctx)
 
 static void start(struct server *server)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    socklen_t size = sizeof(address);
+    uint16_t port;
     struct err err;
 
-    server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(server->listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(server->listener, 1), 0);
-    assert_int_equal(getsockname(server->listener, (struct sockaddr *)&address, &size), 0);
-    snprintf(server->url, sizeof(server->url), "smtp://127.0.0.1:%d", ntohs(address.sin_port));
+    server->listener = listen_on_loopback(1, &port);
+    snprintf(server->url, sizeof(server->url), "smtp://127.0.0.1:%u", port);
     assert_int_equal(thread_start(&server->thread, "server", serve, server, &err), 0);
 }
 

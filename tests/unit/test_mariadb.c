@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "loopback.h"
 #include "source/mariadb.h"
 
 #include <arpa/inet.h>
@@ -142,26 +143,11 @@ TEST(a_text_that_is_refused_is_not_shown)
     buf_free(&to);
 }
 
-/* A listener on loopback; *ret_port gets its port. */
-static int listen_somewhere(uint16_t *ret_port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(fd, 5), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    *ret_port = ntohs(address.sin_port);
-    return fd;
-}
-
 TEST(a_server_that_says_nothing_is_given_up)
 {
     struct err err = { 0 };
     uint16_t port;
-    int fd = listen_somewhere(&port);
+    int fd = listen_on_loopback(5, &port);
 
     assert_int_equal(open_within(1, port, &err), -ETIMEDOUT);
     assert_contains(err.text, "has not answered within 1 s");
@@ -174,7 +160,7 @@ TEST(nobody_there_is_told_with_the_place)
     uint16_t port;
     char place[40];
 
-    close(listen_somewhere(&port));
+    close(listen_on_loopback(5, &port));
     assert_int_equal(open_at(port, &err), -ECONNREFUSED);
     snprintf(place, sizeof(place), "127.0.0.1:%u cannot be asked", port);
     assert_contains(err.text, place);
@@ -214,7 +200,7 @@ TEST(what_is_no_database_is_an_error)
         pthread_t thread;
         uint16_t port;
 
-        talker.listener = listen_somewhere(&port);
+        talker.listener = listen_on_loopback(5, &port);
         assert_int_equal(thread_start(&thread, "talker", talk, &talker, &err), 0);
         assert_true(open_at(port, &err) < 0);
         assert_contains(err.text, "the database at 127.0.0.1:");

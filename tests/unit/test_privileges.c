@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "base/privileges.h"
+#include "files.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -122,7 +123,7 @@ TEST(root_keeps_what_is_needed_and_nothing_else)
     in_child(check_root);
 }
 
-static char secret[64];
+static const char *secret;
 
 static const char *check_user(void)
 {
@@ -150,15 +151,10 @@ static const char *check_user(void)
 
 TEST(another_user_with_the_capabilities_reads_everything_and_owns_nothing)
 {
-    int fd;
-
     need("root");
-    snprintf(secret, sizeof(secret), "/tmp/sonde-privileges-%d", (int)getpid());
-    fd = open(secret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    close(fd);
+    secret = write_file("secret", "");
+    assert_int_equal(chmod(secret, 0600), 0);
     in_child(check_user);
-    unlink(secret);
 }
 
 static const char *check_missing(void)

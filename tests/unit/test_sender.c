@@ -9,6 +9,7 @@
 #include "kernel_time.h"
 
 #include "base/num.h"
+#include "loopback.h"
 #include "plugin/pace.h"
 #include "plugin/sender.h"
 #include "plugin/text.h"
@@ -547,16 +548,7 @@ struct request {
 
 static void listen_with_backlog(int backlog)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(address);
-
-    fixture->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fixture->server, (struct sockaddr *)&address, size), 0);
-    if (backlog >= 0)
-        assert_int_equal(listen(fixture->server, backlog), 0);
-    getsockname(fixture->server, (struct sockaddr *)&address, &size);
-    fixture->port = ntohs(address.sin_port);
+    fixture->server = listen_on_loopback(backlog, &fixture->port);
     snprintf(fixture->settings.url, sizeof(fixture->settings.url), "http://127.0.0.1:%u",
              fixture->port);
 }
