@@ -17,7 +17,6 @@ from capabilities import need
 from pages import Page, Up, is_page, numbers, shape, walk
 
 NAME = "<b>1 & \"2\"</b>"
-WORKS_CPUS = 2
 
 
 def setUpModule():
@@ -27,7 +26,7 @@ def setUpModule():
     unittest.addModuleCleanup(cluster.run, "scancel", "-u", "alice", check=False)
     Site.gate, Site.rest = Gate(cluster), Gate(cluster)
     Site.works = cluster.batch(f"{Site.gate.wait} {cluster.behave} burn 86400 1 & {Site.rest.wait} kill $!; exec sleep infinity",
-                               f"-c{WORKS_CPUS}", "-J", NAME)
+                               "-c2", "-J", NAME)
     Site.held = cluster.batch("true", "-H")
     Site.done, Site.failed = cluster.batch("true"), cluster.batch("exit 3")
     Site.array = cluster.batch("sleep 86400", "--array=1-4%2")
@@ -101,11 +100,10 @@ class Facts(Site):
         # leave it; where samples are missing, the chart has no points.
         idle = wait_until(lambda: (point := self.points("cpu")[-1])[1] < 0.01 and point, "it has started, and waits")
         self.gate.open()
-        burning = wait_until(lambda: [point for point in self.points("cpu") if point[0] > idle[0] and point[1] > 0.01],
-                             "its chart has CPU time that it burns")
+        # No upper bound: a sample that comes late puts what two intervals used into one point.
+        wait_until(lambda: any(point[0] > idle[0] and point[1] > 0.01 for point in self.points("cpu")),
+                   "its chart has CPU time that it burns")
         self.rest.open()
-        for point in burning:
-            self.assertLessEqual(point[1], WORKS_CPUS)
 
     def test_what_has_ended_is_told_as_sacct_tells_it(self):
         for job_id, state in ((self.done, "COMPLETED"), (self.failed, "FAILED")):

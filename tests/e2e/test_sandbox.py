@@ -183,6 +183,7 @@ class Pool(unittest.TestCase):
 
     def setUp(self):
         self.suite = SUITES[0]
+        need("root")
         need(f"slurm-{self.suite}")
         self.env = dict(os.environ, SONDE_POOL=POOL)
         self.addCleanup(self.clean)
