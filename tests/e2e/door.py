@@ -87,7 +87,7 @@ class Door:
 
     @property
     def families(self):
-        """Of the last answer. Whoever waits for something in it learns at once that there will be no other."""
+        """Of the last answer. Fails at once if the exporter or the scraping thread has ended."""
         assert self.exporter.process.poll() is None, f"{self.name}: the exporter has ended: {self.exporter.log()}"
         assert self.failure is None, f"{self.name} is no longer scraped: {self.failure!r}"
         return self.last_families
