@@ -3,15 +3,11 @@
 """Adds up the results of a check: why tests were skipped, which failed, where the time went, and one closing line.
 
 usage: summary.py PHASES RESULT...
-       summary.py --failed RESULT    prints the names of programs that failed
 PHASES has a line "SECONDS NAME" for each phase of the check. Each RESULT stands for two files that meson wrote:
 RESULT.xml (testlog.junit.xml) and RESULT.json (testlog.json); its name ends with that of the phase.
 
 A test may be skipped for want of a capability that tests/capabilities.py found missing (SONDE_MISSING), or if
 tests/skips.txt lists it. Any other skip counts as a failure, so that none goes unnoticed.
-
-RESULT "…-alone" is of programs that failed beside others and were run again by themselves: that outcome counts, and both
-are printed.
 """
 import json
 import os
@@ -39,10 +35,6 @@ def skip_reason(lines, name):
     return next((line.partition("# SKIP ")[2] for line in lines if "# SKIP " in line and re.match(start, line)), "")
 
 
-def read_runs(result):
-    return [json.loads(line) for line in pathlib.Path(f"{result}.json").read_text().splitlines()]
-
-
 def listed_skips():
     lines = (line.partition("#")[0].strip() for line in SKIPS.read_text().splitlines())
     return {line for line in lines if line}
@@ -54,9 +46,8 @@ class Summary:
         self.missing = {line.partition(":")[0] for line in os.environ.get("SONDE_MISSING", "").splitlines()}
         self.listed = listed_skips()
 
-    def add(self, result, left_out=()):
-        """All programs of a result but those left out; returns the names of those that failed."""
-        runs = [run for run in read_runs(result) if run["name"] not in left_out]
+    def add(self, result):
+        runs = [json.loads(line) for line in pathlib.Path(f"{result}.json").read_text().splitlines()]
         printed = {run["name"]: run.get("stdout", "").splitlines() for run in runs}
         programs = set()
         for suite in ET.parse(f"{result}.xml").getroot().iter("testsuite"):
@@ -65,17 +56,13 @@ class Summary:
         for run in runs:
             self.durations.append((run["duration"], f"{run['name'].rpartition(' / ')[2]} ({result.rpartition('-')[2]})"))
             if run["result"] not in ("OK", "SKIP") and run["name"] not in programs:
-                programs.add(run["name"])
                 self.failed.append((f"{run['name']}: {run['result'].lower()}, exit status {run['returncode']}",
                                     run.get("stdout", "").splitlines()[-LAST_LINES:]))
-        return programs
 
     def _add_case(self, suite, case, printed, programs):
         """The suite is named "sonde." and the program; of a program that prints no TAP, it is the case that has the name."""
         program = suite.get("name").removeprefix("sonde.")
         program = program if program in printed else case.get("name")
-        if program not in printed:
-            return
         name, lines = f"{program}: {case.get('name')}".removesuffix(f": {program}"), printed.get(program, [])
         if case.find("failure") is not None or case.find("error") is not None:
             self.failed.append((name, last_lines(lines, case.get("name"))))
@@ -113,27 +100,11 @@ def read_phases(path):
         yield f"{name} {f'{minutes} min ' if minutes else ''}{rest} s"
 
 
-def list_failed(result):
-    for program in sorted(Summary().add(result)):
-        print(program.rpartition(" / ")[2])
-
-
 def main(phases, results):
-    summary, again = Summary(), set()
+    summary = Summary()
     for result in results:
-        if result.endswith("-alone"):
-            again = {run["name"] for run in read_runs(result)}
-    for result in results:
-        first = Summary()
-        if again and not result.endswith("-alone"):
-            first.add(result, {run["name"] for run in read_runs(result)} - again)
-        for name, lines in first.failed:
-            print(f"failed beside others: {name}", *lines, sep="\n    ")
-        summary.add(result, () if result.endswith("-alone") else again)
+        summary.add(result)
     return summary.print(list(read_phases(phases)))
 
 
-if sys.argv[1] == "--failed":
-    list_failed(sys.argv[2])
-else:
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -35,40 +35,13 @@ class SummaryTest(unittest.TestCase):
         self.runs.append({"name": f"sonde:unit / {program}", "stdout": f"1..0 # SKIP {reason}", "result": "SKIP",
                           "returncode": 0, "duration": 0})
 
-    def write(self, result):
-        (self.directory / f"{result}.xml").write_text(f"<testsuites>{''.join(self.suites)}</testsuites>")
-        (self.directory / f"{result}.json").write_text("".join(json.dumps(run) + "\n" for run in self.runs))
-        self.suites, self.runs = [], []
-        return self.directory / result
-
-    def run_on(self, *arguments, missing=""):
-        done = subprocess.run([sys.executable, ROOT / "scripts/summary.py", *arguments],
+    def summarize(self, missing=""):
+        (self.directory / "results-unit.xml").write_text(f"<testsuites>{''.join(self.suites)}</testsuites>")
+        (self.directory / "results-unit.json").write_text("".join(json.dumps(run) + "\n" for run in self.runs))
+        done = subprocess.run([sys.executable, ROOT / "scripts/summary.py", self.directory / "phases", self.directory / "results-unit"],
                               capture_output=True, text=True, env=dict(os.environ, SONDE_MISSING=missing))
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout.splitlines()
-
-    def summarize(self, missing=""):
-        suites, runs = self.suites, self.runs
-        result = self.write("results-unit")
-        self.suites, self.runs = suites, runs
-        return self.run_on(self.directory / "phases", result, missing=missing)
-
-    def test_a_program_that_was_run_again_alone_counts_by_that_and_both_are_shown(self):
-        self.add("a", "ok 1 - x")
-        self.add("b", "ok 1 - x", "# late", "not ok 2 - y", result="FAIL", status=1)
-        first = self.write("results-e2e")
-        self.assertEqual(self.run_on("--failed", first), (0, ["b"]))
-        self.add("b", "ok 1 - x", "ok 2 - y")
-        status, lines = self.run_on(self.directory / "phases", first, self.write("results-alone"))
-        self.assertEqual((status, lines[-1]), (0, "3 passed, 0 failed, 0 skipped"))
-        self.assertIn("failed beside others: sonde:unit / b: 2 - y", lines)
-
-    def test_a_program_that_fails_alone_too_has_failed(self):
-        self.add("b", "not ok 1 - x", result="FAIL", status=1)
-        first = self.write("results-e2e")
-        self.add("b", "not ok 1 - x", result="FAIL", status=1)
-        status, lines = self.run_on(self.directory / "phases", first, self.write("results-alone"))
-        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
 
     def test_passed_tests_are_counted_in_the_last_line(self):
         self.add("a", "ok 1 - x", "ok 2 - y")
