@@ -51,8 +51,9 @@ class Prometheus:
     def _import(self, root, samples):
         path = pathlib.Path(self.directory.name, "samples")
         path.write_text(samples)
-        subprocess.run([pathlib.Path(root, "usr/bin/promtool"), "tsdb", "create-blocks-from", "openmetrics", path,
-                        f"{self.directory.name}/data"], stdout=subprocess.DEVNULL, check=True)
+        # It parses the whole file for each block.
+        subprocess.run([pathlib.Path(root, "usr/bin/promtool"), "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=480h",
+                        path, f"{self.directory.name}/data"], stdout=subprocess.DEVNULL, check=True)
         path.unlink()
 
     def _port(self):

@@ -125,11 +125,11 @@ class Answer:
 
     @staticmethod
     def _plain(text):
-        return re.sub(r"\\(.)", lambda escaped: "\n" if escaped[1] == "n" else escaped[1], text)
+        return re.sub(r"\\(.)", lambda escaped: "\n" if escaped[1] == "n" else escaped[1], text) if "\\" in text else text
 
     def value(self, series):
-        samples = self.samples()
-        assert series in samples, f"no {series}; there are {sorted(samples)[:400]}"
+        samples = self.samples(f"{series} ")
+        assert series in samples, f"no {series}; there are {sorted(self.samples())[:400]}"
         return float(samples[series])
 
 

@@ -87,7 +87,7 @@ class LustreServer(unittest.TestCase):
     def values(self, agent, family, **wanted):
         """jobid, or jobid and operation → value, of those samples that have these labels."""
         found = {}
-        for labels, value in agent.metrics().families()[family].items():
+        for labels, value in agent.metrics().families(family)[family].items():
             labels = dict(labels)
             if all(labels.get(name) == text for name, text in wanted.items()):
                 found[(labels["jobid"], labels["operation"]) if "operation" in labels else labels["jobid"]] = value
@@ -126,7 +126,8 @@ class LustreServer(unittest.TestCase):
         self.wait_told(agent, lambda: self.values(agent, family, **wanted) == expected, f"{family} {wanted} is {expected}")
 
     def own(self, agent, name):
-        return agent.metrics().families()[f"sonde_agent_lustre_{name}"].get(())
+        family = f"sonde_agent_lustre_{name}"
+        return agent.metrics().families(family)[family].get(())
 
     def wait_own(self, agent, name, value):
         self.wait_told(agent, lambda: self.own(agent, name) == value, f"sonde_agent_lustre_{name} is {value}")

@@ -318,7 +318,7 @@ class Hostile(unittest.TestCase):
 
         for i in range(n):
             told.send(hostile(i))
-            if i % 1200 == 0:
+            if i % 6000 == 0:
                 told.agent.metrics(Accept_Encoding="gzip")
         told.send(message(7, task_0={CPU: 1}))
         answer = wait_until(lambda: (answer := told.agent.metrics(Accept_Encoding="gzip")).value(

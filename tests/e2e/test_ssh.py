@@ -22,6 +22,8 @@ from capabilities import need
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ["PATH"])
 RUNNING = 'slurm_job_count_per_state{state="RUNNING"}'
+# Each kind of facts costs a login.
+JOBS_AND_NODES = [f"--no-collector.{name}" for name in ("config", "diag", "fairshare", "licenses", "limits", "reservations", "scheduler")]
 ASKING = ("--slurm.poll-limit=50ms", "--slurm.stale-limit=1h")
 JOBS_UP = 'sonde_source_up{source="cli",kind="jobs"}'
 
@@ -100,11 +102,11 @@ class Ssh(unittest.TestCase):
     def start(self, *flags, prefix=None):
         """One whose time stands still: each kind is asked for once."""
         clock = self.enterContext(Clock(stands=1800000000))
-        return self.enterContext(Exporter(f"--slurm.prefix={prefix or self.sshd.prefix()}", *flags, env=clock.env))
+        return self.enterContext(Exporter(f"--slurm.prefix={prefix or self.sshd.prefix()}", *JOBS_AND_NODES, *flags, env=clock.env))
 
     def start_asking(self, *flags, prefix=None):
         """One that asks again and again."""
-        return self.enterContext(Exporter(f"--slurm.prefix={prefix or self.sshd.prefix()}", *(flags or ASKING)))
+        return self.enterContext(Exporter(f"--slurm.prefix={prefix or self.sshd.prefix()}", *JOBS_AND_NODES, *(flags or ASKING)))
 
     def start_limited(self):
         """One whose limits can be changed; as yet, each command may take an hour."""

@@ -162,10 +162,16 @@ static struct test *find(const char *name)
     return test;
 }
 
+#ifdef __SANITIZE_THREAD__
+#define HAS_THREAD_SANITIZER true
+#else
+#define HAS_THREAD_SANITIZER false
+#endif
+
 static bool is_wanted(const struct test *test, char **names)
 {
     if (!*names)
-        return true;
+        return !(test->is_bulk && HAS_THREAD_SANITIZER);
     while (*names && strcmp(*names, test->name) != 0)
         names++;
     return *names;

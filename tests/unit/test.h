@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct test {
     int line;
     void (*run)(void);
     void (*set_up)(void), (*tear_down)(void); /* NULL: those of FIXTURE */
+    bool is_bulk; /* much data, no concurrency: left out with the thread sanitizer, which is slow */
     /* for test.c */
     struct test *next;
     struct CMUnitTest *entry;

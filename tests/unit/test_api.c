@@ -426,7 +426,7 @@ TEST(an_answer_that_takes_too_long_is_given_up)
     assert_has(get("/api/v1/usage", 504), "this took too long");
 }
 
-TEST(an_answer_that_would_be_too_large_is_refused)
+TEST(an_answer_that_would_be_too_large_is_refused, .is_bulk = true)
 {
     struct job_record record;
     char bytes[4000];

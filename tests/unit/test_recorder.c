@@ -276,7 +276,7 @@ TEST(only_what_has_changed_since_the_last_section_is_written)
                      1);
 }
 
-TEST(a_first_section_of_many_jobs_is_written_in_several_transactions)
+TEST(a_first_section_of_many_jobs_is_written_in_several_transactions, .is_bulk = true)
 {
     note(0, jobs_section(1, 25000));
     for (int i = 0; i < 3; i++)

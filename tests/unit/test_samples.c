@@ -536,7 +536,7 @@ TEST(a_dataset_that_nobody_made_is_passed_over)
     samples_free(samples);
 }
 
-TEST(there_is_a_ceiling_of_tasks)
+TEST(there_is_a_ceiling_of_tasks, .is_bulk = true)
 {
     struct samples *samples = samples_new(&no_quirks);
     struct task_sample sample = { .rss = 1 };

@@ -86,7 +86,7 @@ TEST(a_label_is_never_more_than_one_part_of_a_name)
 }
 
 /* The ceiling holds for what nobody has counted yet, too. */
-TEST(samples_past_the_ceiling_are_left_out_and_counted)
+TEST(samples_past_the_ceiling_are_left_out_and_counted, .is_bulk = true)
 {
     struct arena arena = { 0 };
     struct tick_sample *sample;
