@@ -23,14 +23,15 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HANG = 300  # seconds; bounds a probe that does not return
+DOWNLOAD_HANG = 3600  # … that downloads a Debian root, however slow the mirror and the machine are
 AXE_CORE = "build/axe/node_modules/axe-core/axe.min.js"
 SUITES = os.environ.get("SONDE_SUITES", "bookworm trixie").split()
 
 
-def run(*command, **options):
+def run(*command, timeout=HANG, **options):
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                              timeout=HANG, **options)
+                              timeout=timeout, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(command, 127, "", str(error))
 
@@ -281,12 +282,12 @@ def axe_core():
 
 
 def slurm_of(suite):
-    """Makes the Debian root with that Slurm, if it is not there yet."""
+    """Makes the Debian root with that Slurm, if it is not there yet and its tests can run."""
     def probe():
-        why = missing_reason("namespaces")
+        why = missing_reason("root") or missing_reason("namespaces")
         if why:
             return why
-        done = run(str(ROOT / "sandbox"), "root", "--suite", suite)
+        done = run(str(ROOT / "sandbox"), "root", "--suite", suite, timeout=DOWNLOAD_HANG)
         return f"no {suite} sandbox: {last_line(done.stderr or done.stdout)}" if done.returncode else None
     return probe
 

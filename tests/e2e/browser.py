@@ -18,6 +18,7 @@ except ImportError:
 
 SCREENSHOTS = ROOT / "build/screenshots"
 WIDE, NARROW = (1280, 900), (390, 844)
+PORTS_TRIED = 20
 
 # A pipe, since chromedriver would call a port by the name localhost.
 FLAGS = ("--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--no-first-run", "--hide-scrollbars",
@@ -32,15 +33,25 @@ class Driver(Service):
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
+        """It chooses a port that is free for IPv6, and ends if another program has that port for IPv4: then it chooses another."""
+        said = "port not available"
+        for _ in range(PORTS_TRIED):
+            if "port not available" in said:
+                said = self._start_once()
+        assert self.port, f"chromedriver did not start: {said}"
+
+    def _start_once(self):
+        """Sets the port, or returns what it printed."""
+        self.port, said = 0, ""
         self.process = subprocess.Popen([self.path, "--port=0", "--disable-dev-shm-usage", *self.service_args],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=self.env)
-        said = ""
         for line in self.process.stdout:  # that it has ended ends it too
             said += line
             if found := re.search(r"started successfully on port (\d+)", line):
                 self.port = int(found[1])
-                return
-        raise AssertionError(f"chromedriver did not start: {said}")
+                return ""
+        self.process.wait()
+        return said
 
     def is_connectable(self):
         return self.process.poll() is None
@@ -93,7 +104,8 @@ class Browser:
         self.command("Network.clearBrowserCache")
 
     def open(self, url):
-        """Returns what came of it."""
+        """Returns what came of it. The page before, which may poll a server that has ended, adds no complaint."""
+        self.driver.get("about:blank")
         self.driver.get_log("browser")
         self.driver.get_log("performance")
         self.driver.get(url)
@@ -157,7 +169,8 @@ class Visit:
             self._take(event["method"], event["params"])
 
     def _take(self, method, params):
-        if method == "Network.requestWillBeSent":
+        # A page of Chromium's own, which a new window shows first, ends without a word about what it was fetching.
+        if method == "Network.requestWillBeSent" and params["request"]["url"].startswith("http"):
             self.under_way[params["requestId"]] = params["request"]["url"]
         elif method == "Network.responseReceived":
             status = params["response"]["status"]

@@ -171,12 +171,16 @@ class Shares:
             for value in (factor, through_cli[series]):
                 self.assertTrue(least - ROUNDED <= value <= most + ROUNDED, (series, least, value, most))
 
-    def test_what_a_plugin_without_shares_leaves_unset_is_not_told(self):
-        conf = self.slurm.conf.read_text()
-        self.slurm.conf.write_text(conf.replace("priority/multifactor", "priority/basic"))
+    def restart_with(self, conf):
+        self.slurm.conf.write_text(conf)
         self.slurm.signal("slurmctld", "TERM")
         wait_until(lambda: self.slurm.run("scontrol", "ping", check=False).returncode, "slurmctld has ended")
         self.slurm.start("slurmctld")
+
+    def test_what_a_plugin_without_shares_leaves_unset_is_not_told(self):
+        conf = self.slurm.conf.read_text()
+        self.addCleanup(self.restart_with, conf)
+        self.restart_with(conf.replace("priority/multifactor", "priority/basic"))
         self.assertEqual(*self.looks())
 
 
