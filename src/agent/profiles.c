@@ -160,11 +160,10 @@ static struct profile_dataset *find_dataset(const struct profile_use *use,
                                             const struct profile_sample *sample)
 {
     size_t at = dataset_place(use, sample);
-    struct profile_dataset *dataset = use->datasets + at;
+    struct profile_dataset *dataset = at < use->n_datasets ? &use->datasets[at] : NULL;
 
-    return at < use->n_datasets && dataset->kind == sample->kind && dataset->task == sample->task
-               ? dataset
-               : NULL;
+    return dataset && dataset->kind == sample->kind && dataset->task == sample->task ? dataset
+                                                                                     : NULL;
 }
 
 /* NULL: there is no room. */

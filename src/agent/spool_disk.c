@@ -182,19 +182,19 @@ static int find_segments(struct spool_disk *disk, struct err *err)
 
 static int check_directory(const struct spool_disk *disk, struct err *err)
 {
-    const char *name = quote(str_of(disk->config.directory)).text;
+    const struct quote name = quote(str_of(disk->config.directory));
     struct stat status;
 
     if (fstat(disk->directory, &status) < 0)
-        return err_set(err, errno, "cannot look at %s: %s", name, err_words(errno));
+        return err_set(err, errno, "cannot look at %s: %s", name.text, err_words(errno));
     if (status.st_mode & (S_IWGRP | S_IWOTH) || (status.st_uid != geteuid() && status.st_uid != 0))
         return err_set(err, EPERM, "others may write into %s: make it the agent's own, chmod 700",
-                       name);
+                       name.text);
     if (flock(disk->directory, LOCK_EX | LOCK_NB) < 0)
-        return err_set(err, errno == EWOULDBLOCK ? EBUSY : errno, "cannot lock %s: %s", name,
+        return err_set(err, errno == EWOULDBLOCK ? EBUSY : errno, "cannot lock %s: %s", name.text,
                        errno == EWOULDBLOCK ? "another agent has it" : err_words(errno));
     if (faccessat(disk->directory, ".", W_OK, AT_EACCESS) < 0)
-        return err_set(err, errno, "cannot write into %s: %s", name, err_words(errno));
+        return err_set(err, errno, "cannot write into %s: %s", name.text, err_words(errno));
     return 0;
 }
 

@@ -43,7 +43,9 @@ static inline bool str_eq(struct str a, struct str b)
 
 static inline struct str str_skip(struct str s, size_t n)
 {
-    return n < s.n ? (struct str){ s.p + n, s.n - n } : (struct str){ s.p + s.n, 0 };
+    if (n > s.n)
+        n = s.n;
+    return n ? (struct str){ s.p + n, s.n - n } : s; /* NULL + 0 is undefined */
 }
 
 static inline struct str str_head(struct str s, size_t n)

@@ -89,6 +89,15 @@ def layering(tree):
                        f"(move what is needed down, or pass it in)")
 
 
+def lifetimes(tree):
+    """The text of quote() lives as long as the full expression: nothing may point to it afterwards."""
+    for name in tree.c_files():
+        text = "\n".join(tree.lines(name))
+        for found in re.finditer(r"[^=!<>]=[^=;{}]*?\bquote\([^;{}]*\)\.text\s*;", text):
+            yield (f"{name}:{text.count(chr(10), 0, found.end()) + 1}: a pointer outlives the text of quote() "
+                   f"(keep the struct quote in a variable)")
+
+
 def heads(tree):
     """License and purpose at the head of every file that somebody wrote."""
     for name in tree.files:

@@ -32,6 +32,9 @@ class House(unittest.TestCase):
     def test_no_layer_includes_a_higher_one(self):
         self.hold(rules.layering(self.tree))
 
+    def test_no_pointer_outlives_a_quoted_text(self):
+        self.hold(rules.lifetimes(self.tree))
+
     def test_files_begin_with_license_and_purpose(self):
         self.hold(rules.heads(self.tree))
 
@@ -97,6 +100,12 @@ class Rules(unittest.TestCase):
         self.assertEqual([finding.split(" (")[0] for finding in found],
                          ["ARCHITECTURE.md:6: src/new is in no layer", "ARCHITECTURE.md:6: there is no src/high"])
         self.assertEqual(len(list(rules.layering(self.put({"ARCHITECTURE.md": "# Nothing\n"})))), 4)
+
+    def test_lifetimes(self):
+        tree = self.put({"src/a.c": 'const char *a = quote(b).text;\nstruct quote c = quote(d);\ne =\n    f ? quote(f).text : quote(g).text;\n'
+                                    'if (h == 1)\n    err_set(err, EINVAL, "%s", quote(h).text);\n'
+                                    'code = err_set(err, EINVAL, "%s", quote(i).text);\n'})
+        self.assertEqual(self.places(rules.lifetimes(tree)), ["src/a.c:1", "src/a.c:4"])
 
     def test_heads(self):
         tree = self.put({

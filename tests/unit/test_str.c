@@ -34,6 +34,8 @@ TEST(heads_tails_and_ends_stay_inside)
     assert_str(str_skip(s, 2), "ueue");
     assert_str(str_skip(s, 100), "");
     assert_ptr_equal(str_skip(s, 100).p, s.p + 6);
+    assert_null(str_skip((struct str){ 0 }, 0).p); /* clang's UBSan stops at NULL + 0 */
+    assert_null(str_skip((struct str){ 0 }, 1).p);
     assert_str(str_span(s.p + 1, s.p + 3), "qu");
     assert_true(str_starts(s, STR("squ")));
     assert_true(str_starts(s, STR("")));
