@@ -237,10 +237,12 @@ static bool may_follow(const struct piece *piece, const struct piece *end, struc
 }
 
 /* A name is followed by text, so that each of its lengths costs a comparison, and by one more name
- * at most. */
+ * at most. The name of a process has at least `least` bytes. */
 static bool read_pieces(const struct piece *piece, const struct piece *end, struct str rest,
-                        struct lustre_parts *parts)
+                        size_t least, struct lustre_parts *parts)
 {
+    bool is_process;
+
     for (; piece < end && piece->kind != NAME; piece++) {
         size_t n = piece->kind == TEXT ? piece->text.n : count_digits(rest);
 
@@ -251,22 +253,31 @@ static bool read_pieces(const struct piece *piece, const struct piece *end, stru
     }
     if (piece == end)
         return rest.n == 0;
-    for (size_t n = longest_name(piece->code, rest) + 1; n-- > 0;) {
+    is_process = piece->code->letter == 'e';
+    for (size_t n = longest_name(piece->code, rest) + 1; n-- > (is_process ? least : 0);) {
         if (!may_follow(piece + 1, end, str_skip(rest, n)) ||
-            !read_pieces(piece + 1, end, str_skip(rest, n), parts))
+            !read_pieces(piece + 1, end, str_skip(rest, n), least, parts))
             continue;
-        if (piece->code->letter == 'e')
+        if (is_process)
             parts->process = str_head(rest, n);
         return true;
     }
     return false;
 }
 
-bool lustre_format_read(const struct lustre_format *format, struct str id, struct lustre_parts *ret)
+static bool read_id(const struct lustre_format *format, struct str id, size_t least,
+                    struct lustre_parts *ret)
 {
     *ret = (struct lustre_parts){ .process = STR("") };
-    return id.n <= LONGEST_ID && read_pieces(format->pieces, format->pieces + format->n, id, ret) &&
+    return read_pieces(format->pieces, format->pieces + format->n, id, least, ret) &&
            (ret->has_job || ret->has_user || ret->process.n);
+}
+
+/* Read by %h.%e, "node1.bash." is process "bash." of node1, not a process without a name of
+ * node1.bash. A process without a name is the last resort. */
+bool lustre_format_read(const struct lustre_format *format, struct str id, struct lustre_parts *ret)
+{
+    return id.n <= LONGEST_ID && (read_id(format, id, 1, ret) || read_id(format, id, 0, ret));
 }
 
 bool lustre_id_read(struct str id, struct lustre_parts *ret)
