@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which functions of compiled object files are never reached from a program's main: elf(5), 64-bit little-endian."""
+"""Reads ELF files, 64-bit little-endian: functions that are never reached from a program's main, and how a program was
+hardened. elf(5); the flags of DT_FLAGS_1 and the property note are in the System V ABI's GNU and x86-64 supplements."""
 import bisect
 import collections
 import struct
@@ -8,6 +9,13 @@ SHT_SYMTAB, SHT_RELA = 2, 4
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
 STB_LOCAL = 0
 STT_FUNC = 2
+ET_DYN, EM_X86_64 = 3, 62
+PT_DYNAMIC, PT_GNU_STACK, PT_GNU_RELRO = 2, 0x6474e551, 0x6474e552
+PF_X = 1
+DT_FLAGS, DT_FLAGS_1 = 30, 0x6ffffffb
+DF_BIND_NOW, DF_1_NOW = 8, 1
+NT_GNU_PROPERTY_TYPE_0, GNU_PROPERTY_X86_FEATURE_1_AND = 5, 0xc0000002
+IBT, SHSTK = 1, 2
 Section = collections.namedtuple("Section", "name type flags address offset size link info alignment entry_size")
 Symbol = collections.namedtuple("Symbol", "name info other section value size")
 
@@ -20,19 +28,72 @@ def entries(data, section, form):
     return struct.iter_unpack(form, data[section.offset:section.offset + section.size])
 
 
-class Object:
-    """An object file: the global symbols it defines, and which global symbols each of its functions refers to."""
+class File:
+    """The header, and the sections by name."""
 
     def __init__(self, path):
         self.path = path
-        data = path.read_bytes()
-        if data[:6] != b"\x7fELF\2\1":
+        self.data = path.read_bytes()
+        if self.data[:6] != b"\x7fELF\2\1":
             raise ValueError(f"{path} is not a 64-bit little-endian ELF file")
-        table, = struct.unpack_from("<Q", data, 40)
-        size, count, names = struct.unpack_from("<HHH", data, 58)
-        sections = [Section(*struct.unpack_from("<IIQQQQIIQQ", data, table + i * size)) for i in range(count)]
-        texts = lambda section: data[section.offset:section.offset + section.size]
-        section_names = texts(sections[names])
+        self.type, self.machine = struct.unpack_from("<HH", self.data, 16)
+        table, = struct.unpack_from("<Q", self.data, 40)
+        size, count, names = struct.unpack_from("<HHH", self.data, 58)
+        self.sections = [Section(*struct.unpack_from("<IIQQQQIIQQ", self.data, table + i * size)) for i in range(count)]
+        self.section_names = self.contents(self.sections[names])
+
+    def contents(self, section):
+        return self.data[section.offset:section.offset + section.size]
+
+    def named(self, name):
+        """The contents of the section, or nothing."""
+        return next((self.contents(section) for section in self.sections if text_at(self.section_names, section.name) == name), b"")
+
+    def control_flow(self):
+        """IBT and SHSTK, as far as all of the file supports them: the notes are 8 bytes, a name and aligned properties."""
+        notes = self.named(".note.gnu.property")
+        while notes:
+            name_size, size, kind = struct.unpack_from("<III", notes)
+            properties = notes[12 + name_size:12 + name_size + size]
+            while kind == NT_GNU_PROPERTY_TYPE_0 and properties:
+                property_kind, property_size = struct.unpack_from("<II", properties)
+                if property_kind == GNU_PROPERTY_X86_FEATURE_1_AND:
+                    return struct.unpack_from("<I", properties, 8)[0]
+                properties = properties[8 + (property_size + 7) // 8 * 8:]
+            notes = notes[12 + name_size + (size + 7) // 8 * 8:]
+        return 0
+
+
+class Program(File):
+    """A linked program or module: what its header and its dynamic section say."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        table, = struct.unpack_from("<Q", self.data, 32)
+        size, count = struct.unpack_from("<HH", self.data, 54)
+        segments = [struct.unpack_from("<IIQQQQ", self.data, table + i * size) for i in range(count)]
+        self.segments = {kind: flags for kind, flags, *_ in segments}
+        self.dynamic = {}
+        for kind, _, offset, _, _, file_size in segments:
+            if kind == PT_DYNAMIC:
+                self.dynamic = dict(struct.iter_unpack("<QQ", self.data[offset:offset + file_size]))
+        strings = self.named(".dynstr")
+        symbols = [Symbol(text_at(strings, name), *rest) for name, *rest in struct.iter_unpack("<IBBHQQ", self.named(".dynsym"))]
+        self.imports = {symbol.name for symbol in symbols if not symbol.section}
+
+    def is_bound_at_start(self):
+        return bool(self.dynamic.get(DT_FLAGS, 0) & DF_BIND_NOW or self.dynamic.get(DT_FLAGS_1, 0) & DF_1_NOW)
+
+    def has_fortified_calls(self):
+        return any(name.startswith("__") and name.endswith("_chk") for name in self.imports)
+
+
+class Object(File):
+    """An object file: the global symbols it defines, and which global symbols each of its functions refers to."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        data, sections, texts, section_names = self.data, self.sections, self.contents, self.section_names
         table = next(section for section in sections if section.type == SHT_SYMTAB)
         strings = texts(sections[table.link])
         symbols = [Symbol(text_at(strings, name), *rest) for name, *rest in entries(data, table, "<IBBHQQ")]
