@@ -29,7 +29,7 @@ struct agent_settings {
 
     /* made from the above */
     struct bulletin_config publish;
-    uint64_t excluded_self;
+    family_set excluded_self;
     struct blacklist skipped;
     uint32_t slurmd_uid;
     char node_name[USAGE_NODE];

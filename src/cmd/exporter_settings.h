@@ -97,10 +97,10 @@ struct settings {
     bool keeps_facts; /* somebody looks into sections after they have been rendered */
     struct cluster_options *clusters;
     size_t n_clusters;
-    struct series_matcher *matcher;    /* as many as matchers has */
-    int64_t history_from;              /* UTC seconds */
-    uint64_t excluded[COLLECTORS_MAX]; /* bit i: family i of the collector is not wanted */
-    uint64_t excluded_self, excluded_up;
+    struct series_matcher *matcher;      /* as many as matchers has */
+    int64_t history_from;                /* UTC seconds */
+    family_set excluded[COLLECTORS_MAX]; /* by collector: families that are not wanted */
+    family_set excluded_self, excluded_up;
 };
 
 /* Of the settings of that shape. */

@@ -74,13 +74,13 @@ int serve_exclude(const struct serve_options *options, struct pattern **ret, str
     return 0;
 }
 
-uint64_t serve_excluded(const struct pattern *exclude, const struct family *families, size_t n)
+family_set serve_excluded(const struct pattern *exclude, const struct family *families, size_t n)
 {
-    uint64_t excluded = 0;
+    family_set excluded = 0;
 
     for (size_t i = 0; i < n && exclude; i++)
         if (pattern_finds(exclude, str_of(families[i].name)))
-            excluded |= UINT64_C(1) << i;
+            excluded |= FAMILY_BIT(i);
     return excluded;
 }
 

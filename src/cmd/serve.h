@@ -34,7 +34,7 @@ const char *serve_options_changed(const struct serve_options *old, const struct 
 int serve_exclude(const struct serve_options *options, struct pattern **ret, struct err *err);
 
 /* Bit i: the name of family i has a match. */
-uint64_t serve_excluded(const struct pattern *exclude, const struct family *families, size_t n);
+family_set serve_excluded(const struct pattern *exclude, const struct family *families, size_t n);
 
 /* The row --[no-]collector.NAME. `texts` must live as long as the row. */
 struct serve_collector_texts {

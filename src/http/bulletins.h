@@ -24,7 +24,7 @@ struct bulletins_config {
 /* What can be changed while it serves. */
 struct bulletins_tuning {
     usage_collector_set collectors; /* which are switched on */
-    uint64_t excluded;              /* bit i: agent_self_families[i] is not wanted */
+    family_set excluded;            /* of agent_self_families: not wanted */
     int64_t stale_ns;               /* what is older is not shown: a flat line would be a lie */
 };
 

@@ -35,8 +35,8 @@ struct engine {
     struct str profile;       /* which of them are shown to who asks for no other; empty: those of
                                * none */
     int64_t patience_ns;      /* how long a scrape without a stated timeout may wait for new data */
-    uint64_t excluded;        /* bit i: self_families[i] is not wanted */
-    uint64_t excluded_up;     /* likewise up_self_families[i] */
+    family_set excluded;      /* of self_families: not wanted */
+    family_set excluded_up;   /* likewise of up_self_families */
 };
 
 struct engine *engine_free(struct engine *engine); /* stops it; returns NULL */
@@ -95,7 +95,7 @@ struct engine_tuning {
     collector_set collectors;
     struct str profile;
     int64_t patience_ns;
-    uint64_t excluded, excluded_up;
+    family_set excluded, excluded_up;
     struct refresh_tuning (*tunings)[FEEDS];
 };
 void metrics_tune_engine(struct metrics *metrics, const struct engine_tuning *tuning);

@@ -22,6 +22,13 @@ struct family {
     const char *labels[METRIC_LABELS_MAX + 1]; /* ended by NULL */
 };
 
+/* Families of one table: bit i stands for the one at i. */
+typedef unsigned __int128 family_set;
+
+enum { METRIC_FAMILIES_MAX = 128 }; /* in one table */
+
+#define FAMILY_BIT(i) ((family_set)1 << (i))
+
 static inline size_t family_labels(const struct family *family)
 {
     size_t n = 0;

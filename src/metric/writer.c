@@ -72,7 +72,7 @@ static void make_pieces(struct metric_writer *writer, const char *suffix, const 
 
 void metric_begin(struct metric_writer *writer, size_t family_index)
 {
-    uint64_t bit = UINT64_C(1) << family_index;
+    family_set bit = FAMILY_BIT(family_index);
 
     writer->header_written = false;
     writer->family = writer->begun & bit ? NULL : &writer->families[family_index];

@@ -32,8 +32,8 @@ struct metric_writer {
     size_t n_families;
 
     /* To be set before the first family is begun. */
-    struct str prefix; /* comes before all names: what a metric's name may begin with, or "" */
-    uint64_t excluded; /* bit i: nobody wants families[i] */
+    struct str prefix;   /* comes before all names: what a metric's name may begin with, or "" */
+    family_set excluded; /* that nobody wants */
 
     bool is_unchecked; /* no label value comes from outside: nothing is looked up for duplicates */
     size_t samples;    /* written */
@@ -41,7 +41,7 @@ struct metric_writer {
     size_t folded;     /* series that a collector has added up as other or left out; at least */
 
     /* the rest is the writer's own */
-    uint64_t begun; /* bit i: families[i] was begun */
+    family_set begun;
     const struct family *family;
     bool is_muted; /* it is excluded */
     bool header_written;
@@ -51,8 +51,6 @@ struct metric_writer {
     uint64_t *seen; /* hashes of samples written, open addressing */
     size_t n_seen, cap_seen;
 };
-
-enum { METRIC_FAMILIES_MAX = 64 }; /* in one table */
 
 void metric_writer_init(struct metric_writer *writer, struct buf *out, enum metric_format format,
                         struct str const_labels, const struct family *families, size_t n_families);

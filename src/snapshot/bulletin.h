@@ -9,8 +9,8 @@
 #include "metric/segment.h"
 
 struct bulletin_config {
-    usage_collector_set collectors;          /* which are switched on */
-    uint64_t excluded[USAGE_COLLECTORS_MAX]; /* by collector, bit i: its family i is not wanted */
+    usage_collector_set collectors;            /* which are switched on */
+    family_set excluded[USAGE_COLLECTORS_MAX]; /* by collector: families that are not wanted */
     size_t max_segment; /* bytes of text that one collector may render; more is left out and told */
 };
 

@@ -18,7 +18,7 @@ static void keep_text(const struct collector *collector, struct str prefix, stru
 }
 
 static void render(const struct publish_config *config, const struct collector *collector,
-                   struct str prefix, uint64_t excluded, const struct section *section,
+                   struct str prefix, family_set excluded, const struct section *section,
                    enum metric_format format, struct edition_collector *to)
 {
     int64_t began = clock_mono(config->clock);

@@ -12,10 +12,10 @@
 struct clock;
 
 struct publish_config {
-    collector_set collectors;           /* which are switched on */
-    uint64_t excluded[COLLECTORS_MAX];  /* by collector, bit i: its family i is not wanted */
-    struct str const_labels;            /* as metric_writer */
-    char prefix[METRIC_PREFIX_MAX + 1]; /* of collectors that have one */
+    collector_set collectors;            /* which are switched on */
+    family_set excluded[COLLECTORS_MAX]; /* by collector: families that are not wanted */
+    struct str const_labels;             /* as metric_writer */
+    char prefix[METRIC_PREFIX_MAX + 1];  /* of collectors that have one */
     bool is_split;      /* rendered family by family, to stand beside other clusters' */
     bool keeps_facts;   /* somebody looks into the sections after they have been rendered */
     size_t max_segment; /* bytes that one collector may render; more is cut off and told */

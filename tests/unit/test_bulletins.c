@@ -281,7 +281,7 @@ TEST(other_settings_take_effect_at_once)
     tuning.collectors = 1 << STANDIN_BETA;
     for (size_t i = 0; i < n_agent_self_families; i++)
         if (strcmp(agent_self_families[i].name, "sonde_agent_up") == 0)
-            tuning.excluded |= UINT64_C(1) << i;
+            tuning.excluded |= FAMILY_BIT(i);
     bulletins_tune(bulletins, &tuning);
     text = gunzip(client_get_with(&client, "/metrics", WANT_GZIP).body);
     assert_true(has(text, "beta_bytes"));

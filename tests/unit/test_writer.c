@@ -264,3 +264,21 @@ TEST(past_the_ceiling_nothing_is_half_written)
     assert_true(whole <= 200);
     assert_int_equal(out.p[whole - 1], '\n');
 }
+
+TEST(a_table_has_as_many_families_as_a_set_has_bits)
+{
+    struct family many[METRIC_FAMILIES_MAX];
+
+    for (size_t i = 0; i < COUNT(many); i++)
+        many[i] = families[PLAIN];
+    many[COUNT(many) - 1].name = "last";
+    many[COUNT(many) - 2].name = "excluded";
+    metric_writer_free(&writer);
+    metric_writer_init(&writer, &out, METRIC_TEXT, STR(""), many, COUNT(many));
+    writer.excluded = FAMILY_BIT(COUNT(many) - 2);
+    for (size_t i = COUNT(many) - 2; i < COUNT(many); i++) {
+        metric_begin(&writer, i);
+        metric_u64(&writer, NULL, 7);
+    }
+    assert_str(buf_str(&out), "# HELP last A gauge.\n# TYPE last gauge\nlast 7\n");
+}
