@@ -19,7 +19,9 @@ static const struct option rows_of_source[] = {
       "Slurm has this long to answer one question; a command that takes longer is "
       "killed." },
     { "slurm.max-answer", OPTION_BYTES, SETTING(max_answer), "BYTES", "512M", NULL, NULL, "Slurm",
-      "An answer of Slurm's that is longer is not read to its end." },
+      "Memory that one answer of Slurm may take when it is read; its length does not count. A "
+      "larger answer is refused, and the last one is served until --slurm.stale-limit. For sacct "
+      "and recordings, the length of one answer or file." },
     { "slurm.conf", OPTION_STRING, SETTING(conf), "FILE", NULL, NULL, NULL, "Slurm",
       "The slurm.conf for Slurm's commands and library, if not the one that they find." },
     { "slurm.bin-path", OPTION_STRING, SETTING(bin_path), "DIRECTORY", NULL, NULL, NULL, "Slurm",
@@ -112,7 +114,7 @@ struct source_settings source_options_settings(const struct source_options *opti
         .rest_user = options->rest_user,
         .rest_token_file = options->rest_token_file,
         .helper_dir = options->helper_dir,
-        .max_output = options->max_answer,
+        .max_answer = options->max_answer,
     };
 
     memcpy(settings.commands, options->commands, sizeof(settings.commands));

@@ -156,8 +156,8 @@ void job_gpus_detail(struct job_gpus_reader *reader, struct str detail)
         reader->is_bad = true;
         return;
     }
-    reader->held =
-        heap_grow(reader->held, reader->n_held, &reader->room_held, sizeof(*reader->held));
+    reader->held = section_grow(reader->section, reader->held, reader->n_held, &reader->room_held,
+                                sizeof(*reader->held));
     reader->held[reader->n_held++] = put_indexes(&reader->section->symbols, &indexes);
 }
 
@@ -176,7 +176,8 @@ static void add_rows(struct job_gpus_reader *reader, uint32_t job_id, const stru
     for (size_t i = 0; i < nodes->n; i++) {
         if (!reader->held[i])
             continue;
-        jobs->gpus = heap_grow(jobs->gpus, jobs->n_gpus, &reader->room, sizeof(*jobs->gpus));
+        jobs->gpus = section_grow(reader->section, jobs->gpus, jobs->n_gpus, &reader->room,
+                                  sizeof(*jobs->gpus));
         jobs->gpus[jobs->n_gpus++] = (struct job_gpus){
             .job_id = job_id,
             .node = symbols_put(&reader->section->symbols, nodes->hosts[i]),

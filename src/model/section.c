@@ -51,10 +51,28 @@ struct section *section_again(struct section *section)
     atomic_init(&again->refs, 1);
     again->same_as = section_ref(section);
     again->arena = (struct arena){ 0 };
+    again->grown_bytes = 0;
     map_copy(&again->symbols.map, &section->symbols.map, &again->arena);
     again->bytes_read = 0;
     again->skipped = 0;
     return again;
+}
+
+void *section_grow(struct section *section, void *array, size_t n, size_t *n_room, size_t size)
+{
+    size_t before = *n_room;
+
+    array = heap_grow(array, n, n_room, size);
+    section->grown_bytes += (*n_room - before) * size;
+    return array;
+}
+
+size_t section_bytes(const struct section *section)
+{
+    const struct map *texts = &section->symbols.map;
+
+    return section->arena.total_bytes + section->grown_bytes +
+           texts->cap * sizeof(*texts->entries) + texts->n_slots * sizeof(*texts->slots);
 }
 
 const char *kind_name(enum kind kind)

@@ -52,6 +52,7 @@ struct section {
     struct symbols symbols; /* of every `symbol` below */
     int64_t wall_ns;        /* when Slurm was asked */
     int64_t mono_ns;
+    size_t grown_bytes;         /* of the arrays of section_grow */
     uint64_t bytes_read;        /* what the source read to learn it */
     uint64_t skipped;           /* records that could not be read; the rest is here */
     struct str skipped_example; /* the beginning of the first of them, or empty */
@@ -77,6 +78,12 @@ struct section *section_unref(struct section *section); /* returns NULL */
 
 /* The same facts, said again at another time: nothing but the table of symbols is copied. */
 struct section *section_again(struct section *section);
+
+/* heap_grow for an array of the section or of its reader: section_bytes counts it. */
+void *section_grow(struct section *section, void *array, size_t n, size_t *n_room, size_t size);
+
+/* Memory of the section and of the reader that fills it. */
+size_t section_bytes(const struct section *section);
 
 const char *kind_name(enum kind kind); /* "jobs", "nodes", … */
 

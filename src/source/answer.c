@@ -5,14 +5,29 @@
 #include "base/num.h"
 #include "model/units.h"
 
-struct answer *answer_new(const struct answer_class *class, struct section *section)
+struct answer *answer_new(const struct answer_class *class, struct section *section,
+                          size_t max_bytes)
 {
     struct answer *answer = heap_alloc(class->size);
 
     answer->class = class;
     answer->section = section;
+    answer->max_bytes = max_bytes;
     class->begin(answer);
     return answer;
+}
+
+int answer_feed(void *ctx, struct str piece, struct err *err)
+{
+    struct answer *answer = ctx;
+    int code = answer->class->feed(answer, piece, err);
+
+    if (code < 0 || section_bytes(answer->section) <= answer->max_bytes)
+        return code;
+    return err_set(err, EFBIG,
+                   "the %s take more than %zu bytes of memory; raise --slurm.max-answer if the "
+                   "cluster is that large",
+                   kind_name(answer->section->kind), answer->max_bytes);
 }
 
 struct answer *answer_free(struct answer *answer)

@@ -28,9 +28,16 @@ struct answer_class {
 struct answer {
     const struct answer_class *class;
     struct section *section;
+    size_t max_bytes;
 };
 
-struct answer *answer_new(const struct answer_class *class, struct section *section);
+/* At most `max_bytes` of memory are kept of it (section_bytes), however long it is. */
+struct answer *answer_new(const struct answer_class *class, struct section *section,
+                          size_t max_bytes);
+
+/* Reads the next piece. A struct answer is the `ctx`, so that this is a sink of base/spawn. -EFBIG
+ * past the ceiling, which is checked once a piece. */
+int answer_feed(void *ctx, struct str piece, struct err *err);
 struct answer *answer_free(struct answer *answer); /* returns NULL */
 
 /* Counts a record that cannot be read; the first one is remembered by its beginning. */

@@ -22,6 +22,7 @@ struct cli {
     struct route user;       /* … for the configuration */
     struct route owners;     /* of jobs, at SOURCE_OWNERS */
     struct slurm_commands commands;
+    size_t max_answer;
     uint32_t far_user_id; /* as whom they run there; MODEL_UNKNOWN_U32: not asked yet */
 };
 
@@ -82,13 +83,6 @@ void lined_free(struct answer *answer)
     lines_free(&((struct lined *)answer)->lines);
 }
 
-static int feed(void *ctx, struct str piece, struct err *err)
-{
-    struct answer *answer = ctx;
-
-    return answer->class->feed(answer, piece, err);
-}
-
 /* Says what the administrator can do about it. */
 static void explain(int code, const char *command, const struct spawn *spawn,
                     const struct spawn_result *result, int64_t began, struct err *err)
@@ -100,7 +94,7 @@ static void explain(int code, const char *command, const struct spawn *spawn,
                    (int)((spawn->deadline_ns - began + NS_PER_SEC - 1) / NS_PER_SEC),
                    result->begun ? ", is slurmctld busy or down, and munge running?" : "");
     else if (code == -EFBIG)
-        err_prefix(err, "if the cluster is that large, raise --slurm.max-answer");
+        err_prefix(err, "cannot keep what %s printed", command);
 }
 
 /* The words of `words`, then `flags`, then `last` unless it is NULL; ended by NULL. */
@@ -135,9 +129,10 @@ static int run(struct cli *cli, struct route *route, struct answer *answer, int6
     struct spawn spawn = {
         .env = env,
         .deadline_ns = deadline_ns,
+        .max_output = SIZE_MAX, /* answer_feed has the ceiling */
         .cancelled = &cli->source.cancelled,
         .stuck = &route->stuck,
-        .sink = feed,
+        .sink = answer_feed,
         .ctx = answer,
     };
     const char **argv;
@@ -182,7 +177,7 @@ static int read_by(struct cli *cli, struct route *route, enum kind kind, int64_t
                    struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
 {
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(route->answer, section);
+    struct answer *answer = answer_new(route->answer, section, cli->max_answer);
     int code = kind == KIND_CONFIG && cli->commands.prefix
                    ? ask_who(cli, route, deadline_ns, section, err)
                    : 0;
@@ -242,7 +237,7 @@ static int advise(enum kind kind, int code, struct err *err)
 static int ask_more(struct cli *cli, struct route *route, int64_t deadline_ns,
                     struct section *section, char ret_warning[SOURCE_WARNING], struct err *err)
 {
-    struct answer *answer = answer_new(route->answer, section);
+    struct answer *answer = answer_new(route->answer, section, cli->max_answer);
     int code = run(cli, route, answer, deadline_ns, ret_warning, err);
 
     answer_free(answer);
@@ -343,6 +338,7 @@ static int open_as(const struct source_class *class, const struct source_setting
 
     cli->source.class = class;
     cli->source.clock = clock;
+    cli->max_answer = settings->max_answer;
     cli->far_user_id = MODEL_UNKNOWN_U32;
     cli->user = route_of_user(settings);
     if (!settings->commands[KIND_NODES].n)

@@ -123,7 +123,8 @@ static void read_limit(struct assoc_mgr *mgr, const struct field *field, struct 
         answer_leave_out(&mgr->lined.answer, tres);
         return;
     }
-    all->limit = heap_grow(all->limit, all->n_limits, &mgr->limit_room, sizeof(*all->limit));
+    all->limit = section_grow(mgr->lined.answer.section, all->limit, all->n_limits,
+                              &mgr->limit_room, sizeof(*all->limit));
     all->limit[all->n_limits++] = limit;
     ++*limit_count(mgr);
 }
@@ -175,7 +176,8 @@ static void begin_association(struct assoc_mgr *mgr, struct str line)
         return;
     }
     mgr->owner = ASSOCIATION;
-    all->association = heap_grow(all->association, all->n, &mgr->room, sizeof(*all->association));
+    all->association = section_grow(answer->section, all->association, all->n, &mgr->room,
+                                    sizeof(*all->association));
     all->association[all->n++] = (struct association){
         .account = answer_name(answer, values[ACCOUNT]),
         .user = answer_name(answer, pairs_name(values[USER], NULL)),
@@ -195,7 +197,8 @@ static void begin_qos(struct assoc_mgr *mgr, struct str name)
         return;
     }
     mgr->owner = QOS;
-    all->qos = heap_grow(all->qos, all->n_qos, &mgr->qos_room, sizeof(*all->qos));
+    all->qos =
+        section_grow(answer->section, all->qos, all->n_qos, &mgr->qos_room, sizeof(*all->qos));
     all->qos[all->n_qos++] = (struct qos){
         .name = answer_name(answer, name),
         .first_limit = (uint32_t)all->n_limits,

@@ -33,8 +33,8 @@ static void read_license(struct scontrol_licenses *all, struct str record)
         answer_leave_out(answer, record);
         return;
     }
-    licenses->license =
-        heap_grow(licenses->license, licenses->n, &all->room, sizeof(*licenses->license));
+    licenses->license = section_grow(answer->section, licenses->license, licenses->n, &all->room,
+                                     sizeof(*licenses->license));
     licenses->license[licenses->n++] = (struct license){
         .name = answer_name(answer, values[NAME]),
         .is_remote = str_eq(values[REMOTE], STR("yes")),

@@ -116,7 +116,8 @@ static void read_line(void *ctx, struct str line)
     all->has_tokens |= has_token;
     if (has_token ? read_fields(answer, line, &job)
                   : !all->has_tokens && owner_line_read(answer, line, &job)) {
-        jobs->job = heap_grow(jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
+        jobs->job =
+            section_grow(answer->section, jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
         jobs->job[jobs->n++] = job;
     } else if (str_trim(line).n) {
         answer_leave_out(answer, str_head(line, find_token(line, all->owned.token)));

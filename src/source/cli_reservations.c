@@ -69,8 +69,9 @@ static void read_reservation(void *ctx, struct str line)
         return;
     }
     all->has_comment = values[COMMENT].p;
-    reservations->reservation = heap_grow(reservations->reservation, reservations->n, &all->room,
-                                          sizeof(*reservations->reservation));
+    reservations->reservation =
+        section_grow(answer->section, reservations->reservation, reservations->n, &all->room,
+                     sizeof(*reservations->reservation));
     reservations->reservation[reservations->n++] = (struct reservation){
         .name = answer_name(answer, values[NAME]),
         .nodes = answer_text(answer, values[NODES]),

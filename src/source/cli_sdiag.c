@@ -156,7 +156,8 @@ static void read_exit(struct sdiag *sdiag, struct cycle *cycle, size_t *room, st
         answer_leave_out(answer, line);
         return;
     }
-    cycle->exit = heap_grow(cycle->exit, cycle->n_exits, room, sizeof(*cycle->exit));
+    cycle->exit =
+        section_grow(answer->section, cycle->exit, cycle->n_exits, room, sizeof(*cycle->exit));
     cycle->exit[cycle->n_exits++] = (struct cycle_exit){
         .reason = symbols_put(&answer->section->symbols, reason),
         .count = answer_u64(str_trim(count)),
@@ -209,7 +210,7 @@ static void add_rpc(struct sdiag *sdiag, struct rpc **rpcs, size_t *n, size_t *r
 
     if (!read_rpc(&sdiag->lined.answer, line, &rpc))
         return;
-    *rpcs = heap_grow(*rpcs, *n, room, sizeof(**rpcs));
+    *rpcs = section_grow(sdiag->lined.answer.section, *rpcs, *n, room, sizeof(**rpcs));
     (*rpcs)[(*n)++] = rpc;
 }
 
@@ -232,8 +233,9 @@ static void add_pending(struct sdiag *sdiag, struct diag *diag, struct str line)
 
     if (!read_rpc(&sdiag->lined.answer, line, &rpc))
         return;
-    diag->rpc_pending = heap_grow(diag->rpc_pending, diag->n_rpc_pending, &sdiag->pending_room,
-                                  sizeof(*diag->rpc_pending));
+    diag->rpc_pending =
+        section_grow(sdiag->lined.answer.section, diag->rpc_pending, diag->n_rpc_pending,
+                     &sdiag->pending_room, sizeof(*diag->rpc_pending));
     diag->rpc_pending[diag->n_rpc_pending++] =
         (struct pending_rpc){ .name = rpc.name, .id = rpc.id, .count = rpc.count };
 }

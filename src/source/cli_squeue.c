@@ -89,7 +89,8 @@ static void read_job(void *ctx, const struct str *fields)
     job_state_add(&job.state, fields[SQUEUE_STATE]);
     read_texts(answer, &job, fields);
     read_tres(&job, fields);
-    jobs->job = heap_grow(jobs->job, jobs->n, &squeue->room, sizeof(*jobs->job));
+    jobs->job =
+        section_grow(answer->section, jobs->job, jobs->n, &squeue->room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = job;
 }
 

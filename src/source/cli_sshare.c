@@ -86,7 +86,8 @@ static void read_share(void *ctx, struct str line)
     share.parent = parent_of(sshare, &share, depth);
     if (!share.user)
         sshare->accounts[depth] = share.account;
-    shares->share = heap_grow(shares->share, shares->n, &sshare->room, sizeof(*shares->share));
+    shares->share = section_grow(answer->section, shares->share, shares->n, &sshare->room,
+                                 sizeof(*shares->share));
     shares->share[shares->n++] = share;
 }
 

@@ -49,7 +49,7 @@ static enum form form_of(struct str head)
 static int choose(struct foreign *foreign, enum form form, struct str first, struct err *err)
 {
     foreign->inner = answer_new(form == FORM_DOCUMENT ? foreign->document : foreign->lines,
-                                foreign->answer.section);
+                                foreign->answer.section, foreign->answer.max_bytes);
     return first.n ? foreign->inner->class->feed(foreign->inner, first, err) : 0;
 }
 

@@ -94,7 +94,8 @@ static void add_job(struct job_lines *all, const struct job *job)
 {
     struct jobs *jobs = &all->lined.answer.section->jobs;
 
-    jobs->job = heap_grow(jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
+    jobs->job =
+        section_grow(all->lined.answer.section, jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = *job;
 }
 

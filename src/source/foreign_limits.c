@@ -30,7 +30,8 @@ static void add_limit(struct limit_lines *all, const struct limit_column *column
 {
     struct associations *to = &all->lined.answer.section->associations;
 
-    to->limit = heap_grow(to->limit, to->n_limits, &all->limits_room, sizeof(*to->limit));
+    to->limit = section_grow(all->lined.answer.section, to->limit, to->n_limits, &all->limits_room,
+                             sizeof(*to->limit));
     to->limit[to->n_limits++] = (struct limit){
         .kind = (uint8_t)column->kind,
         .tres = symbols_put(&all->lined.answer.section->symbols, column->tres),
@@ -87,8 +88,8 @@ static void read_line(void *ctx, struct str line)
     }
     if (map_index(&all->known, str_span(line.p, fields[ACCOUNT].p + fields[ACCOUNT].n)) < n_known)
         return;
-    to->association =
-        heap_grow(to->association, to->n, &all->associations_room, sizeof(*to->association));
+    to->association = section_grow(all->lined.answer.section, to->association, to->n,
+                                   &all->associations_room, sizeof(*to->association));
     association = &to->association[to->n++];
     *association = (struct association){
         .account = answer_name(&all->lined.answer, fields[ACCOUNT]),

@@ -242,7 +242,7 @@ static int tell_end(struct helper_process *process, struct err *err)
 }
 
 /* Positive at the end, 0 if more may come. */
-static int take(struct helper_process *process, char *piece, const struct helper_limits *limits,
+static int take(struct helper_process *process, char *piece,
                 int (*sink)(void *ctx, struct str piece, struct err *err), void *ctx,
                 uint64_t *bytes, struct err *err)
 {
@@ -253,8 +253,6 @@ static int take(struct helper_process *process, char *piece, const struct helper
     if (n <= 0)
         return tell_end(process, err);
     *bytes += (uint64_t)n;
-    if (*bytes > limits->max_bytes)
-        return err_set(err, EFBIG, "its answer is longer than %zu bytes", limits->max_bytes);
     return sink(ctx, (struct str){ piece, (size_t)n }, err);
 }
 
@@ -291,7 +289,7 @@ int helper_ask(struct helper_process *process, struct str question,
     while (code == 0) {
         code = wait_for(process, limits, err);
         if (code == 0)
-            code = take(process, piece, limits, sink, ctx, &bytes, err);
+            code = take(process, piece, sink, ctx, &bytes, err);
     }
     free(piece);
     *ret_bytes += bytes;

@@ -23,7 +23,6 @@ struct helper_process {
 /* What a conversation must not outlast. */
 struct helper_limits {
     int64_t deadline_ns; /* monotonic, of clock_real */
-    size_t max_bytes;    /* of one answer */
     const atomic_bool *cancelled;
 };
 
@@ -42,7 +41,7 @@ struct str helper_said(struct helper_process *process);
 
 /* Sends the question, which may be empty, and gives what comes to the sink until that returns a
  * positive number: there is all of it. Fails with what a negative number the sink returns,
- * -ETIMEDOUT, -ECANCELED, -EFBIG, or -EPIPE when the process has ended, with a sentence that says
+ * -ETIMEDOUT, -ECANCELED, or -EPIPE when the process has ended, with a sentence that says
  * how. After a failure the process is gone. */
 int helper_ask(struct helper_process *process, struct str question,
                const struct helper_limits *limits,

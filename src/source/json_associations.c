@@ -101,8 +101,8 @@ static void end_tres(struct answer *answer, void *record)
     }
     if (limit == MODEL_UNKNOWN_U64)
         return;
-    all->tres_limits =
-        heap_grow(all->tres_limits, all->n_tres_limits, &all->tres_room, sizeof(*all->tres_limits));
+    all->tres_limits = section_grow(answer->section, all->tres_limits, all->n_tres_limits,
+                                    &all->tres_room, sizeof(*all->tres_limits));
     all->tres_limits[all->n_tres_limits++] = (struct limit){
         .kind = (uint8_t)tres->kind,
         .tres = full_name(all, tres),
@@ -133,7 +133,8 @@ static void add_limit(struct json_limits *all, const struct limit *limit)
 {
     struct associations *told = &all->told;
 
-    told->limit = heap_grow(told->limit, told->n_limits, &all->limit_room, sizeof(*told->limit));
+    told->limit = section_grow(all->json.answer.section, told->limit, told->n_limits,
+                               &all->limit_room, sizeof(*told->limit));
     told->limit[told->n_limits++] = *limit;
 }
 
@@ -169,8 +170,8 @@ static void end_association(struct answer *answer, void *record)
     if (!told->n)
         all->cluster = owner->cluster;
     all->has_clusters |= owner->cluster != all->cluster;
-    told->association =
-        heap_grow(told->association, told->n, &all->room, sizeof(*told->association));
+    told->association = section_grow(answer->section, told->association, told->n, &all->room,
+                                     sizeof(*told->association));
     told->association[told->n++] = (struct association){
         .account = owner->account,
         .user = owner->user,
@@ -191,7 +192,8 @@ static void end_qos(struct answer *answer, void *record)
         answer_leave_out(answer, STR("a QOS without a name"));
         return;
     }
-    told->qos = heap_grow(told->qos, told->n_qos, &all->qos_room, sizeof(*told->qos));
+    told->qos =
+        section_grow(answer->section, told->qos, told->n_qos, &all->qos_room, sizeof(*told->qos));
     told->qos[told->n_qos++] = (struct qos){
         .name = owner->name,
         .first_limit = first,

@@ -44,7 +44,7 @@ static void add_rpc(struct answer *answer, struct rpc **rpcs, size_t *n, size_t 
         answer_leave_out(answer, STR("an RPC without a name"));
         return;
     }
-    *rpcs = heap_grow(*rpcs, *n, room, sizeof(**rpcs));
+    *rpcs = section_grow(answer->section, *rpcs, *n, room, sizeof(**rpcs));
     (*rpcs)[(*n)++] = *rpc;
 }
 
@@ -83,8 +83,8 @@ static void end_pending(struct answer *answer, void *record)
         answer_leave_out(answer, STR("a pending RPC without a name"));
         return;
     }
-    diag->rpc_pending = heap_grow(diag->rpc_pending, diag->n_rpc_pending, &all->pending_room,
-                                  sizeof(*diag->rpc_pending));
+    diag->rpc_pending = section_grow(answer->section, diag->rpc_pending, diag->n_rpc_pending,
+                                     &all->pending_room, sizeof(*diag->rpc_pending));
     diag->rpc_pending[diag->n_rpc_pending++] = *pending;
 }
 

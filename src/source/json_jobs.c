@@ -161,7 +161,7 @@ static void end_job(struct answer *answer, void *record)
         answer_user(answer, section_text(section, draft->job.user), draft->job.user_id);
     if (!job_gpus_end(&all->gpus, &draft->job))
         answer_leave_out(answer, STR("a gres_detail that does not fit its job's nodes"));
-    jobs->job = heap_grow(jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
+    jobs->job = section_grow(section, jobs->job, jobs->n, &all->room, sizeof(*jobs->job));
     jobs->job[jobs->n++] = draft->job;
 }
 

@@ -49,8 +49,8 @@ static void end_license(struct answer *answer, void *record)
         answer_leave_out(answer, STR("a licence without a name"));
         return;
     }
-    licenses->license =
-        heap_grow(licenses->license, licenses->n, &all->room, sizeof(*licenses->license));
+    licenses->license = section_grow(answer->section, licenses->license, licenses->n, &all->room,
+                                     sizeof(*licenses->license));
     licenses->license[licenses->n++] = *license;
 }
 

@@ -84,8 +84,8 @@ static void add_word(struct answer *answer, void *record, const struct json_memb
             buf_byte(&draft->features, ',');
         buf_put(&draft->features, word);
     } else {
-        draft->partitions = heap_grow(draft->partitions, draft->n_partitions,
-                                      &draft->partitions_room, sizeof(*draft->partitions));
+        draft->partitions = section_grow(answer->section, draft->partitions, draft->n_partitions,
+                                         &draft->partitions_room, sizeof(*draft->partitions));
         draft->partitions[draft->n_partitions++] = answer_name(answer, word);
     }
 }

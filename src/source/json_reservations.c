@@ -124,8 +124,9 @@ static void end_reservation(struct answer *answer, void *record)
     reservation->flags = read_flags(all, draft);
     reservation->is_active =
         reservation->start_time <= all->now && all->now <= reservation->end_time;
-    reservations->reservation = heap_grow(reservations->reservation, reservations->n, &all->room,
-                                          sizeof(*reservations->reservation));
+    reservations->reservation =
+        section_grow(answer->section, reservations->reservation, reservations->n, &all->room,
+                     sizeof(*reservations->reservation));
     reservations->reservation[reservations->n++] = *reservation;
 }
 

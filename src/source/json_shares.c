@@ -98,7 +98,8 @@ static void end_share(struct answer *answer, void *record)
     share->user = draft->is_user ? draft->name : 0;
     share->parent = draft->parent;
     settle_numbers(share);
-    shares->share = heap_grow(shares->share, shares->n, &all->room, sizeof(*shares->share));
+    shares->share =
+        section_grow(answer->section, shares->share, shares->n, &all->room, sizeof(*shares->share));
     shares->share[shares->n++] = *share;
 }
 

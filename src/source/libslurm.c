@@ -22,7 +22,7 @@ struct libslurm {
     struct source source;
     char *conf;      /* "SLURM_CONF=…", or NULL */
     char *directory; /* of the helpers */
-    size_t max_output;
+    size_t max_answer;
     struct helper_process process;
     char program[NAME_LENGTH]; /* the one that runs, or ran last */
     char shunned[NAME_LENGTH]; /* one that has told nothing at all: others are tried before it */
@@ -81,7 +81,7 @@ static void forget_kept(struct libslurm *libslurm)
 static int feed(void *ctx, struct str piece, struct err *err)
 {
     struct answer *answer = ctx;
-    int code = answer->class->feed(answer, piece, err);
+    int code = answer_feed(answer, piece, err);
 
     return code < 0 ? code : wire_told(answer) != WIRE_NOTHING;
 }
@@ -91,7 +91,7 @@ static int read_hello(struct libslurm *libslurm, const struct helper_limits *lim
                       struct err *err)
 {
     struct section *section = section_new(KIND_CONFIG);
-    struct answer *answer = answer_new(&answer_wire, section);
+    struct answer *answer = answer_new(&answer_wire, section, libslurm->max_answer);
     uint64_t bytes = 0;
     int code = helper_ask(&libslurm->process, STR(""), limits, feed, answer, &bytes, err);
 
@@ -187,7 +187,7 @@ static int explain(struct libslurm *libslurm, int code, int64_t began, int64_t d
     else if (code == -ETIMEDOUT)
         advice = "is slurmctld busy or down, and munge running?";
     else if (code == -EFBIG)
-        advice = "if the cluster is that large, raise --slurm.max-answer";
+        advice = "cannot keep its answer";
     if (code == -ETIMEDOUT && said.n)
         err_set(err, ETIMEDOUT, "%.*s", STR_ARG(str_head(said, 160)));
     if (code == -ETIMEDOUT)
@@ -260,7 +260,7 @@ static int converse(struct libslurm *libslurm, enum kind kind, const struct help
 {
     int64_t began = clock_mono(&clock_real);
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(&answer_wire, section);
+    struct answer *answer = answer_new(&answer_wire, section, libslurm->max_answer);
     int code = ask(libslurm, kind, limits, answer, err);
 
     if (code < 0) {
@@ -297,7 +297,7 @@ static int libslurm_read(struct source *source, enum kind kind, int64_t deadline
                          struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
 {
     struct libslurm *libslurm = (struct libslurm *)source;
-    struct helper_limits limits = { deadline_ns, libslurm->max_output, &source->cancelled };
+    struct helper_limits limits = { deadline_ns, &source->cancelled };
     int code = 0;
 
     ret_warning[0] = '\0';
@@ -370,7 +370,7 @@ int source_open_libslurm(const struct source_settings *settings, const struct cl
     libslurm = heap_alloc(sizeof(*libslurm));
     libslurm->source.class = &libslurm_class;
     libslurm->source.clock = clock;
-    libslurm->max_output = settings->max_output;
+    libslurm->max_answer = settings->max_answer;
     libslurm->directory = settings->helper_dir.n ? heap_str(settings->helper_dir) : own_directory();
     if (settings->conf.n) {
         struct buf setting;

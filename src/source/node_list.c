@@ -26,7 +26,8 @@ struct node *node_list_node(struct node_list *list, struct str name, bool *ret_i
 
     *ret_is_new = index == nodes->n;
     if (*ret_is_new) {
-        nodes->node = heap_grow(nodes->node, nodes->n, &list->room, sizeof(*nodes->node));
+        nodes->node =
+            section_grow(list->section, nodes->node, nodes->n, &list->room, sizeof(*nodes->node));
         nodes->node[nodes->n++] =
             (struct node){ .name = symbols_put(&list->section->symbols, name) };
     }
@@ -40,9 +41,8 @@ struct partition *node_list_partition(struct node_list *list, struct str name, b
 
     *ret_is_new = index == nodes->n_partitions;
     if (*ret_is_new) {
-        /* There are few: growing by one is cheap enough. */
-        nodes->partition =
-            heap_resize(nodes->partition, nodes->n_partitions + 1, sizeof(*nodes->partition));
+        nodes->partition = section_grow(list->section, nodes->partition, nodes->n_partitions,
+                                        &list->partitions_room, sizeof(*nodes->partition));
         nodes->partition[nodes->n_partitions++] =
             (struct partition){ .name = symbols_put(&list->section->symbols, name) };
     }
@@ -54,7 +54,8 @@ void node_list_join(struct node_list *list, const struct node *node,
 {
     const struct nodes *nodes = &list->section->nodes;
 
-    list->pairs = heap_grow(list->pairs, list->n_pairs, &list->pairs_room, sizeof(*list->pairs));
+    list->pairs = section_grow(list->section, list->pairs, list->n_pairs, &list->pairs_room,
+                               sizeof(*list->pairs));
     list->pairs[list->n_pairs++] = (struct node_pair){ (uint32_t)(node - nodes->node),
                                                        (uint32_t)(partition - nodes->partition) };
 }

@@ -8,7 +8,8 @@
 
 struct node_list {
     struct section *section;
-    size_t room;           /* of the section's array of nodes */
+    size_t room; /* of the section's array of nodes */
+    size_t partitions_room;
     struct map nodes;      /* name to index */
     struct map partitions; /* likewise */
     struct arena names;

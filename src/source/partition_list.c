@@ -8,7 +8,8 @@ static struct listed_partition *place_of(struct partition_list *list, symbol nam
     size_t index = map_index(&list->names, section_text(list->section, name));
 
     if (index == list->n) {
-        list->all = heap_grow(list->all, list->n, &list->room, sizeof(*list->all));
+        list->all =
+            section_grow(list->section, list->all, list->n, &list->room, sizeof(*list->all));
         list->all[list->n++] = (struct listed_partition){ .partition = { .name = name } };
     }
     return &list->all[index];

@@ -288,7 +288,7 @@ int source_open_replay(const struct source_settings *settings, const struct cloc
     replay->source.class = &replay_class;
     replay->source.clock = clock;
     replay->path = heap_str(path);
-    replay->max_bytes = settings->max_output;
+    replay->max_bytes = settings->max_answer;
     replay->directory = open(replay->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     code = replay->directory < 0
                ? err_set(err, errno, "cannot open the directory: %s", err_words(errno))

@@ -80,7 +80,7 @@ struct rest {
     char *user;          /* as was set, or NULL */
     struct token *token; /* or NULL */
     struct fetch_line *line;
-    size_t max_output;
+    size_t max_answer;
     unsigned version;          /* N of v0.0.N; 0: to be found */
     char cluster[CLUSTER_MAX]; /* its name, if that version tells it */
     struct {
@@ -116,7 +116,7 @@ static int feed(void *ctx, struct str piece, struct err *err)
     struct exchange *exchange = ctx;
 
     if (exchange->is_document)
-        return exchange->answer->class->feed(exchange->answer, piece, err);
+        return answer_feed(exchange->answer, piece, err);
     buf_put(&exchange->refusal, str_head(piece, REFUSAL_MAX - exchange->refusal.n));
     return 0;
 }
@@ -135,7 +135,7 @@ static void explain(const struct rest *rest, const char *path, int code, struct 
     else if (code == -ETIMEDOUT)
         err_prefix(err, "slurmrestd or slurmctld is busy or down, or --slurm.timeout too short");
     else if (code == -EFBIG)
-        err_prefix(err, "if the cluster is that large, raise --slurm.max-answer");
+        err_prefix(err, "cannot keep what %s answered to %s", rest->origin, path);
 }
 
 /* Sends it with the token at hand. */
@@ -149,7 +149,7 @@ static int send_request(struct rest *rest, const char *path, int64_t deadline_ns
         .unix_socket = rest->unix_socket,
         .headers = headers,
         .timeout_ms = (deadline_ns - clock_mono(&clock_real)) / NS_PER_MS,
-        .max_answer = rest->max_output,
+        .max_answer = SIZE_MAX, /* answer_feed has the ceiling */
         .cancelled = &rest->source.cancelled,
         .line = rest->line,
         .begin = begin,
@@ -289,7 +289,8 @@ static void note_cluster(struct rest *rest, const struct section *section)
 static int speaks(struct rest *rest, unsigned version, int64_t deadline_ns, struct err *err)
 {
     struct section *section = section_new(KIND_CONFIG);
-    struct exchange exchange = { .answer = answer_new(&answer_json_config, section) };
+    struct exchange exchange = { .answer =
+                                     answer_new(&answer_json_config, section, rest->max_answer) };
     char path[PATH_MAX_BYTES];
     int code;
 
@@ -418,7 +419,7 @@ static void keep(struct rest *rest, struct section *section, int64_t last_update
 static int64_t ask_of_time(struct rest *rest, int64_t deadline_ns, struct section *jobs)
 {
     struct section *section = section_new(KIND_DIAG);
-    struct answer *answer = answer_new(&answer_json_diag, section);
+    struct answer *answer = answer_new(&answer_json_diag, section, rest->max_answer);
     struct err unwanted;
     int64_t seconds;
     long status;
@@ -441,7 +442,7 @@ static int ask_of_jobs(struct rest *rest, int64_t since, int64_t deadline_ns,
     int64_t asked_at = changes && !changes->tells_time && !rest->lacks_changes
                            ? ask_of_time(rest, deadline_ns, section)
                            : 0;
-    struct answer *answer = answer_new(&answer_json_jobs, section);
+    struct answer *answer = answer_new(&answer_json_jobs, section, rest->max_answer);
     int code = ask(rest, wants_details(rest) ? &of_details : questions[KIND_JOBS], since,
                    deadline_ns, answer, ret_status, err);
 
@@ -455,7 +456,7 @@ static int ask_of_jobs(struct rest *rest, int64_t since, int64_t deadline_ns,
 /* Completes the section if it can. */
 static void ask_of_cluster(struct rest *rest, int64_t deadline_ns, struct section *section)
 {
-    struct answer *answer = answer_new(of_clusters.answer, section);
+    struct answer *answer = answer_new(of_clusters.answer, section, rest->max_answer);
     struct err unwanted;
     long status;
 
@@ -484,7 +485,7 @@ static int read_questions(struct rest *rest, enum kind kind, int64_t deadline_ns
 
     *ret_status = 200;
     for (size_t i = 0; i < QUESTIONS_MAX && questions[kind][i].name; i++) {
-        struct answer *answer = answer_new(questions[kind][i].answer, section);
+        struct answer *answer = answer_new(questions[kind][i].answer, section, rest->max_answer);
 
         code = ask(rest, &questions[kind][i], 0, deadline_ns, answer, ret_status, err);
         answer_free(answer);
@@ -705,7 +706,7 @@ int source_open_rest(const struct source_settings *settings, const struct clock 
 
     rest->source.class = &rest_class;
     rest->source.clock = clock;
-    rest->max_output = settings->max_output;
+    rest->max_answer = settings->max_answer;
     rest->warner = KINDS;
     code = take_url(rest, settings->rest_url, err);
     if (code == 0)

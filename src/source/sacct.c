@@ -20,6 +20,7 @@ enum {
 struct sacct {
     struct slurm_commands commands;
     char **words;               /* the command */
+    size_t max_output;          /* bytes of one answer */
     pid_t stuck;                /* see base/spawn.h */
     struct sacct_fields fields; /* of the release at hand; n = 0: not asked yet */
 };
@@ -52,6 +53,7 @@ int sacct_new(const struct source_settings *settings, struct sacct **ret, struct
         return code;
     *ret = heap_alloc(sizeof(**ret));
     (*ret)->commands = commands;
+    (*ret)->max_output = settings->max_answer;
     (*ret)->words = slurm_command_words(settings, "sacct");
     return 0;
 }
@@ -96,6 +98,7 @@ static int run(struct sacct *sacct, struct spawn *spawn, const char *secret,
     int code;
 
     spawn->env = environment;
+    spawn->max_output = sacct->max_output;
     spawn->stuck = &sacct->stuck;
     code = slurm_command_run(&sacct->commands, spawn, secret, ret, err);
     return code < 0 ? explain(sacct, code, ret, err) : 0;

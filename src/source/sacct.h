@@ -12,7 +12,7 @@
 
 struct sacct;
 
-/* Uses the commands' settings: conf, bin_path, prefix, max_output. -EINVAL with a sentence if the
+/* Uses the commands' settings: conf, bin_path, prefix, max_answer. -EINVAL with a sentence if the
  * prefix is not a command line. */
 int sacct_new(const struct source_settings *settings, struct sacct **ret, struct err *err);
 struct sacct *sacct_free(struct sacct *sacct); /* returns NULL */

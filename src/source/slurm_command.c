@@ -18,7 +18,7 @@ static char *conf_variable(struct str conf)
 int slurm_commands_open(const struct source_settings *settings, struct slurm_commands *ret,
                         struct err *err)
 {
-    struct slurm_commands commands = { .max_output = settings->max_output };
+    struct slurm_commands commands = { 0 };
     int code = prefix_parse(settings->prefix, &commands.prefix, err);
 
     if (code < 0)
@@ -72,7 +72,6 @@ int slurm_command_run(const struct slurm_commands *commands, const struct spawn 
     int code;
 
     whole.env = env;
-    whole.max_output = commands->max_output;
     code = is_far ? prefix_run(commands->prefix, &whole, secret, ret, err)
                   : spawn_run(&whole, ret, err);
     free(env);

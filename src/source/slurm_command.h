@@ -10,7 +10,6 @@
 struct slurm_commands {
     char **prefix; /* words of the command that runs all of them elsewhere; NULL: they run here */
     char *conf;    /* "SLURM_CONF=…"; NULL: their own */
-    size_t max_output;
 };
 
 /* -EINVAL with a sentence if the prefix is not a command line. */
@@ -21,8 +20,8 @@ void slurm_commands_close(struct slurm_commands *commands);
 /* The command's place as the only word, ended by NULL, in one heap block (free it). */
 char **slurm_command_words(const struct source_settings *settings, const char *command);
 
-/* As spawn_run, with the ceiling on output of the settings. spawn's env must not be NULL; `secret`,
- * "NAME=value", comes on top of it where no other user can see it; NULL: there is none. */
+/* As spawn_run. spawn's env must not be NULL; `secret`, "NAME=value", comes on top of it where no
+ * other user can see it; NULL: there is none. */
 int slurm_command_run(const struct slurm_commands *commands, const struct spawn *spawn,
                       const char *secret, struct spawn_result *ret, struct err *err);
 

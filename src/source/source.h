@@ -73,7 +73,8 @@ struct source_settings {
     struct str rest_user;       /* of rest: empty = whom the token names */
     struct str rest_token_file; /* of rest: a JSON web token; empty = the socket tells who we are */
     struct str helper_dir; /* of libslurm: where sonde-libslurm-RELEASE is; empty = beside us */
-    size_t max_output;     /* ceiling on one answer */
+    size_t max_answer;     /* ceiling on the memory that one answer takes; of sacct and replay, on
+                            * its length */
 };
 
 /* What stands behind the colon of the spec. */

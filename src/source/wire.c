@@ -421,8 +421,8 @@ static int read_symbols(struct wire *wire, struct str frame, struct err *err)
 
         if (!take(&frame, &length, sizeof(length)) || length > frame.n)
             return garbled(err, "a text is longer than its frame");
-        wire->symbols =
-            heap_grow(wire->symbols, wire->n_symbols, &wire->symbols_room, sizeof(*wire->symbols));
+        wire->symbols = section_grow(wire->answer.section, wire->symbols, wire->n_symbols,
+                                     &wire->symbols_room, sizeof(*wire->symbols));
         wire->symbols[wire->n_symbols++] =
             symbols_put(&wire->answer.section->symbols, str_head(frame, length));
         frame = str_skip(frame, length);
@@ -515,7 +515,7 @@ static int read_records(struct wire *wire, struct str frame, struct err *err)
     if (frame.n % size)
         return garbled(err, "a record is cut off");
     for (; frame.n; frame = str_skip(frame, size)) {
-        *items = heap_grow(*items, *n, &wire->room, array->record->size);
+        *items = section_grow(section, *items, *n, &wire->room, array->record->size);
         memset(*items + *n * array->record->size, 0, array->record->size);
         if (!unpack_record(wire, array->record, frame.p, *items + *n * array->record->size))
             return garbled(err, "a field of a record cannot be");

@@ -89,7 +89,7 @@ static void run_reader(void *ctx)
 {
     struct input *input = ctx;
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_json_jobs, section);
+    struct answer *answer = answer_new(&answer_json_jobs, section, SIZE_MAX);
     struct str rest = buf_str(&input->document);
     uint64_t ids = 0;
     struct err err;
@@ -283,7 +283,7 @@ static size_t read_stream(struct answer *answer, int fd, double *ret_seconds)
 static void measure_stream(struct stream *stream)
 {
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_json_jobs, section);
+    struct answer *answer = answer_new(&answer_json_jobs, section, SIZE_MAX);
     double seconds;
     size_t bytes;
     pid_t child;

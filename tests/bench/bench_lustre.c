@@ -139,7 +139,7 @@ static struct section *read_jobs(void *ctx, int64_t deadline_ns, const atomic_bo
 
 static void open_sources(struct input *input)
 {
-    struct source_settings slurm = { .spec = STR("cli"), .max_output = ROOM };
+    struct source_settings slurm = { .spec = STR("cli"), .max_answer = ROOM };
     struct lustre_settings lustre = { .time_range = STR("1m"),
                                       .query_timeout_ns = 60 * NS_PER_SEC,
                                       .jobs = read_jobs,

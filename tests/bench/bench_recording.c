@@ -119,7 +119,7 @@ static struct buf print(enum sim_format format)
 static struct section *read_all(enum kind kind, const struct answer_class *class, struct str text)
 {
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     struct err err;
 
     memcpy(((struct framed *)answer)->frame.token, token, sizeof(token));

@@ -94,7 +94,7 @@ static void run_floor(void *ctx)
 static struct section *read_all(enum kind kind, const struct answer_class *class, struct str text)
 {
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     struct err err;
 
     for (; text.n; text = str_skip(text, PIECE))

@@ -18,7 +18,7 @@ static struct source_settings settings_of(char **argv)
 {
     return (struct source_settings){ .bin_path = str_of(argv[2]),
                                      .prefix = str_of(argv[3]),
-                                     .max_output = 64 << 20 };
+                                     .max_answer = 64 << 20 };
 }
 
 static int64_t number(const char *text)

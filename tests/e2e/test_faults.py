@@ -155,19 +155,23 @@ class Faults(unittest.TestCase):
         self.assertEqual(answer.value('slurm_pending_reason_total{reason="other"}'), 51)
         self.assertEqual(answer.value('sonde_collector_folded_series{collector="jobs"}'), 51)
 
-    def test_two_gigabytes_are_stopped_at_the_ceiling(self):
-        exporter = self.start(
-            f"record=$(answer '{job()}'); exec yes \"$record\" | head -c 2147483648",
-            "--slurm.max-answer=64M")
+    def test_jobs_without_end_are_stopped_at_the_ceiling_and_the_last_ones_served(self):
+        exporter = self.start(good_job(), "--slurm.max-answer=8M", "--slurm.poll-limit=1m")
+        self.assertEqual(exporter.metrics().value(RUNNING), 1)
+        self.commands.set("squeue", f"record=$(answer '{job()}'); exec yes \"$record\"")
+        self.clock.advance(61)
         answer = exporter.metrics()
-        self.assert_failed(answer, "too_big")
-        wait_until(lambda: "67108864 bytes" in exporter.log(), "it is logged")
-        exporter.wait_log("--slurm.max-answer")
+        self.assertEqual(answer.value(errors("too_big")), 1)
+        self.assertEqual(answer.value(JOBS_UP), 0)
+        self.assertEqual(answer.value(RUNNING), 1, "the last snapshot is served")
+        exporter.wait_log("the jobs take more than 8388608 bytes of memory; raise --slurm.max-answer")
         self.assertLess(answer.value("process_resident_memory_bytes"), 1 << 30)
 
-    def test_two_gigabytes_of_nothing_are_stopped_too(self):
-        exporter = self.start("exec head -c 2147483648 /dev/zero", "--slurm.max-answer=64M")
-        self.assert_failed(exporter.metrics(), "too_big")
+    def test_an_answer_may_be_longer_than_the_ceiling_on_what_is_kept_of_it(self):
+        job = '{"job_id":1,"job_state":"RUNNING","comment":"'
+        exporter = self.start(f"printf %s '{{\"jobs\":[{job}'; head -c 33554432 /dev/zero | tr '\\0' x; echo '\"}}]}}'",
+                              "--source=json", "--slurm.max-answer=16M")
+        self.assertEqual(exporter.metrics().value(RUNNING), 1)
 
     def test_a_hung_squeue_is_killed_and_the_last_snapshot_served(self):
         file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "sonde.yml")

@@ -97,7 +97,7 @@ static const char *token_of(const struct answer *answer)
 static struct outcome read_answer(size_t which, struct str text, uint64_t seed)
 {
     struct section *section = section_new(answers[which].kind);
-    struct answer *answer = answer_new(answers[which].class, section);
+    struct answer *answer = answer_new(answers[which].class, section, SIZE_MAX);
     const char *token = token_of(answer);
     const int n_formats = seed ? 1 : METRIC_FORMATS;
     struct outcome outcome = { 0 };

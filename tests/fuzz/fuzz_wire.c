@@ -16,7 +16,7 @@ enum { CHANGES = 0x80 };
 
 static int read_in(struct str bytes, size_t piece, struct section *section, enum wire_told *told)
 {
-    struct answer *answer = answer_new(&answer_wire, section);
+    struct answer *answer = answer_new(&answer_wire, section, SIZE_MAX);
     struct err err = { 0 };
     int code = 0;
 

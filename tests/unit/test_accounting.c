@@ -126,7 +126,7 @@ static void set_up(void)
         .recorder = &w->recorder,
         .cluster = 3,
         .source = { .bin_path = str_of(source_path("tests/data/sacct/bin")),
-                    .max_output = 64 << 20 },
+                    .max_answer = 64 << 20 },
         .interval_ns = 60 * NS_PER_SEC,
         .timeout_ns = 60 * NS_PER_SEC,
         .clock = &w->clock.clock,

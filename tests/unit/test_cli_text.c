@@ -20,7 +20,7 @@ static struct section *read_pieces(enum kind kind, const struct answer_class *cl
                                    struct str text, size_t piece, struct err *err)
 {
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     int code = 0;
 
     for (struct str rest = text; rest.n && code == 0; rest = str_skip(rest, piece))
@@ -932,7 +932,7 @@ enum { BOTH = 1 << PRIVATE_JOBS | 1 << PRIVATE_USAGE };
 static struct section *read_config(const char *text, uint32_t user_id)
 {
     struct section *section = section_new(KIND_CONFIG);
-    struct answer *answer = answer_new(&answer_config, section);
+    struct answer *answer = answer_new(&answer_config, section, SIZE_MAX);
     struct err err;
 
     assert_int_equal(section->config.user_id, geteuid());
@@ -978,7 +978,7 @@ TEST(recorded_configurations_hide_nothing)
 
 static void tell_users(struct section *section, const char *text)
 {
-    struct answer *answer = answer_new(&answer_config_user, section);
+    struct answer *answer = answer_new(&answer_config_user, section, SIZE_MAX);
     struct err err;
 
     assert_int_equal(answer_config_user.feed(answer, str_of(text), &err), 0);
@@ -1048,7 +1048,7 @@ struct fake {
 
 static void fake_open(struct fake *fake, const char *scontrol, const char *sshare)
 {
-    struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
+    struct source_settings settings = { .spec = STR("cli"), .max_answer = 1 << 20 };
     struct err err;
 
     if (geteuid() == 0)
@@ -1153,7 +1153,7 @@ static int read_sinfo(const struct answer_class *class, const char *state, const
                       struct node *ret)
 {
     struct section *section = section_new(KIND_NODES);
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     const char *token = ((struct framed *)answer)->frame.token;
     struct err err = { 0 };
     struct buf row;
@@ -1213,7 +1213,7 @@ TEST(a_release_is_asked_for_the_words_that_it_knows)
 {
     struct buf format;
     struct section *section = section_new(KIND_NODES);
-    struct answer *answer = answer_new(&answer_sinfo_older, section);
+    struct answer *answer = answer_new(&answer_sinfo_older, section, SIZE_MAX);
 
     buf_init(&format, 4096);
     answer_sinfo_older.put_format(answer, &format);
@@ -1228,7 +1228,7 @@ TEST(a_release_is_asked_for_the_words_that_it_knows)
 static struct section *read_squeue(const char *user, const char *user_id, const char *alloc_node)
 {
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_squeue, section);
+    struct answer *answer = answer_new(&answer_squeue, section, SIZE_MAX);
     const char *token = ((struct framed *)answer)->frame.token;
     struct err err = { 0 };
     struct buf row;
@@ -1293,7 +1293,7 @@ TEST(a_user_whom_no_directory_knows_is_told_by_his_number)
 static struct section *read_owners(const char *text, size_t piece, struct err *err)
 {
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_owners, section);
+    struct answer *answer = answer_new(&answer_owners, section, SIZE_MAX);
     struct buf bytes;
     int code = 0;
 
@@ -1467,7 +1467,7 @@ TEST(where_only_owners_are_wanted_squeue_is_asked_for_no_more)
 
 TEST(where_only_owners_are_wanted_no_json_is_asked_for)
 {
-    struct source_settings settings = { .spec = STR("json"), .max_output = 1 << 20 };
+    struct source_settings settings = { .spec = STR("json"), .max_answer = 1 << 20 };
     char warning[SOURCE_WARNING] = "";
     struct section *section;
     struct fake fake;
@@ -1488,7 +1488,7 @@ TEST(where_only_owners_are_wanted_no_json_is_asked_for)
 
 TEST(words_of_a_command_of_the_sites_own_tell_owners_only)
 {
-    struct source_settings settings = { .spec = STR("cli"), .max_output = 1 << 20 };
+    struct source_settings settings = { .spec = STR("cli"), .max_answer = 1 << 20 };
     char warning[SOURCE_WARNING] = "";
     struct section *section;
     struct source *source;

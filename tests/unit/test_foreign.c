@@ -26,7 +26,7 @@ static struct outcome read_in_pieces(enum kind kind, const struct answer_class *
                                      struct str text, size_t piece)
 {
     struct outcome outcome = { .section = section_new(kind) };
-    struct answer *answer = answer_new(class, outcome.section);
+    struct answer *answer = answer_new(class, outcome.section, SIZE_MAX);
 
     for (; text.n && outcome.code == 0; text = str_skip(text, piece)) {
         /* In memory of its own, so that reading past its end is found. */
@@ -1418,7 +1418,7 @@ static struct source *open_cli(struct source_settings settings)
 
     if (!settings.spec.n)
         settings.spec = STR("cli");
-    settings.max_output = 64 << 20;
+    settings.max_answer = 64 << 20;
     if (source_open(&settings, &clock_real, &source, &err) < 0)
         fail_msg("%s", err.text);
     return source;

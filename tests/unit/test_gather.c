@@ -51,7 +51,7 @@ static void set_up(void)
 
 static void add_sacct(const char *cluster)
 {
-    struct source_settings settings = { .max_output = 64 << 20 };
+    struct source_settings settings = { .max_answer = 64 << 20 };
 
     setenv("FAKE_SACCT_ANSWER", source_path("tests/data/sacct/24.11.txt"), 1);
     setenv("FAKE_SACCT_LOG", write_file("calls", ""), 1);

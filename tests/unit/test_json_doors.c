@@ -23,7 +23,7 @@ struct outcome {
 static int feed_to(const struct answer_class *class, struct section *section, struct str text,
                    size_t piece, struct err *err)
 {
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     int code = 0;
 
     for (; text.n && code == 0; text = str_skip(text, piece))
@@ -877,7 +877,7 @@ static int read_long(enum kind kind, const struct answer_class *class, const cha
                      char repeated, size_t n, const char *after, struct err *err)
 {
     struct section *section = section_new(kind);
-    struct answer *answer = answer_new(class, section);
+    struct answer *answer = answer_new(class, section, SIZE_MAX);
     char piece[65536];
     int code = class->feed(answer, str_of(before), err);
 
@@ -910,6 +910,51 @@ TEST(endless_texts_and_numbers_are_passed_over_or_refused)
     assert_int_equal(
         read_long(KIND_JOBS, &answer_json_jobs, "{\"jobs\": [], \"", 'k', MANY, "\": 1}", &err),
         -EFBIG);
+}
+
+/* Endless lists, each of which some reader keeps. */
+static const struct {
+    enum kind kind;
+    const struct answer_class *class;
+    const char *before, *repeated;
+} endless[] = {
+    { KIND_JOBS, &answer_json_jobs, "{\"jobs\": [", "{\"job_id\": 1}," },
+    { KIND_JOBS, &answer_json_jobs, "{\"jobs\": [{\"gres_detail\": [", "\"gpu:1(IDX:0)\"," },
+    { KIND_NODES, &answer_json_nodes, "{\"nodes\": [{\"partitions\": [", "\"debug\"," },
+    { KIND_SHARES, &answer_json_shares, "{\"shares\": {\"shares\": [", "{\"name\": \"a\"}," },
+    { KIND_LICENSES, &answer_json_licenses, "{\"licenses\": [", "{\"LicenseName\": \"a\"}," },
+    { KIND_RESERVATIONS, &answer_json_reservations, "{\"reservations\": [",
+      "{\"name\": \"maint\"}," },
+    { KIND_DIAG, &answer_json_diag, "{\"statistics\": {\"rpcs_by_message_type\": [",
+      "{\"message_type\": \"REQUEST_PING\"}," },
+    { KIND_ASSOCIATIONS, &answer_json_associations, "{\"associations\": [",
+      "{\"account\": \"physics\"}," },
+};
+
+TEST(what_is_kept_of_an_endless_answer_has_a_ceiling)
+{
+    enum { CEILING = 1 << 20, PIECE = 1000, MOST_PIECES = 10000 };
+
+    for (size_t i = 0; i < COUNT(endless); i++) {
+        struct section *section = section_new(endless[i].kind);
+        struct answer *answer = answer_new(endless[i].class, section, CEILING);
+        struct buf piece;
+        struct err err;
+        int code = answer_feed(answer, str_of(endless[i].before), &err);
+
+        buf_init(&piece, 1 << 20);
+        for (size_t k = 0; k < PIECE; k++)
+            buf_text(&piece, endless[i].repeated);
+        for (size_t k = 0; code == 0 && k < MOST_PIECES; k++)
+            code = answer_feed(answer, buf_str(&piece), &err);
+        assert_int_equal(code, -EFBIG);
+        assert_contains(err.text, "take more than 1048576 bytes of memory; raise "
+                                  "--slurm.max-answer");
+        assert_true(section_bytes(section) < 4 * CEILING);
+        buf_free(&piece);
+        answer_free(answer);
+        section_unref(section);
+    }
 }
 
 TEST(what_is_no_document_is_refused_with_the_reason)
@@ -955,9 +1000,9 @@ static void put_command(const char *name, const char *script)
     write_script(name, text);
 }
 
-static void begin_commands(struct commands *commands)
+static void begin_commands_within(struct commands *commands, size_t max_answer)
 {
-    struct source_settings settings = { .spec = STR("json"), .max_output = 64 << 20 };
+    struct source_settings settings = { .spec = STR("json"), .max_answer = max_answer };
     struct err err;
 
     *commands = (struct commands){ 0 };
@@ -965,6 +1010,11 @@ static void begin_commands(struct commands *commands)
     settings.bin_path = str_of(test_dir());
     if (source_open(&settings, &commands->clock.clock, &commands->source, &err) < 0)
         fail_msg("%s", err.text);
+}
+
+static void begin_commands(struct commands *commands)
+{
+    begin_commands_within(commands, 64 << 20);
 }
 
 /* What has been asked since the last time, in lines. */
@@ -998,6 +1048,25 @@ static void end_commands(struct commands *commands)
 #define ASK_SINFO "sinfo --all --local --json\n"
 #define ASK_PARTS "scontrol --all --local --oneliner show partitions\n"
 #define PARTS     "*partitions) cat \"$data/doors/partitions-24.11.txt\" ;;\n"
+
+TEST(an_answer_may_be_longer_than_the_ceiling_on_what_is_kept_of_it)
+{
+    enum { CEILING = 1 << 20 };
+    struct commands commands;
+    struct section *section;
+
+    begin_commands_within(&commands, CEILING);
+    put_command("squeue", "*--json*) comment=$(head -c 65536 /dev/zero | tr '\\0' x)\n"
+                          "echo '{\"jobs\": ['\n"
+                          "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do\n"
+                          "echo \"{\\\"job_id\\\": $i, \\\"comment\\\": \\\"$comment\\\"},\"\n"
+                          "done; echo '{\"job_id\": 1000}]}' ;;\n");
+    section = ask(&commands, KIND_JOBS);
+    assert_int_equal(section->jobs.n, 21);
+    assert_true(section->bytes_read > CEILING);
+    section_unref(section);
+    end_commands(&commands);
+}
 
 TEST(nodes_are_asked_of_scontrol_and_then_their_partitions)
 {

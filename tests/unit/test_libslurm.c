@@ -85,7 +85,7 @@ static struct source *open_source(size_t max_output)
         .spec = STR_INIT("libslurm"),
         .helper_dir = str_of(test_dir()),
         .conf = STR_INIT("/etc/here/slurm.conf"),
-        .max_output = max_output,
+        .max_answer = max_output,
     };
     struct source *source = NULL;
     struct err err;

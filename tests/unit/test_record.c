@@ -697,7 +697,7 @@ static void record_look(unsigned look, uint32_t id, double at_seconds)
 
 static int try_open(size_t most, struct source **ret, struct err *err)
 {
-    struct source_settings settings = { .spec = str_of(fixture->spec), .max_output = most };
+    struct source_settings settings = { .spec = str_of(fixture->spec), .max_answer = most };
 
     return source_open(&settings, &fixture->clock.clock, ret, err);
 }

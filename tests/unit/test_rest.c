@@ -95,7 +95,7 @@ static void setup(void)
     fixture->settings = (struct source_settings){
         .spec = STR("rest"),
         .rest_url = str_of(fixture->url),
-        .max_output = 1 << 20,
+        .max_answer = 1 << 20,
     };
 }
 
@@ -801,14 +801,42 @@ TEST(a_cut_answer_is_no_answer)
     assert_contains(fixture->err.text, "closed the connection before its answer was whole");
 }
 
-TEST(an_answer_that_is_too_large_is_not_read)
+/* `repeated` so many times between `before` and `after`, as what is told of the jobs. */
+static void put_up_jobs(struct buf *body, const char *before, const char *repeated, size_t n,
+                        const char *after)
 {
+    buf_init(body, 16 << 20);
+    buf_text(body, before);
+    for (size_t i = 0; i < n; i++)
+        buf_text(body, repeated);
+    buf_text(body, after);
+    put_up(46, "jobs?flags=ALL", 200, JSON, body->p);
+}
+
+TEST(an_answer_that_takes_too_much_memory_is_refused)
+{
+    struct buf body;
+
     put_up_version(46);
-    fixture->settings.max_output = strlen(DIAG);
-    assert_int_equal(look(KIND_JOBS), -EFBIG);
-    assert_contains(
-        fixture->err.text,
-        "if the cluster is that large, raise --slurm.max-answer: the answer of http://");
+    put_up_jobs(&body, "{\"jobs\": [", "{\"job_id\": 7},", 20000, "{\"job_id\": 7}]}");
+    assert_fails(KIND_JOBS, -EFBIG,
+                 "cannot keep what @ answered to /slurm/v0.0.46/jobs?flags=ALL: the jobs take more "
+                 "than 1048576 bytes of memory; raise --slurm.max-answer if the cluster is that "
+                 "large");
+    buf_free(&body);
+}
+
+TEST(an_answer_may_be_longer_than_the_memory_that_it_takes)
+{
+    struct buf body;
+
+    put_up_version(46);
+    put_up_jobs(&body, "{\"jobs\": [{\"job_id\": 7, \"comment\": \"", "0123456789abcdef", 1 << 17,
+                "\"}]}");
+    assert_look(KIND_JOBS);
+    assert_int_equal(fixture->section->jobs.n, 1);
+    assert_true(fixture->section->bytes_read > fixture->settings.max_answer);
+    buf_free(&body);
 }
 
 TEST(a_server_that_never_answers_ends_at_the_deadline)

@@ -613,7 +613,7 @@ struct asking {
 static struct asking *ask_new(const char *release, const char *prefix, size_t max_output)
 {
     struct asking *asking = heap_alloc(sizeof(*asking));
-    struct source_settings settings = { .max_output = max_output, .conf = STR("/no/slurm.conf") };
+    struct source_settings settings = { .max_answer = max_output, .conf = STR("/no/slurm.conf") };
     char name[40];
 
     snprintf(name, sizeof(name), "%s.txt", release);
@@ -747,7 +747,7 @@ TEST(refusals_are_told_apart)
 
 TEST(without_sacct_there_is_none)
 {
-    struct source_settings settings = { .bin_path = STR("/no/such/place"), .max_output = FILE_MAX };
+    struct source_settings settings = { .bin_path = STR("/no/such/place"), .max_answer = FILE_MAX };
     struct sacct_question question = {
         .to = 1,
         .deadline_ns = clock_mono(&clock_real) + TEST_DEADLINE,

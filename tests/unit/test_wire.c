@@ -150,7 +150,7 @@ static void assert_same(const struct section *a, const struct section *b)
 static void assert_passes(const char *settings, enum kind kind, size_t piece)
 {
     struct section *before = section_of(settings, kind), *after = section_new(kind);
-    struct answer *answer = answer_new(&answer_wire, after);
+    struct answer *answer = answer_new(&answer_wire, after, SIZE_MAX);
     struct str bytes = packed(before, 42, "a warning");
     struct err err = { 0 };
 
@@ -193,7 +193,7 @@ TEST(an_answer_cut_off_anywhere_is_noticed)
 
         for (size_t n = 0; n < bytes.n; n++) {
             struct section *cut = section_new(kind);
-            struct answer *answer = answer_new(&answer_wire, cut);
+            struct answer *answer = answer_new(&answer_wire, cut, SIZE_MAX);
             struct err err = { 0 };
 
             assert_int_equal(unpack(str_head(bytes, n), SIZE_MAX, answer, &err), -EBADMSG);
@@ -255,7 +255,7 @@ TEST(a_changed_byte_is_caught_or_harmless)
         for (size_t i = 0; i < bytes.n * COUNT(changes); i++) {
             char *byte = (char *)bytes.p + i / COUNT(changes);
             struct section *changed = section_new(kind);
-            struct answer *answer = answer_new(&answer_wire, changed);
+            struct answer *answer = answer_new(&answer_wire, changed, SIZE_MAX);
             struct err err = { 0 };
 
             *byte ^= (char)changes[i % COUNT(changes)];
@@ -274,7 +274,7 @@ TEST(a_changed_byte_is_caught_or_harmless)
 static int unpack_broken(struct section *section)
 {
     struct section *after = section_new(section->kind);
-    struct answer *answer = answer_new(&answer_wire, after);
+    struct answer *answer = answer_new(&answer_wire, after, SIZE_MAX);
     struct str bytes = packed(section, 1, "");
     struct err err = { 0 };
     int code = unpack(bytes, SIZE_MAX, answer, &err);
@@ -366,7 +366,7 @@ TEST(lists_that_many_share_are_refused)
 TEST(a_text_too_long_for_a_frame_is_left_out_and_others_are_not)
 {
     struct section *section = section_new(KIND_JOBS), *after = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_wire, after);
+    struct answer *answer = answer_new(&answer_wire, after, SIZE_MAX);
     char *text = heap_array(WIRE_TEXT_MAX + 1, 1);
     struct job jobs[3] = { 0 };
     struct err err = { 0 };
@@ -392,7 +392,7 @@ TEST(a_text_too_long_for_a_frame_is_left_out_and_others_are_not)
 static int read_as(struct str bytes, enum wire_told *ret_told, struct err *err)
 {
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_wire, section);
+    struct answer *answer = answer_new(&answer_wire, section, SIZE_MAX);
     int code = unpack(bytes, SIZE_MAX, answer, err);
 
     *ret_told = wire_told(answer);
@@ -474,7 +474,7 @@ TEST(a_frame_longer_than_the_ceiling_is_refused_before_it_comes)
 {
     const uint32_t head[] = { WIRE_FRAME_MAX + 1, 2 };
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_wire, section);
+    struct answer *answer = answer_new(&answer_wire, section, SIZE_MAX);
     struct err err = { 0 };
 
     assert_int_equal(

@@ -154,7 +154,7 @@ static const char *const true_flags[] = { "true", NULL };
 static void make_format(struct buf *to)
 {
     struct section *section = section_new(KIND_JOBS);
-    struct answer *answer = answer_new(&answer_squeue, section);
+    struct answer *answer = answer_new(&answer_squeue, section, SIZE_MAX);
 
     buf_init(to, 65536);
     buf_put(to, STR("SQUEUE_FORMAT2="));
@@ -328,7 +328,7 @@ static void open_doors(const struct settings *settings)
             .bin_path = settings->bin,
             .rest_url = settings->rest,
             .helper_dir = settings->helpers,
-            .max_output = ANSWER_MAX,
+            .max_answer = ANSWER_MAX,
         };
         struct err err;
 
