@@ -368,41 +368,83 @@ static void stop_waiting(struct metrics *metrics, struct http_exchange *x)
     *state = NULL;
 }
 
-/* Tells a cluster's feeds what is wanted; true when the asker may go ahead. */
-static bool want_of(const struct engine_cluster *cluster, const struct scrape *scrape,
-                    int64_t since_ns, unsigned *late_kinds)
+/* What a scrape waits for. */
+struct awaited {
+    bool has_slurm;          /* families of Slurm are among what is shown */
+    bool slurm;              /* something of Slurm is not there yet */
+    int64_t others_until_ns; /* when other feeds are given up; INT64_MIN: they have told all */
+    unsigned late_kinds;     /* that must not be shown to an asker that goes ahead */
+};
+
+static int64_t latest(int64_t a, int64_t b)
 {
-    unsigned kinds = collector_kinds(scrape->collectors);
-    bool ready = true;
-
-    for (size_t feed = 0; feed < FEEDS; feed++) {
-        unsigned own = 0;
-
-        for (int kind = 0; kind < KINDS; kind++)
-            if (feed_of(cluster, kind) == feed && is_told(cluster, kind))
-                own |= kinds & KIND_BIT(kind);
-        if (own && !refresher_want(cluster->feeds[feed].refresher, own, scrape->format, since_ns)) {
-            *late_kinds |= own & MOMENTARY_KINDS;
-            ready = false;
-        }
-    }
-    return ready;
+    return a > b ? a : b;
 }
 
-/* The same of all. `late` gets what must not be shown to who goes ahead all the same. */
-static bool want(const struct engine *engine, struct http_exchange *x, const struct scrape *scrape,
-                 collector_set *ret_late)
+static unsigned kinds_of_feed(const struct engine_cluster *cluster, size_t feed, unsigned kinds)
 {
-    unsigned late_kinds = 0;
-    bool ready = true;
+    unsigned own = 0;
+
+    for (int kind = 0; kind < KINDS; kind++)
+        if (feed_of(cluster, kind) == feed && is_told(cluster, kind))
+            own |= kinds & KIND_BIT(kind);
+    return own;
+}
+
+/* Whether any of them is made of what Slurm tells. Its configuration does not count: it stands
+ * beside the families of every feed, to say what Slurm hides. */
+static bool shows_slurm(const struct engine_cluster *cluster, collector_set set)
+{
+    for (size_t i = 0; collectors[i]; i++) {
+        enum kind kind = collectors[i]->kind;
+
+        if (set & (collector_set)1 << i && kind != KIND_CONFIG &&
+            feed_of(cluster, kind) == FEED_SLURM)
+            return true;
+    }
+    return false;
+}
+
+/* Tells a cluster's feeds what is wanted. */
+static void want_of(const struct engine_cluster *cluster, const struct scrape *scrape,
+                    int64_t since_ns, struct awaited *awaited)
+{
+    int64_t slurm_ns = since_ns;
+
+    awaited->has_slurm |= shows_slurm(cluster, scrape->collectors);
+    for (size_t feed = 0; feed < FEEDS; feed++) {
+        struct refresher *refresher = cluster->feeds[feed].refresher;
+        unsigned own = kinds_of_feed(cluster, feed, collector_kinds(scrape->collectors));
+        bool is_ready = !own || refresher_want(refresher, own, scrape->format, since_ns);
+
+        if (own && feed == FEED_SLURM) {
+            awaited->slurm |= !is_ready;
+            slurm_ns = latest(slurm_ns, refresher_told_ns(refresher, own));
+        } else if (!is_ready) {
+            awaited->late_kinds |= own & MOMENTARY_KINDS;
+            awaited->others_until_ns = latest(
+                awaited->others_until_ns, refresher_patience(refresher, own, since_ns, slurm_ns));
+        }
+    }
+}
+
+/* Tells all feeds. Returns how long the asker may wait, at most until `until_ns`; INT64_MIN: there
+ * is nothing to wait for. Families of Slurm that are there do not wait for another feed that hangs.
+ * `late` gets what must not be shown if the asker goes ahead. */
+static int64_t want(const struct engine *engine, struct http_exchange *x,
+                    const struct scrape *scrape, int64_t until_ns, collector_set *ret_late)
+{
+    struct awaited awaited = { .others_until_ns = INT64_MIN };
 
     for (size_t i = 0; i < engine->n_clusters; i++)
-        ready &= want_of(&engine->clusters[i], scrape, http_started(x), &late_kinds);
+        want_of(&engine->clusters[i], scrape, http_started(x), &awaited);
     *ret_late = 0;
     for (size_t i = 0; collectors[i]; i++)
-        if (late_kinds & KIND_BIT(collectors[i]->kind))
+        if (awaited.late_kinds & KIND_BIT(collectors[i]->kind))
             *ret_late |= scrape->collectors & (collector_set)1 << i;
-    return ready;
+    if (awaited.slurm || (!awaited.has_slurm && awaited.others_until_ns != INT64_MIN))
+        return until_ns;
+    return awaited.others_until_ns < until_ns ? awaited.others_until_ns : until_ns;
 }
 
 /* The collectors that are on of the profile that is asked for, or else of the usual one. False if
@@ -449,7 +491,8 @@ static enum http_verdict answer(struct metrics *metrics, struct http_exchange *x
         return HTTP_DONE;
     }
     have_rendered(engine, scrape.collectors);
-    if (!want(engine, x, &scrape, &late) && now < until && !metrics->is_stopping)
+    until = want(engine, x, &scrape, until, &late);
+    if (now < until && !metrics->is_stopping)
         return wait_until(metrics, x, until);
     stop_waiting(metrics, x);
     scrape.late = late;

@@ -14,6 +14,10 @@ struct kind_state {
     int64_t wanted_since; /* the last of them came then: a look begun later will do */
     bool seen;            /* there has been a section, perhaps withdrawn since */
     int64_t looked_at;    /* monotonic, when the last look that has ended began */
+    bool is_looking;      /* a look is under way, */
+    int64_t looking_at;   /* since then */
+    int64_t told_at;      /* monotonic, when the last one ended */
+    int64_t took_ns;      /* the last one, if it succeeded; else 0 */
     int64_t asked_at;     /* monotonic, when the newest section was asked for: its age */
     int64_t fresh_until;  /* counted from its arrival, so that a slow Slurm gets its pauses */
     unsigned failures;    /* in a row */
@@ -124,6 +128,37 @@ bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_for
     ready = want(refresher, kinds, format, since_ns);
     pthread_mutex_unlock(&refresher->lock);
     return ready;
+}
+
+int64_t refresher_told_ns(struct refresher *refresher, unsigned kinds)
+{
+    int64_t last_ns = INT64_MIN;
+
+    pthread_mutex_lock(&refresher->lock);
+    for (int kind = 0; kind < KINDS; kind++)
+        if (kinds & KIND_BIT(kind) && refresher->kinds[kind].told_at > last_ns)
+            last_ns = refresher->kinds[kind].told_at;
+    pthread_mutex_unlock(&refresher->lock);
+    return last_ns;
+}
+
+int64_t refresher_patience(struct refresher *refresher, unsigned kinds, int64_t since_ns,
+                           int64_t then_ns)
+{
+    int64_t until_ns = INT64_MIN;
+
+    pthread_mutex_lock(&refresher->lock);
+    for (int kind = 0; kind < KINDS; kind++) {
+        const struct kind_state *state = &refresher->kinds[kind];
+        bool is_older = state->is_looking && state->looking_at < since_ns;
+        int64_t from_ns = is_older ? state->looking_at : then_ns;
+        int64_t ns = 2 * state->took_ns > NS_PER_SEC ? 2 * state->took_ns : NS_PER_SEC;
+
+        if (kinds & KIND_BIT(kind) && until_ns < from_ns + ns)
+            until_ns = from_ns + ns;
+    }
+    pthread_mutex_unlock(&refresher->lock);
+    return until_ns;
 }
 
 /* Takes the edition over; NULL withdraws. With the lock held. */
@@ -301,6 +336,7 @@ static void note_failure(struct refresher *r, struct outcome *outcome)
     outcome->failures = ++state->failures;
     state->backoff_until =
         clock_mono(r->config.clock) + backoff_ns(&r->config.tuning, outcome->kind, state->failures);
+    state->took_ns = 0;
     state->err = outcome->err;
     count_error(&r->stats, outcome->kind, outcome->err.code);
     r->stats.kinds[outcome->kind].up = false;
@@ -319,6 +355,7 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     state->err = (struct err){ 0 };
     state->seen = true;
     state->asked_at = section->mono_ns;
+    state->took_ns = clock_mono(r->config.clock) - state->looking_at;
     state->fresh_until =
         clock_mono(r->config.clock) + r->config.tuning.poll_limit_ns[outcome->kind];
     r->stats.kinds[outcome->kind].up = true;
@@ -398,6 +435,8 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     struct section *jobs = outcome->kind == KIND_TRACES ? facts_of(r, KIND_JOBS) : NULL;
     unsigned generation = r->generation;
 
+    r->kinds[outcome->kind].is_looking = true;
+    r->kinds[outcome->kind].looking_at = began;
     pthread_mutex_unlock(&r->lock);
     look(r, &tuning, formats, jobs, outcome);
     section_unref(jobs);
@@ -407,6 +446,8 @@ static void refresh(struct refresher *r, struct outcome *outcome)
     r->stats.kinds[outcome->kind].last_seconds = outcome->asked_seconds;
     outcome->seconds = (double)(clock_mono(r->config.clock) - began) / NS_PER_SEC;
     histogram_add(&r->stats.kinds[outcome->kind].durations, outcome->seconds);
+    r->kinds[outcome->kind].is_looking = false;
+    r->kinds[outcome->kind].told_at = clock_mono(r->config.clock);
     r->kinds[outcome->kind].looked_at = began;
     if (outcome->edition)
         note_success(r, outcome);
@@ -662,8 +703,10 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->last_urgent = r->last_other = KINDS - 1;
     r->paced_at = INT64_MIN / 2;
     source_tell(config->source, &r->stats.about);
-    for (int kind = 0; kind < KINDS; kind++)
-        r->kinds[kind].looked_at = r->kinds[kind].backoff_until = INT64_MIN;
+    for (int kind = 0; kind < KINDS; kind++) {
+        r->kinds[kind].looked_at = r->kinds[kind].told_at = INT64_MIN;
+        r->kinds[kind].backoff_until = INT64_MIN;
+    }
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);
     if (code < 0) {
         release(r);

@@ -60,6 +60,16 @@ void refresher_add_collectors(struct refresher *refresher, collector_set set);
 bool refresher_want(struct refresher *refresher, unsigned kinds, enum metric_format format,
                     int64_t since_ns);
 
+/* When the last look at any of these kinds ended (monotonic); INT64_MIN: none has. */
+int64_t refresher_told_ns(struct refresher *refresher, unsigned kinds);
+
+/* When an asker of since_ns that has got everything else by then_ns stops waiting for these kinds:
+ * after twice the time that their last look took if it succeeded, and at least a second. For a look
+ * that was under way before the asker came, that time counts from its beginning, so that a source
+ * that hangs is not waited for again and again. */
+int64_t refresher_patience(struct refresher *refresher, unsigned kinds, int64_t since_ns,
+                           int64_t then_ns);
+
 /* For other threads that may wait: a section of that kind as new as an asker would get it, by the
  * deadline (monotonic, clock_real). NULL with a sentence, -ETIMEDOUT, -ECANCELED or the reason of
  * the last failure: there is none. Needs publish_config.keeps_facts. Unref it. */

@@ -244,22 +244,31 @@ class Trouble(LustreTest):
             self.assertEqual(answer.result().value("cluster_exporter_scrape_ok"), 1)
         self.assertEqual(sum(READ in query and "small" not in query for _, query, _ in self.prometheus.asked), 1)
 
-    def test_a_prometheus_that_hangs_does_not_make_slurm_old(self):
+    def test_a_prometheus_that_hangs_does_not_hold_back_slurm(self):
+        running, later = 'slurm_job_count_per_state{state="RUNNING"}', 61
         self.commands.set("squeue", f"answer '{job(JobID='101')}'")
-        exporter = self.start(command=Exporter)
+        exporter = self.start("--slurm.poll-limit=1m", command=Exporter)
+        exporter.get("/metrics?collect[]=jobs")  # fresh from now on
         self.prometheus.may_answer.clear()
 
-        def scrapes():
-            self.clock.advance(1)  # what sonde says of itself is renewed each second
-            return exporter.get("/metrics?collect[]=diag").value("promhttp_metric_handler_requests_in_flight")
-        for _ in range(2):
-            scrape = self.pool.submit(exporter.metrics, X_Prometheus_Scrape_Timeout_Seconds="1000")
-            wait_until(lambda: scrapes() == 2, "it waits, and Slurm has answered")
-            wait_until(lambda: self.prometheus.asked, "Prometheus is asked")
-            self.clock.advance(1000)
-            answer = scrape.result()
-            self.assertEqual(answer.samples()["cluster_exporter_scrape_ok"], "0")
-            self.assertLessEqual(answer.value('sonde_source_age_seconds{source="cli",kind="diag"}'), 1000)
+        def scrape():
+            return exporter.get("/metrics?collect[]=jobs&collect[]=lustre", headers={"X-Prometheus-Scrape-Timeout-Seconds": "1000"})
+        first = self.pool.submit(scrape)
+        wait_until(lambda: self.prometheus.asked, "Prometheus is asked")
+        self.clock.advance(2)
+        self.assertEqual(first.result().value("cluster_exporter_scrape_ok"), 0)
+        self.assertEqual(first.result().value(running), 1)
+
+        self.commands.set("squeue", f"answer '{job(JobID='101')}{job(JobID='102')}'")
+        self.clock.advance(later)
+        answer = scrape()  # while the clock stands: it waits for Slurm alone
+        self.assertEqual(answer.value("cluster_exporter_scrape_ok"), 0)
+        self.assertEqual(answer.value(running), 2, "Slurm is polled")
+
+        self.prometheus.may_answer.set()
+        wait_until(lambda: self.clock.advance(1) or scrape().value('sonde_source_up{source="prometheus",kind="lustre"}') == 1, "it has answered")
+        self.clock.advance(later)
+        self.assertEqual(scrape().value("cluster_exporter_scrape_ok"), 1)
 
     def test_squeue_hangs(self):
         self.commands.set("squeue", "exec sleep 1000")

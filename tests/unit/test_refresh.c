@@ -152,6 +152,15 @@ static void wait_for_reads(unsigned reads)
     pthread_mutex_unlock(&f.scripted.lock);
 }
 
+/* Lets so many reads finish, of all that were begun. */
+static void permit(unsigned reads)
+{
+    pthread_mutex_lock(&f.scripted.lock);
+    f.scripted.permitted = reads;
+    pthread_cond_broadcast(&f.scripted.cond);
+    pthread_mutex_unlock(&f.scripted.lock);
+}
+
 static void script(int fail_with, const char *warning)
 {
     pthread_mutex_lock(&f.scripted.lock);
@@ -226,10 +235,7 @@ TEST(concurrent_askers_share_one_refresh)
     wait_for_reads(1);
     for (int i = 0; i < 100; i++)
         assert_false(want_jobs());
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 1000;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(1000);
     /* The second round finds that what the hundred wanted is there. */
     wait_for_changes(2);
     assert_true(want_jobs());
@@ -240,14 +246,11 @@ TEST(a_slow_answer_counts_as_fresh_from_its_arrival)
 {
     struct refresh_stats stats;
 
-    f.scripted.permitted = 0;
+    permit(0);
     assert_false(want_jobs());
     wait_for_reads(1);
     manual_clock_advance(&f.clock, 30 * NS_PER_SEC);
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 1000;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(1000);
     wait_for_changes(1);
     assert_true(want_jobs());
     stats = stats_of();
@@ -266,6 +269,35 @@ TEST(an_asker_is_content_with_looks_begun_since_it_came)
     assert_true(refresher_want(f.refresher, both, METRIC_TEXT, came));
     assert_int_equal(f.scripted.reads, 2);
     assert_false(refresher_want(f.refresher, both, METRIC_TEXT, came + NS_PER_SEC));
+}
+
+static int64_t patience(int64_t since_ns, int64_t then_ns)
+{
+    return refresher_patience(f.refresher, KIND_BIT(KIND_JOBS), since_ns, then_ns);
+}
+
+TEST(who_has_all_else_waits_twice_as_long_as_the_last_look_took)
+{
+    int64_t now = clock_mono(&f.clock.clock);
+
+    assert_true(refresher_told_ns(f.refresher, KIND_BIT(KIND_JOBS)) == INT64_MIN);
+    assert_int_equal(patience(now, now + 5), now + 5 + NS_PER_SEC);
+    permit(0);
+    assert_false(want_jobs());
+    wait_for_reads(1);
+    manual_clock_advance(&f.clock, 3 * NS_PER_SEC);
+    assert_int_equal(patience(now, now + 5), now + 5 + NS_PER_SEC);
+    assert_int_equal(patience(now + 1, now + 5), now + NS_PER_SEC);
+    permit(1);
+    wait_for_changes(1);
+    assert_int_equal(refresher_told_ns(f.refresher, KIND_BIT(KIND_JOBS)), now + 3 * NS_PER_SEC);
+    assert_int_equal(patience(now, now + 5), now + 5 + 6 * NS_PER_SEC);
+
+    script(ETIMEDOUT, NULL);
+    permit(1000);
+    manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
+    refresh_jobs();
+    assert_int_equal(patience(now, now + 5), now + 5 + NS_PER_SEC);
 }
 
 TEST(a_failure_keeps_the_last_snapshot_and_says_so)
@@ -481,10 +513,7 @@ TEST(a_look_that_hangs_lets_nodes_and_jobs_pass)
     wait_for_reads(3); /* which hangs */
     manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
     assert_false(want_jobs());
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 3;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(3);
     wait_for_reads(4);
     assert_int_equal(f.scripted.kinds[0], KIND_NODES);
     assert_int_equal(f.scripted.kinds[1], KIND_JOBS);
@@ -508,10 +537,7 @@ TEST(the_kinds_take_turns)
     wait_for_reads(1); /* of the jobs, which are wanted again already */
     manual_clock_advance(&f.clock, NS_PER_SEC);
     assert_false(refresher_want(f.refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT, now + NS_PER_SEC));
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 2;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(2);
     wait_for_changes(2);
     assert_true(stats_of().kinds[KIND_NODES].up);
 }
@@ -569,10 +595,7 @@ TEST(a_look_that_was_under_way_while_it_was_tuned_is_not_fresh)
     wait_for_reads(1);
     f.tuning.publish.collectors = 1;
     refresher_tune(f.refresher, &f.tuning);
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 1000;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(1000);
     wait_for_changes(1);
     assert_false(refresher_want(f.refresher, KIND_BIT(KIND_JOBS), METRIC_TEXT,
                                 clock_mono(&f.clock.clock) + 1));
@@ -593,10 +616,7 @@ TEST(a_look_under_way_needs_nothing_of_the_tuning_it_began_with)
     wait_for_reads(1);
     snprintf(f.tuning.publish.prefix, sizeof(f.tuning.publish.prefix), "new_");
     refresher_tune(f.refresher, &f.tuning);
-    pthread_mutex_lock(&f.scripted.lock);
-    f.scripted.permitted = 1000;
-    pthread_cond_broadcast(&f.scripted.cond);
-    pthread_mutex_unlock(&f.scripted.lock);
+    permit(1000);
     wait_for_changes(1);
     snapshot = refresher_snapshot(f.refresher);
     assert_string_equal(snapshot->editions[KIND_JOBS]->prefix, "old_");
