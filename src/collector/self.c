@@ -63,7 +63,7 @@ const struct family self_families[] = {
                               { "source" } },
     [SOURCE_UP] = { "sonde_source_up",
                     METRIC_GAUGE,
-                    "1 if the last look at this kind of facts succeeded, else 0.",
+                    "1 if the last poll of this kind succeeded and the source answers, else 0.",
                     { "source", "kind" } },
     [SOURCE_AGE] = { "sonde_source_age_seconds",
                      METRIC_GAUGE,

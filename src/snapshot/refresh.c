@@ -12,6 +12,7 @@
 struct kind_state {
     bool wanted;          /* somebody waits for a newer section or another format */
     int64_t wanted_since; /* the last of them came then: a look begun later will do */
+    int64_t waited_since; /* the first one that needs a look; INT64_MAX: there is none */
     bool seen;            /* there has been a section, perhaps withdrawn since */
     int64_t looked_at;    /* monotonic, when the last look that has ended began */
     bool is_looking;      /* a look is under way, */
@@ -48,6 +49,7 @@ struct refresher {
     struct snapshot *snapshot;
     struct kind_state kinds[KINDS];
     struct refresh_stats stats;  /* its ages are filled in when asked */
+    int64_t answered_at;         /* monotonic, when the source last answered in time */
     int64_t paced_at;            /* monotonic, when what is wanted always was wanted last */
     int last_urgent, last_other; /* that were worked on; all that follows is the thread's own */
     unsigned urgent_in_a_row;
@@ -105,11 +107,14 @@ static bool want(struct refresher *r, unsigned kinds, enum metric_format format,
 
     r->formats |= FORMAT_BIT(format);
     for (int kind = 0; kind < KINDS; kind++) {
+        bool needs_look = !is_settled(r, kind, now) && r->kinds[kind].looked_at < since_ns;
+
         if (!(kinds & KIND_BIT(kind)))
             continue;
         r->stats.kinds[kind].asked = true;
-        if ((!is_settled(r, kind, now) && r->kinds[kind].looked_at < since_ns) ||
-            !is_rendered(r, kind, FORMAT_BIT(format))) {
+        if (needs_look && now < r->kinds[kind].waited_since)
+            r->kinds[kind].waited_since = now;
+        if (needs_look || !is_rendered(r, kind, FORMAT_BIT(format))) {
             want_kind(&r->kinds[kind], since_ns);
             ready = false;
         }
@@ -246,17 +251,28 @@ struct snapshot *refresher_snapshot(struct refresher *refresher)
     return snapshot;
 }
 
+/* Kinds are asked for one after the other. While a source hangs, those whose turn has not come are
+ * down as well: it has answered nothing for as long as one answer may take. */
+static bool is_overdue(const struct refresher *r, enum kind kind, int64_t now)
+{
+    int64_t since = r->kinds[kind].waited_since;
+
+    return now > since && now - since >= r->config.tuning.timeout_ns && r->answered_at < since;
+}
+
 void refresher_stats(struct refresher *refresher, struct refresh_stats *ret)
 {
     int64_t now = clock_mono(refresher->config.clock);
 
     pthread_mutex_lock(&refresher->lock);
     *ret = refresher->stats;
-    for (int kind = 0; kind < KINDS; kind++)
+    for (int kind = 0; kind < KINDS; kind++) {
+        ret->kinds[kind].up &= !is_overdue(refresher, kind, now);
         ret->kinds[kind].age_seconds =
             refresher->kinds[kind].seen
                 ? (double)(now - refresher->kinds[kind].asked_at) / NS_PER_SEC
                 : -1;
+    }
     pthread_mutex_unlock(&refresher->lock);
 }
 
@@ -358,6 +374,9 @@ static void note_success(struct refresher *r, struct outcome *outcome)
     state->took_ns = clock_mono(r->config.clock) - state->looking_at;
     state->fresh_until =
         clock_mono(r->config.clock) + r->config.tuning.poll_limit_ns[outcome->kind];
+    /* One that took all the time that it has may lack a part that did not come. */
+    if (outcome->kind != KIND_TRACES && state->took_ns < r->config.tuning.timeout_ns)
+        r->answered_at = clock_mono(r->config.clock);
     r->stats.kinds[outcome->kind].up = true;
     r->stats.kinds[outcome->kind].bytes += section->bytes_read;
     r->stats.kinds[outcome->kind].skipped += section->skipped;
@@ -523,6 +542,7 @@ static bool work_once(struct refresher *r, struct outcome *outcome)
         refresh(r, outcome);
     else if (!is_rendered(r, kind, r->formats))
         render_more(r, kind);
+    r->kinds[kind].waited_since = INT64_MAX;
     return true;
 }
 
@@ -703,9 +723,11 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     r->last_urgent = r->last_other = KINDS - 1;
     r->paced_at = INT64_MIN / 2;
     source_tell(config->source, &r->stats.about);
+    r->answered_at = INT64_MIN;
     for (int kind = 0; kind < KINDS; kind++) {
         r->kinds[kind].looked_at = r->kinds[kind].told_at = INT64_MIN;
         r->kinds[kind].backoff_until = INT64_MIN;
+        r->kinds[kind].waited_since = INT64_MAX;
     }
     code = thread_start(&r->thread, "refresher", refresher_main, r, err);
     if (code < 0) {

@@ -86,7 +86,7 @@ struct refresh_stats {
     struct source_about about;
     struct {
         bool asked;          /* anybody ever wanted it */
-        bool up;             /* the last look succeeded */
+        bool up;             /* the last look succeeded, and the source does not hang */
         double age_seconds;  /* of the newest section; negative: never seen */
         uint64_t looks;      /* that have ended */
         double last_seconds; /* what the last of them took, rendering not included */

@@ -244,17 +244,22 @@ static int ask_more(struct cli *cli, struct route *route, int64_t deadline_ns,
     return code;
 }
 
-static void ask_of_partitions(struct cli *cli, int64_t deadline_ns, struct section *section,
-                              char ret_warning[SOURCE_WARNING])
+/* Nodes are shown without the settings of their partitions if Slurm refuses these. If it does not
+ * answer, it is down. */
+static int ask_of_partitions(struct cli *cli, int64_t deadline_ns, struct section *section,
+                             char ret_warning[SOURCE_WARNING], struct err *err)
 {
     char warning[SOURCE_WARNING];
-    struct err err;
+    int code = ask_more(cli, &cli->partitions, deadline_ns, section, warning, err);
 
-    if (ask_more(cli, &cli->partitions, deadline_ns, section, warning, &err) < 0)
+    if (code == -ETIMEDOUT)
+        return code;
+    if (code < 0)
         snprintf(ret_warning, SOURCE_WARNING,
-                 "the nodes are told, but not what their partitions are: %.200s", err.text);
+                 "the nodes are told, but not what their partitions are: %.200s", err->text);
     else if (!ret_warning[0])
         snprintf(ret_warning, SOURCE_WARNING, "%s", warning);
+    return 0;
 }
 
 static void ask_of_user(struct cli *cli, int64_t deadline_ns, struct section *section,
@@ -275,7 +280,11 @@ static int cli_read(struct source *source, enum kind kind, int64_t deadline_ns,
     if (code < 0)
         return advise(kind, code, err);
     if (kind == KIND_NODES && cli->partitions.words)
-        ask_of_partitions(cli, deadline_ns, *ret, ret_warning);
+        code = ask_of_partitions(cli, deadline_ns, *ret, ret_warning, err);
+    if (code < 0) {
+        section_unref(*ret);
+        return code;
+    }
     if (kind == KIND_CONFIG && (*ret)->config.hidden)
         ask_of_user(cli, deadline_ns, *ret, ret_warning);
     if (kind == KIND_SHARES && !(*ret)->shares.n)

@@ -209,6 +209,19 @@ class Faults(unittest.TestCase):
         self.clock.advance(HOUR)
         self.assertEqual(exporter.metrics().value(RUNNING), 1, "works again by itself")
 
+    def test_a_slurm_that_hangs_is_down_for_every_kind_that_is_wanted(self):
+        exporter = self.start(good_job(), "--slurm.timeout=1h", "--slurm.poll-limit=1m")
+        self.assertEqual(exporter.metrics().value(JOBS_UP), 1)
+        self.commands.hold("sinfo")
+        self.commands.hold("squeue")
+        self.clock.advance(61)
+        scrape = self.in_background(exporter.get, "/metrics?collect[]=jobs&collect[]=nodes",
+                                    headers={"X-Prometheus-Scrape-Timeout-Seconds": "100"})
+        wait_until(lambda: self.commands.held("sinfo") or self.commands.held("squeue"), "one of them is started")
+        self.clock.advance(HOUR)
+        # Although the other one has not been started.
+        self.assertEqual([scrape.result().value(series) for series in (JOBS_UP, NODES_UP)], [0, 0])
+
     def test_a_scrape_does_not_outlive_its_timeout(self):
         exporter = self.start(":", "--slurm.poll-limit=1d")
         self.commands.hold("squeue", good_job())

@@ -1084,6 +1084,23 @@ TEST(nodes_are_asked_of_scontrol_and_then_their_partitions)
     end_commands(&commands);
 }
 
+TEST(a_slurm_that_hangs_after_the_nodes_is_down)
+{
+    struct commands commands;
+    struct section *section;
+    struct err err;
+
+    begin_commands(&commands);
+    put_command("scontrol", "*--json) cat \"$data/foreign/nodes-24.11.json\" ;;\n"
+                            "*partitions) exec sleep 1000 ;;\n");
+    assert_int_equal(commands.source->class->read(commands.source, KIND_NODES,
+                                                  clock_mono(&clock_real) + NS_PER_SEC, &section,
+                                                  commands.warning, &err),
+                     -ETIMEDOUT);
+    assert_contains(err.text, "no answer within --slurm.timeout");
+    end_commands(&commands);
+}
+
 TEST(nodes_stay_when_their_partitions_are_not_told)
 {
     struct commands commands;

@@ -300,6 +300,58 @@ TEST(who_has_all_else_waits_twice_as_long_as_the_last_look_took)
     assert_int_equal(patience(now, now + 5), now + 5 + NS_PER_SEC);
 }
 
+TEST(a_source_that_hangs_is_down_for_all_kinds_that_are_wanted)
+{
+    const unsigned kinds = KIND_BIT(KIND_NODES) | KIND_BIT(KIND_JOBS) | KIND_BIT(KIND_DIAG);
+
+    assert_false(want(kinds | KIND_BIT(KIND_SHARES), METRIC_TEXT));
+    wait_for_changes(4);
+    permit(5);
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    assert_false(want(kinds, METRIC_TEXT));
+    wait_for_changes(5); /* the nodes have been told */
+    wait_for_reads(6);
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+    assert_true(stats_of().kinds[KIND_JOBS].up);
+    assert_true(stats_of().kinds[KIND_DIAG].up);
+
+    permit(7);
+    wait_for_changes(7);
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    assert_false(want(kinds, METRIC_TEXT));
+    wait_for_reads(8);
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC - 1);
+    assert_true(stats_of().kinds[KIND_JOBS].up);
+    manual_clock_advance(&f.clock, 1);
+    assert_false(stats_of().kinds[KIND_NODES].up);
+    assert_false(stats_of().kinds[KIND_JOBS].up);
+    assert_false(stats_of().kinds[KIND_DIAG].up);
+    assert_true(stats_of().kinds[KIND_SHARES].up);
+
+    permit(1000);
+    wait_for_changes(10);
+    assert_true(stats_of().kinds[KIND_JOBS].up);
+    assert_true(stats_of().kinds[KIND_DIAG].up);
+}
+
+TEST(an_answer_that_took_the_whole_timeout_does_not_show_that_the_source_is_up)
+{
+    const unsigned kinds = KIND_BIT(KIND_NODES) | KIND_BIT(KIND_JOBS);
+
+    assert_false(want(kinds, METRIC_TEXT));
+    wait_for_changes(2);
+    permit(2);
+    manual_clock_advance(&f.clock, 20 * NS_PER_SEC);
+    assert_false(want(kinds, METRIC_TEXT));
+    wait_for_reads(3);
+    manual_clock_advance(&f.clock, 10 * NS_PER_SEC);
+    permit(3);
+    wait_for_changes(3);
+    wait_for_reads(4);
+    assert_true(stats_of().kinds[KIND_NODES].up);
+    assert_false(stats_of().kinds[KIND_JOBS].up);
+}
+
 TEST(a_failure_keeps_the_last_snapshot_and_says_so)
 {
     struct refresh_stats stats;
