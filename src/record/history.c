@@ -155,6 +155,9 @@ static int ask(struct history *h, struct sacct_question *question, uint64_t *ret
     question->ctx = h;
     h->is_store_failing = false;
     code = sacct_ask(h->sacct, question, &result, err);
+    if (code == -ETIMEDOUT && !h->is_store_failing)
+        err_prefix(err, "no answer within --store.history-timeout (%lld s), is slurmdbd down?",
+                   (long long)((h->config.timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC));
     if (code < 0)
         forget_batch(h);
     else
@@ -170,29 +173,33 @@ static int ask(struct history *h, struct sacct_question *question, uint64_t *ret
     return code;
 }
 
-static void ask_for_less(struct history *h)
+static void ask_for_less(struct history *h, int64_t asked_seconds)
 {
-    h->width = h->width / 2 > MINUTE ? h->width / 2 : MINUTE;
+    h->width = asked_seconds / 2 > MINUTE ? asked_seconds / 2 : MINUTE;
 }
 
 /* How much is asked for at a time follows from what came. */
 static void adapt(struct history *h, int64_t asked_seconds, uint64_t records)
 {
     if (records > MANY)
-        ask_for_less(h);
+        ask_for_less(h, asked_seconds);
     else if (h->patience)
         h->patience--;
     else if (records < FEW && asked_seconds >= h->width)
         h->width = h->width * 2 < YEAR ? h->width * 2 : YEAR;
 }
 
-/* After a failure: whether to ask again at once. */
-static bool can_ask_for_less(struct history *h, int code, const struct err *err)
+/* After a failure: whether to ask again at once. A timeout counts as a failure of slurmdbd, which
+ * may hang: the shorter window waits for the back-off. */
+static bool can_ask_for_less(struct history *h, int64_t asked_seconds, int code,
+                             const struct err *err)
 {
-    if ((code != -E2BIG && code != -ETIMEDOUT) || h->is_store_failing || h->width == MINUTE)
+    if ((code != -E2BIG && code != -ETIMEDOUT) || h->is_store_failing || asked_seconds <= MINUTE)
         return false;
-    ask_for_less(h);
+    ask_for_less(h, asked_seconds);
     h->patience = PATIENCE;
+    if (code == -ETIMEDOUT)
+        return false;
     if (!h->has_told_less)
         LOG(h->config.log, LOG_INFO, "slurmdbd was asked for too much at a time: less is asked for",
             LOG_STR("cluster", h->name), LOG_INT("seconds", h->width), LOG_STR("error", err->text));
@@ -200,9 +207,11 @@ static bool can_ask_for_less(struct history *h, int code, const struct err *err)
     return !atomic_load(&h->stopping);
 }
 
+/* A window was answered, and its records are written. */
 static void publish(struct history *h, const struct span *span)
 {
     pthread_mutex_lock(&h->lock);
+    h->stats.is_up = true;
     h->stats.since = span->since;
     h->stats.until = span->until;
     h->stats.is_complete = span->since && span->since <= floor_of(h);
@@ -323,7 +332,7 @@ static int go_forward(struct history *h, struct err *err)
         code = read_window(h, from, span.until, &span, err);
         if (code == 0)
             from = span.until;
-        else if (!can_ask_for_less(h, code, err))
+        else if (!can_ask_for_less(h, span.until - from, code, err))
             return code;
         if (from < now)
             tell_progress(h, from);
@@ -348,7 +357,7 @@ static int go_back(struct history *h, struct err *err)
         from = span.since - h->width > floor_of(h) ? span.since - h->width : floor_of(h);
         after = (struct span){ from, span.until };
         code = read_window(h, from, span.since, &after, err);
-    } while (code < 0 && can_ask_for_less(h, code, err));
+    } while (code < 0 && can_ask_for_less(h, span.since - from, code, err));
     if (code < 0)
         return code;
     tell_progress(h, from);

@@ -312,6 +312,31 @@ TEST(a_refusal_of_so_wide_a_time_asks_for_less)
     assert_true(stats_of().questions < 50);
 }
 
+TEST(half_of_what_was_asked_for_is_asked_for_next)
+{
+    setenv("FAKE_SACCT_REFUSAL",
+           "[ $width -le 1800 ] || { echo 'sacct: error: Too wide of a date range in query' >&2; "
+           "exit 1; }",
+           1);
+    w->config.first_time = NOW - HOUR;
+    start();
+    wait_until_true(is_complete());
+    assert_int_equal(called("--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T15:17:20"), 1);
+    assert_int_equal(called("--starttime 2026-11-16T14:17:20 --endtime 2026-11-16T14:47:20"), 2);
+    assert_int_equal(stats_of().failures, 1);
+}
+
+TEST(slurmdbd_is_down_at_the_first_timeout)
+{
+    w->config.timeout_ns = 1;
+    start();
+    assert_true(manual_clock_await_waiters(&w->clock, 1));
+    assert_int_equal(stats_of().questions, 1);
+    assert_int_equal(stats_of().failures, 1);
+    assert_false(stats_of().is_up);
+    assert_int_equal(count_logged("no answer within --store.history-timeout (1 s)"), 1);
+}
+
 TEST(a_failure_is_told_once_and_tried_again_ever_more_rarely)
 {
     int64_t waits[] = { 10, 20, 40, 80, 160, 300, 300 };
