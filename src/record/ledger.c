@@ -91,6 +91,11 @@ int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err)
     return store_open(str_of(ledger->url), ledger->is_simulated, &ledger->store, err);
 }
 
+int ledger_newest(struct ledger *ledger, int64_t *ret, struct err *err)
+{
+    return store_newest_seen(ledger->store, ret, err);
+}
+
 /* What is open can be written once there is room again, or once another lets go of it. */
 static int give_up(struct ledger *ledger, int code)
 {
@@ -399,12 +404,12 @@ int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
 }
 
 int ledger_prune(struct ledger *ledger, struct str cluster, const struct store_retention *retention,
-                 size_t *ret_deleted, struct err *err)
+                 struct store_pruned *ret, struct err *err)
 {
     int code = store_begin(ledger->store, err);
 
     if (code >= 0)
-        code = store_prune(ledger->store, cluster, retention, MOST_PRUNED, ret_deleted, err);
+        code = store_prune(ledger->store, cluster, retention, MOST_PRUNED, ret, err);
     if (code >= 0)
         code = store_commit(ledger->store, err);
     return code < 0 ? give_up(ledger, code) : 0;

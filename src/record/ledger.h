@@ -40,9 +40,12 @@ int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err);
 /* All of it for good, or nothing. */
 int ledger_write(struct ledger *ledger, struct round *round, struct err *err);
 
+/* When an earlier process last saw a job that had not ended, in an open store; 0: never. */
+int ledger_newest(struct ledger *ledger, int64_t *ret, struct err *err);
+
 /* One small step. */
 int ledger_prune(struct ledger *ledger, struct str cluster, const struct store_retention *retention,
-                 size_t *ret_deleted, struct err *err);
+                 struct store_pruned *ret, struct err *err);
 
 /* Moves the store's log into its file, and tells the size of both. */
 int ledger_tidy(struct ledger *ledger, struct store_size *ret, struct err *err);

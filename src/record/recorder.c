@@ -2,6 +2,7 @@
 /* Thread that writes sections and batches of records into the store. */
 #include "record/recorder.h"
 
+#include "base/clock_watch.h"
 #include "base/thread.h"
 #include "record/ledger.h"
 #include "record/request.h"
@@ -32,13 +33,18 @@ struct cluster {
     int64_t retention_ns;
     uint64_t max_bytes;
     struct slot waiting[KINDS]; /* under the lock */
-    int64_t not_before[KINDS];  /* likewise */
-    struct slot taken[KINDS];   /* the thread's own */
-    int64_t prune_at;           /* likewise */
+    int64_t not_before[KINDS];  /* likewise, as the next two */
+    int64_t slurm_time;         /* slurmctld's, seconds; 0: unknown */
+    int64_t slurm_time_mono_ns; /* when it was that */
+    struct slot taken[KINDS];   /* the thread's own, as what follows */
+    int64_t prune_at;
+    struct clock_watch watch;
+    struct store_pruned pruned; /* and not logged yet */
 };
 
 struct recorder {
     char *url;
+    bool is_simulated;
     const struct clock *clock;
     struct log *log;
     pthread_t thread;
@@ -130,6 +136,16 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* A simulated slurmctld has our own clock. With the lock held. */
+static void note_slurm_time(const struct recorder *r, struct cluster *cluster,
+                            const struct section *section)
+{
+    if (r->is_simulated || !section->diag.time)
+        return;
+    cluster->slurm_time = section->diag.time;
+    cluster->slurm_time_mono_ns = section->mono_ns;
+}
+
 void recorder_note(struct recorder *recorder, size_t cluster, struct section *section)
 {
     enum kind k = section->kind;
@@ -142,6 +158,8 @@ void recorder_note(struct recorder *recorder, size_t cluster, struct section *se
         return;
     section_ref(section);
     pthread_mutex_lock(&recorder->lock);
+    if (k == KIND_DIAG)
+        note_slurm_time(recorder, &recorder->clusters[cluster], section);
     old = slot->section;
     slot->section = section;
     /* What has yet to wait for its turn is not late. */
@@ -542,20 +560,64 @@ static int64_t next_upkeep(const struct recorder *r)
     return r->stats.is_up ? at : INT64_MAX;
 }
 
+static bool may_expire(struct recorder *r, struct cluster *cluster)
+{
+    int64_t time, mono_ns;
+
+    pthread_mutex_lock(&r->lock);
+    time = cluster->slurm_time;
+    mono_ns = cluster->slurm_time_mono_ns;
+    pthread_mutex_unlock(&r->lock);
+    if (time)
+        clock_watch_hear(&cluster->watch, time, mono_ns);
+    return clock_watch_allows(&cluster->watch, r->log);
+}
+
+static void say_pruned(struct recorder *r, struct cluster *cluster)
+{
+    const struct store_pruned *pruned = &cluster->pruned;
+
+    if (pruned->by_age)
+        LOG(r->log, LOG_INFO, "deleted recorded jobs past their retention",
+            LOG_VIEW("cluster", cluster->name), LOG_INT("runs", pruned->by_age));
+    if (pruned->by_size)
+        LOG(r->log, LOG_INFO,
+            "deleted the oldest recorded jobs: the store exceeds --store.max-size",
+            LOG_VIEW("cluster", cluster->name), LOG_INT("runs", pruned->by_size));
+    if (pruned->finals)
+        LOG(r->log, LOG_INFO, "deleted what agents sent about jobs of that age",
+            LOG_VIEW("cluster", cluster->name), LOG_INT("records", pruned->finals));
+    cluster->pruned = (struct store_pruned){ 0 };
+}
+
+/* Logged when it is done, not at each of its many steps. */
+static void note_pruned(struct recorder *r, struct cluster *cluster,
+                        const struct store_pruned *pruned)
+{
+    if (pruned->by_age || pruned->by_size || pruned->finals) {
+        cluster->pruned.by_age += pruned->by_age;
+        cluster->pruned.by_size += pruned->by_size;
+        cluster->pruned.finals += pruned->finals;
+    } else {
+        cluster->prune_at = clock_mono(r->clock) + upkeep_ns;
+        say_pruned(r, cluster);
+    }
+}
+
 static int prune(struct recorder *r, size_t i, struct err *err)
 {
     struct cluster *cluster = &r->clusters[i];
     struct store_retention retention = { .max_bytes = cluster->max_bytes };
     struct str name = name_of(r, i);
-    size_t deleted = 0;
+    struct store_pruned pruned = { 0 };
     int code = 0;
 
-    if (cluster->retention_ns)
+    if (cluster->retention_ns && may_expire(r, cluster))
         retention.oldest_end = (clock_wall(r->clock) - cluster->retention_ns) / NS_PER_SEC;
     if (name.n)
-        code = ledger_prune(r->ledger, name, &retention, &deleted, err);
-    if (!deleted)
-        cluster->prune_at = clock_mono(r->clock) + upkeep_ns;
+        code = ledger_prune(r->ledger, name, &retention, &pruned, err);
+    if (code >= 0)
+        note_pruned(r, cluster, &pruned);
     return code;
 }
 
@@ -649,6 +711,8 @@ static void *recorder_main(void *arg)
     err_set(&err, ECANCELED, "the recorder has ended");
     refuse_waiting(r, &err);
     pthread_mutex_unlock(&r->lock);
+    for (size_t i = 0; i < r->n_clusters; i++)
+        say_pruned(r, &r->clusters[i]);
     return NULL;
 }
 
@@ -674,6 +738,7 @@ static struct recorder *recorder_new(const struct recorder_config *config)
     struct recorder *r = heap_alloc(sizeof(*r));
 
     r->url = heap_str(config->url);
+    r->is_simulated = config->is_simulated;
     r->clock = config->clock;
     r->log = config->log;
     pthread_mutex_init(&r->lock, NULL);
@@ -689,10 +754,21 @@ static struct recorder *recorder_new(const struct recorder_config *config)
         r->clusters[i].retention_ns = config->clusters[i].retention_ns;
         r->clusters[i].max_bytes = config->clusters[i].max_bytes;
         r->clusters[i].prune_at = INT64_MIN;
+        clock_watch_init(&r->clusters[i].watch, config->clock, "job history");
         recorder_name(r, i, config->clusters[i].name);
     }
     r->ledger = ledger_new(config->url, config->is_simulated, config->n_clusters);
     return r;
+}
+
+static int recall_newest(struct recorder *r, struct err *err)
+{
+    int64_t newest;
+    int code = ledger_newest(r->ledger, &newest, err);
+
+    for (size_t i = 0; code >= 0 && i < r->n_clusters; i++)
+        clock_watch_recall(&r->clusters[i].watch, newest);
+    return code;
 }
 
 /* A failure that passes is none: the thread will try again. */
@@ -704,6 +780,8 @@ static int open_first(struct recorder *r, struct err *err)
     if (code == -EINVAL || code == -EPROTO)
         return code;
     r->stats.is_up = code >= 0;
+    if (code >= 0)
+        code = recall_newest(r, err);
     if (code < 0) {
         note_failure(r, err);
         say_failure(r, err);

@@ -122,6 +122,12 @@ int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struc
     return r;
 }
 
+int store_newest_seen(struct store *store, int64_t *ret, struct err *err)
+{
+    return db_get_i64(
+        store->db, "SELECT coalesce(max(value), 0) FROM mark WHERE name = 'open_seen'", ret, err);
+}
+
 static int write_marks_of(struct store *store, struct store_cluster *cluster, struct err *err)
 {
     int r = 0;

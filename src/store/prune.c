@@ -171,13 +171,13 @@ static int drop_finals(struct store *store, int64_t cluster, int64_t before, siz
     db_bind_i64(statement, 3, (int64_t)most);
     r = db_run(statement, err);
     if (r == 0)
-        *deleted += (size_t)sqlite3_changes(store->db);
+        *deleted += (uint64_t)sqlite3_changes(store->db);
     return r;
 }
 
 /* The submit time of the last that went is written if any did. */
 static int prune_runs(struct store *store, enum store_statement which,
-                      struct store_cluster *cluster, int64_t before, size_t most, size_t *deleted,
+                      struct store_cluster *cluster, int64_t before, size_t most, uint64_t *deleted,
                       int64_t *last_submit, struct err *err)
 {
     struct doomed doomed = { .ids = heap_array(most, sizeof(int64_t)),
@@ -197,21 +197,21 @@ static int prune_runs(struct store *store, enum store_statement which,
 }
 
 static int prune_by_age(struct store *store, struct store_cluster *cluster, int64_t oldest_end,
-                        size_t most, size_t *deleted, struct err *err)
+                        size_t most, struct store_pruned *pruned, struct err *err)
 {
     int64_t last_submit;
-    int r =
-        prune_runs(store, SQL_RUNS_BY_END, cluster, oldest_end, most, deleted, &last_submit, err);
+    int r = prune_runs(store, SQL_RUNS_BY_END, cluster, oldest_end, most, &pruned->by_age,
+                       &last_submit, err);
 
     if (r < 0)
         return r;
     store_raise_mark(cluster, MARK_PRUNED_BEFORE, oldest_end);
     store_raise_mark(cluster, MARK_PRUNED_END, oldest_end);
-    return drop_finals(store, cluster->id, oldest_end, most, deleted, err);
+    return drop_finals(store, cluster->id, oldest_end, most, &pruned->finals, err);
 }
 
 static int prune_by_size(struct store *store, struct store_cluster *cluster, uint64_t max_bytes,
-                         size_t most, size_t *deleted, struct err *err)
+                         size_t most, struct store_pruned *pruned, struct err *err)
 {
     int64_t too_many, last_submit = 0;
     int r = count_too_many(store, cluster->id, max_bytes, &too_many, err);
@@ -219,11 +219,12 @@ static int prune_by_size(struct store *store, struct store_cluster *cluster, uin
     if (r < 0 || !too_many)
         return r;
     r = prune_runs(store, SQL_RUNS_BY_SUBMIT, cluster, 0,
-                   (uint64_t)too_many < most ? (size_t)too_many : most, deleted, &last_submit, err);
+                   (uint64_t)too_many < most ? (size_t)too_many : most, &pruned->by_size,
+                   &last_submit, err);
     if (r < 0 || !last_submit)
         return r;
     store_raise_mark(cluster, MARK_PRUNED_SUBMIT, last_submit);
-    return drop_finals(store, cluster->id, last_submit, most, deleted, err);
+    return drop_finals(store, cluster->id, last_submit, most, &pruned->finals, err);
 }
 
 static int give_back(struct store *store, struct err *err)
@@ -239,20 +240,19 @@ static int give_back(struct store *store, struct err *err)
 }
 
 int store_prune(struct store *store, struct str cluster, const struct store_retention *retention,
-                size_t most, size_t *ret_deleted, struct err *err)
+                size_t most, struct store_pruned *ret, struct err *err)
 {
     struct store_cluster *of;
-    size_t deleted = 0;
     int r = store_cluster(store, cluster, &of, err);
 
+    *ret = (struct store_pruned){ 0 };
     if (r == 0 && retention->oldest_end)
-        r = prune_by_age(store, of, retention->oldest_end, most, &deleted, err);
+        r = prune_by_age(store, of, retention->oldest_end, most, ret, err);
     if (r == 0 && retention->max_bytes)
-        r = prune_by_size(store, of, retention->max_bytes, most, &deleted, err);
+        r = prune_by_size(store, of, retention->max_bytes, most, ret, err);
     if (r == 0)
         r = give_back(store, err);
     arena_clear(&store->scratch);
-    *ret_deleted = deleted;
     return r;
 }
 

@@ -73,6 +73,9 @@ int store_set_mark(struct store *store, struct str cluster, const char *name, in
  * look that is told to be older than this changes nothing where it should. */
 int store_open_seen(struct store *store, struct str cluster, int64_t *ret, struct err *err);
 
+/* The newest of these times of all clusters. */
+int store_newest_seen(struct store *store, int64_t *ret, struct err *err);
+
 struct open_filter {
     int64_t as_of;                                   /* last heard of before this */
     uint32_t after;                                  /* only ids above it */
@@ -107,10 +110,15 @@ struct store_retention {
     uint64_t max_bytes; /* the cluster's share of the file; the oldest runs go first; 0: no limit */
 };
 
-/* Deletes at most `most` runs; *ret_deleted tells whether to call it again. What was counted stays
- * counted. */
+struct store_pruned {
+    uint64_t by_age, by_size; /* runs */
+    uint64_t finals;          /* records of agents */
+};
+
+/* Deletes at most `most` runs for each reason; call it again until it deletes nothing. What was
+ * counted stays counted. */
 int store_prune(struct store *store, struct str cluster, const struct store_retention *retention,
-                size_t most, size_t *ret_deleted, struct err *err);
+                size_t most, struct store_pruned *ret, struct err *err);
 
 /* Outside of a transaction: moves what its log has into the file, as far as nobody reads it. What
  * is written often is moved once. */

@@ -12,8 +12,10 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
+from clock import Clock
 from sonde import DEADLINE, SONDE, Exporter, FakeCommands, http_get, job, node, run_exporter, wait_until
 
 TOKEN = "0123456789abcdef" * 4
@@ -35,10 +37,10 @@ class Faults(unittest.TestCase):
         fresh.write_text("".join(job(JobID=str(i), ArrayJobID=str(i), **changes) for i in range(1, n + 1)).replace("\\n", "\n"))
         fresh.rename(self.directory / "queue")
 
-    def exporter(self, *flags, has_history=False):
+    def exporter(self, *flags, has_history=False, env=None):
         return Exporter(f"--store=sqlite:{self.store}", f"--ingest.token-file={self.token}", "--store.interval=1s",
                         "--slurm.poll-limit=1s", "--store.history-interval=1s",
-                        *([] if has_history else ["--no-store.history"]), *flags, path=self.commands.path)
+                        *([] if has_history else ["--no-store.history"]), *flags, path=self.commands.path, env=env)
 
     def rows(self, question):
         with contextlib.closing(sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)) as connection:
@@ -210,6 +212,49 @@ class Damage(Faults):
         self.assertEqual(done.returncode, 2)
         self.assertIn("is of real jobs, these are simulated", done.stderr)
         self.check_whole(10)
+
+
+class Clocks(Faults):
+    """What is deleted by age, while slurmctld's clock is right."""
+
+    DAY = 86400
+
+    def setUp(self):
+        super().setUp()
+        self.commands.set("sdiag", r"""answer "sdiag output at now ($(date +%s))\nData since then (1699999999)\n" """)
+
+    def record_ended(self, days_ago):
+        self.queue(10, State="COMPLETED", EndTime=str(int(time.time()) - days_ago * self.DAY))
+        with self.exporter("--store.retention=90d"):
+            self.wait_kept(10)
+        self.queue(0)
+        with contextlib.closing(sqlite3.connect(self.store)) as connection:
+            connection.execute("DELETE FROM section")
+            connection.commit()
+
+    @staticmethod
+    def pass_minutes(clock, exporter, words):
+        """What is due once a minute is done until the log has these words."""
+        def is_logged():
+            clock.advance(61)
+            return words in exporter.log()
+        wait_until(is_logged, f"the log tells {words!r}")
+
+    def test_a_clock_that_is_ahead_deletes_nothing(self):
+        self.record_ended(days_ago=10)
+        with Clock() as clock:
+            clock.advance(100 * self.DAY)
+            with self.exporter("--store.retention=90d", env=clock.env) as exporter:
+                self.pass_minutes(clock, exporter, "the clock differs from slurmctld's")
+        self.check_whole(10)
+
+    def test_what_is_past_its_retention_is_deleted_and_logged(self):
+        self.record_ended(days_ago=100)
+        with Clock() as clock, self.exporter("--store.retention=90d", env=clock.env) as exporter:
+            wait_until(lambda: self.rows("SELECT count(*) FROM section WHERE kind = 'diag'") == [(1,)], "slurmctld's time is known")
+            clock.advance(61)
+            self.wait_kept(0)
+            exporter.wait_log('msg="deleted recorded jobs past their retention" cluster=fake runs=10')
 
 
 class Token(Faults):

@@ -63,6 +63,7 @@ struct fixture {
     char logged[8192];
     size_t n_logged;
     struct recorded_cluster clusters[2];
+    bool is_simulated;
     struct recorder *recorder;
 };
 
@@ -74,6 +75,7 @@ static struct recorder_config config_of(void)
 {
     return (struct recorder_config){
         .url = str_of(f.path),
+        .is_simulated = f.is_simulated,
         .clusters = f.clusters,
         .n_clusters = COUNT(f.clusters),
         .clock = &f.clock.clock,
@@ -219,6 +221,31 @@ static bool is_answered(void)
 static void settle(void)
 {
     wait_until_true(is_answered());
+}
+
+/* What slurmctld's clock says now. */
+static void note_time(size_t cluster, int64_t seconds)
+{
+    struct section *section = section_new(KIND_DIAG);
+
+    section->wall_ns = clock_wall(&f.clock.clock);
+    section->mono_ns = clock_mono(&f.clock.clock);
+    section->diag.time = seconds;
+    note(cluster, section);
+}
+
+static int64_t wall_seconds(void)
+{
+    return clock_wall(&f.clock.clock) / NS_PER_SEC;
+}
+
+/* What is written and what is due are done in turn: what is due now is done when a second question
+ * is answered. */
+static void pass_time(int64_t seconds)
+{
+    manual_clock_advance(&f.clock, seconds * NS_PER_SEC);
+    settle();
+    settle();
 }
 
 static struct job_record record_of(uint32_t id)
@@ -897,13 +924,119 @@ TEST(runs_that_ended_long_ago_are_deleted_and_others_kept, .set_up = set_up_stop
             put(&(struct record_batch){ .cluster = cluster, .jobs = jobs, .n_jobs = COUNT(jobs) },
                 &err),
             0);
-    assert_true(manual_clock_await_waiters(&f.clock, 1));
-    manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
+    note_time(0, NOW);
+    pass_time(60);
     wait_until_true(query(f.path, "SELECT count(*) FROM job") == 1202);
-    assert_true(manual_clock_await_waiters(&f.clock, 1));
-    manual_clock_advance(&f.clock, 60 * NS_PER_SEC); /* its size is looked at once a minute */
-    wait_until_true(stats_of().size.runs == 1202);
+    wait_until_true(has_logged("msg=\"deleted recorded jobs past their retention\" cluster=north "
+                               "runs=1200"));
+    pass_time(60); /* its size is looked at once a minute */
+    assert_int_equal(stats_of().size.runs, 1202);
     assert_true(stats_of().size.bytes > 100000);
+}
+
+static const int64_t day = 24 * 3600;
+
+/* Three jobs that ended a day ago, 90 days before their time is up. */
+static void start_with_jobs(void)
+{
+    struct job_record jobs[3];
+    struct err err = { 0 };
+
+    f.clusters[0].retention_ns = 90 * day * NS_PER_SEC;
+    start();
+    for (uint32_t i = 0; i < COUNT(jobs); i++)
+        jobs[i] = record_of(i + 1);
+    assert_int_equal(put(&(struct record_batch){ .jobs = jobs, .n_jobs = COUNT(jobs) }, &err), 0);
+}
+
+static void restart_ahead(int64_t seconds)
+{
+    recorder_stop(f.recorder);
+    manual_clock_set_wall(&f.clock, (wall_seconds() + seconds) * NS_PER_SEC);
+    start();
+}
+
+static int64_t count_runs(void)
+{
+    return query(f.path, "SELECT count(*) FROM job");
+}
+
+TEST(a_clock_that_is_ahead_of_slurmctlds_deletes_nothing, .set_up = set_up_stopped)
+{
+    start_with_jobs();
+    restart_ahead(100 * day);
+    note_time(0, NOW);
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+    assert_true(has_logged("the clock differs from slurmctld's"));
+    pass_time(7200);
+    assert_int_equal(count_runs(), 3);
+    manual_clock_set_wall(&f.clock, (wall_seconds() - 100 * day) * NS_PER_SEC);
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+    assert_true(has_logged("the clock is trusted again"));
+}
+
+TEST(a_clock_that_nothing_confirms_deletes_after_an_hour_without_a_jump, .set_up = set_up_stopped)
+{
+    start_with_jobs();
+    restart_ahead(100 * day);
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+    manual_clock_set_wall(&f.clock, (wall_seconds() + day) * NS_PER_SEC);
+    pass_time(3540);
+    assert_true(has_logged("the clock jumped"));
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+    pass_time(3600);
+    wait_until_true(count_runs() == 0);
+    wait_until_true(has_logged("runs=3"));
+}
+
+TEST(a_clock_that_jumps_while_jobs_are_recorded_deletes_nothing, .set_up = set_up_stopped)
+{
+    start_with_jobs();
+    note_time(0, NOW);
+    pass_time(60);
+    manual_clock_set_wall(&f.clock, (wall_seconds() + 100 * day) * NS_PER_SEC);
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+    assert_true(has_logged("the clock differs from slurmctld's"));
+}
+
+/* slurmctld runs on the same host: it agrees. */
+TEST(a_clock_far_ahead_of_the_last_look_deletes_nothing_at_first, .set_up = set_up_stopped)
+{
+    start_with_jobs();
+    note(0, jobs_section(10, 1));
+    settle();
+    restart_ahead(100 * day);
+    note_time(0, wall_seconds());
+    pass_time(60);
+    assert_int_equal(count_runs(), 4);
+    assert_true(has_logged("ahead of the newest record"));
+    pass_time(3600);
+    wait_until_true(count_runs() == 1);
+}
+
+TEST(a_simulated_cluster_confirms_no_clock, .set_up = set_up_stopped)
+{
+    f.is_simulated = true;
+    start_with_jobs();
+    restart_ahead(100 * day);
+    note_time(0, wall_seconds());
+    pass_time(60);
+    assert_int_equal(count_runs(), 3);
+}
+
+TEST(what_is_deleted_for_want_of_room_is_logged, .set_up = set_up_stopped)
+{
+    f.clusters[0].max_bytes = 1;
+    start_with_jobs();
+    pass_time(60);
+    wait_until_true(count_runs() == 0);
+    wait_until_true(has_logged("msg=\"deleted the oldest recorded jobs: the store exceeds "
+                               "--store.max-size\" cluster=north runs=3"));
 }
 
 static int refuse(struct request *request, struct store *store, struct str cluster,

@@ -745,12 +745,12 @@ TEST(runs_that_have_not_ended_are_told_by_their_ids)
 static size_t prune(const char *cluster, int64_t oldest_end, uint64_t max_bytes, size_t most)
 {
     struct store_retention retention = { oldest_end, max_bytes };
-    size_t deleted;
+    struct store_pruned pruned;
 
     OK(store_begin(fixture.store, &fixture.err));
-    OK(store_prune(fixture.store, str_of(cluster), &retention, most, &deleted, &fixture.err));
+    OK(store_prune(fixture.store, str_of(cluster), &retention, most, &pruned, &fixture.err));
     OK(store_commit(fixture.store, &fixture.err));
-    return deleted;
+    return pruned.by_age + pruned.by_size + pruned.finals;
 }
 
 static struct job_record ended_job(uint32_t id, int64_t submit_time, const char *name,

@@ -182,12 +182,12 @@ static int64_t pruned_end(void)
 
 static size_t prune(struct store_retention retention, size_t most)
 {
-    size_t deleted;
+    struct store_pruned pruned;
 
     OK(store_begin(fixture.store, &fixture.err));
-    OK(store_prune(fixture.store, STR("alpha"), &retention, most, &deleted, &fixture.err));
+    OK(store_prune(fixture.store, STR("alpha"), &retention, most, &pruned, &fixture.err));
     OK(store_commit(fixture.store, &fixture.err));
-    return deleted;
+    return pruned.by_age + pruned.by_size + pruned.finals;
 }
 
 TEST(until_when_runs_that_were_deleted_for_their_size_ended_is_kept)

@@ -92,7 +92,7 @@ TEST(a_run_that_is_not_kept_has_no_summary)
 
 TEST(a_summary_goes_with_its_run)
 {
-    size_t deleted;
+    struct store_pruned pruned;
 
     put(job_in(JOB_COMPLETED, 7, 1000, 2000));
     put(job_in(JOB_COMPLETED, 8, 5000, 6000));
@@ -100,9 +100,9 @@ TEST(a_summary_goes_with_its_run)
     put_summary(8, 5000, "{}");
     OK(store_begin(fixture.store, &fixture.err));
     OK(store_prune(fixture.store, STR("alpha"), &(struct store_retention){ .oldest_end = 3000 }, 10,
-                   &deleted, &fixture.err));
+                   &pruned, &fixture.err));
     OK(store_commit(fixture.store, &fixture.err));
-    assert_int_equal(deleted, 1);
+    assert_int_equal(pruned.by_age, 1);
     assert_string_equal(ask("SELECT job_id FROM summary JOIN job ON summary.job = job.id"), "8");
     assert_string_equal(ask("SELECT count(*) FROM summary"), "1");
 }
