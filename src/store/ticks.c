@@ -155,10 +155,6 @@ static int read_state(struct ticks_writer *writer, struct err *err)
 
     if (r < 0)
         return r;
-    r = db_get_i64(writer->db,
-                   "SELECT coalesce((SELECT begin_time FROM batch ORDER BY id DESC LIMIT 1),"
-                   " (SELECT min(time) FROM head), 0)",
-                   &writer->steady_since, err);
     return r < 0 ? r : db_get_i64(writer->db, "PRAGMA user_version", &writer->version, err);
 }
 
@@ -467,16 +463,12 @@ static int drop_last_ticks(struct ticks_writer *writer, int64_t from, struct err
 static int follow_clock(struct ticks_writer *writer, int64_t time, struct err *err)
 {
     int64_t step = time - writer->last_time;
-    int r;
 
     if (step > 0 && (step <= LONG_PAUSE || step <= PAUSE_STEPS * writer->last_step))
         return 0;
     if (step <= 0 && step > -SMALL_STEP)
         return drop_last_ticks(writer, time, err);
-    r = ticks_seal_all(writer, err);
-    if (r == 0)
-        writer->steady_since = time;
-    return r;
+    return ticks_seal_all(writer, err);
 }
 
 int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sample *sample, size_t n,

@@ -48,8 +48,15 @@ int ticks_put(struct ticks_writer *writer, int64_t time, const struct tick_sampl
  * this one. Of a later version nothing changes. */
 int ticks_name_cluster(struct ticks_writer *writer, struct str cluster, struct err *err);
 
-/* Seals and deletes what is due, some of it: *ret_more tells whether to call it again. */
-int ticks_tidy(struct ticks_writer *writer, int64_t now, bool *ret_more, struct err *err);
+struct ticks_tidied {
+    bool is_more;              /* call it again */
+    unsigned expired, evicted; /* batches that were deleted by age, and for want of room */
+};
+
+/* Seals and deletes what is due, some of it. Nothing is deleted by age unless `may_expire`: the
+ * caller knows whether the clock can be trusted (base/clock_watch.h). */
+int ticks_tidy(struct ticks_writer *writer, int64_t now, bool may_expire, struct ticks_tidied *ret,
+               struct err *err);
 
 struct ticks_stats {
     uint64_t bytes;                /* of the file and its log */

@@ -373,8 +373,14 @@ static int look_at_head(struct ticks_writer *writer, int64_t *ret_first, int64_t
     return r;
 }
 
+struct tidying {
+    int64_t now;
+    bool may_expire;
+    struct ticks_tidied done;
+};
+
 /* Ticks of one window are sealed together, when it is over. */
-static int seal_due(struct ticks_writer *writer, int64_t now, struct err *err)
+static int seal_due(struct ticks_writer *writer, struct tidying *tidying, struct err *err)
 {
     int64_t first = 0, ticks = 0, end;
     bool is_full = false;
@@ -383,7 +389,7 @@ static int seal_due(struct ticks_writer *writer, int64_t now, struct err *err)
     if (r < 0 || !ticks)
         return r;
     end = (first / TICKS_SEAL_SECONDS + 1) * TICKS_SEAL_SECONDS;
-    return end <= now || is_full ? seal(writer, end, TICKS_BATCH_MAX, err) : 0;
+    return end <= tidying->now || is_full ? seal(writer, end, TICKS_BATCH_MAX, err) : 0;
 }
 
 /* ---- deleting ---- */
@@ -479,19 +485,19 @@ static int find_oldest_batch(struct ticks_writer *writer, int64_t before, int64_
     return r < 0 ? r : 0;
 }
 
-/* A clock that has just been set ahead is not believed yet: all there is would be old. */
-static int drop_old(struct ticks_writer *writer, int64_t now, struct err *err)
+static int drop_old(struct ticks_writer *writer, struct tidying *tidying, struct err *err)
 {
     int64_t batch = 0;
     int r;
 
-    if (!writer->retention_seconds || now - writer->steady_since < TICKS_SEAL_SECONDS)
+    if (!writer->retention_seconds || !tidying->may_expire)
         return 0;
-    r = find_oldest_batch(writer, now - writer->retention_seconds, &batch, err);
-    if (r < 0 || !batch)
-        return r;
-    r = drop_batch(writer, batch, err);
-    return r < 0 ? r : 1;
+    r = find_oldest_batch(writer, tidying->now - writer->retention_seconds, &batch, err);
+    if (r == 0 && batch) {
+        r = drop_batch(writer, batch, err);
+        tidying->done.expired++;
+    }
+    return r < 0 ? r : batch > 0;
 }
 
 /* Without what is free. */
@@ -511,19 +517,19 @@ static int used_bytes(struct ticks_writer *writer, uint64_t *ret_bytes, int64_t 
 }
 
 /* The oldest batch goes; if there is none, half of the head becomes one. */
-static int drop_too_much(struct ticks_writer *writer, int64_t now, struct err *err)
+static int drop_too_much(struct ticks_writer *writer, struct tidying *tidying, struct err *err)
 {
     int64_t free_pages, pages, batch = 0, first, ticks = 0;
     uint64_t bytes = 0;
     bool is_full;
     int r = writer->max_bytes ? used_bytes(writer, &bytes, &free_pages, &pages, err) : 0;
 
-    (void)now;
     if (r < 0 || bytes <= writer->max_bytes)
         return r;
     r = find_oldest_batch(writer, INT64_MAX, &batch, err);
     if (r == 0 && batch) {
         r = drop_batch(writer, batch, err);
+        tidying->done.evicted++;
         return r < 0 ? r : 1;
     }
     if (r == 0)
@@ -531,14 +537,14 @@ static int drop_too_much(struct ticks_writer *writer, int64_t now, struct err *e
     return r < 0 || ticks < 2 ? r : seal(writer, INT64_MAX, (size_t)ticks / 2, err);
 }
 
-static int give_back(struct ticks_writer *writer, int64_t now, struct err *err)
+static int give_back(struct ticks_writer *writer, struct tidying *tidying, struct err *err)
 {
     int64_t free_pages = 0, pages = 0;
     uint64_t bytes;
     char sql[60];
     int r = used_bytes(writer, &bytes, &free_pages, &pages, err);
 
-    (void)now;
+    (void)tidying;
     if (r < 0 || free_pages < VACUUM_PAGES || free_pages < pages / FREE_PART)
         return r;
     snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
@@ -547,28 +553,30 @@ static int give_back(struct ticks_writer *writer, int64_t now, struct err *err)
 }
 
 /* Each does what is due, some of it: 1: it did. */
-static int (*const steps[])(struct ticks_writer *writer, int64_t now, struct err *err) = {
+static int (*const steps[])(struct ticks_writer *writer, struct tidying *tidying,
+                            struct err *err) = {
     drop_old,
     seal_due,
     drop_too_much,
     give_back,
 };
 
-int ticks_tidy(struct ticks_writer *writer, int64_t now, bool *ret_more, struct err *err)
+int ticks_tidy(struct ticks_writer *writer, int64_t now, bool may_expire, struct ticks_tidied *ret,
+               struct err *err)
 {
-    int r = ticks_begin(writer, err), done = 0;
+    struct tidying tidying = { .now = now, .may_expire = may_expire };
+    int r = ticks_begin(writer, err);
 
     if (r < 0)
         return r;
-    for (size_t i = 0; i < COUNT(steps) && r == 0 && !done; i++) {
-        r = steps[i](writer, now, err);
-        done = r > 0;
+    for (size_t i = 0; i < COUNT(steps) && r == 0; i++) {
+        r = steps[i](writer, &tidying, err);
+        tidying.done.is_more = r > 0;
     }
     if (r < 0) {
         ticks_rollback(writer);
         return r;
     }
-    r = ticks_commit(writer, err);
-    *ret_more = done;
-    return r;
+    *ret = tidying.done;
+    return ticks_commit(writer, err);
 }

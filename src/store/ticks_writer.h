@@ -43,7 +43,6 @@ struct ticks_writer {
     int64_t data_version; /* SQLite's: another one if others have written */
     int64_t last_time;    /* of the tick that was written last; 0: there is none */
     int64_t last_step;    /* seconds between that and the one before; 0: unknown */
-    int64_t steady_since; /* from then to the last one, the clock was not set */
     uint64_t skipped;
     struct arena name_arena;
     struct map names; /* their numbers, of those that were written lately */

@@ -3,6 +3,7 @@
 #include "web/ticker.h"
 
 #include "base/buf.h"
+#include "base/clock_watch.h"
 #include "base/fetch.h"
 #include "base/thread.h"
 #include "metric/reader.h"
@@ -197,6 +198,7 @@ struct ticker {
     char *cluster; /* of the agent's jobs, the thread's own; empty: it cannot be told; NULL: not yet
                     */
     struct ticks_writer *writer; /* the thread's own; NULL: it could not be opened yet */
+    struct clock_watch watch;    /* likewise */
     int64_t last_time;           /* of its last tick; 0: there was none */
     int last_code;               /* what became of it */
     pthread_t thread;
@@ -340,6 +342,19 @@ static void take_clusters(const struct board *board, struct arena *arena, struct
     }
 }
 
+/* Of the first cluster that has told it: each further one could have another clock. */
+static void hear_slurm(struct ticker *ticker, const struct board *board)
+{
+    for (size_t i = 0; i < board->n_clusters; i++) {
+        const struct section *diag = board->cluster[i].section[KIND_DIAG];
+
+        if (!diag || !diag->diag.time || board->cluster[i].is_simulated)
+            continue;
+        clock_watch_hear(&ticker->watch, diag->diag.time, diag->mono_ns);
+        return;
+    }
+}
+
 /* The agent comes first: what follows waits for Slurm, more or less. */
 static void take_all(struct ticker *ticker, struct arena *arena, struct gathered *to)
 {
@@ -351,6 +366,8 @@ static void take_all(struct ticker *ticker, struct arena *arena, struct gathered
     board = take_board(ticker);
     if (board && text.n)
         note_cluster(ticker, board, buf_str(&text));
+    if (board)
+        hear_slurm(ticker, board);
     if (board) /* before jobs, of which there may be too many */
         take_clusters(board, arena, to);
     take_agent(ticker, buf_str(&text), arena, to);
@@ -377,18 +394,46 @@ static int open_series(struct ticker *ticker, struct err *err)
     return ticker->writer ? 0 : ticks_open(&config, &ticker->writer, err);
 }
 
+static void tell_deleted(const struct ticker *ticker, uint64_t expired, uint64_t evicted)
+{
+    if (expired)
+        LOG(ticker->config.log, LOG_INFO, "deleted time series past their retention",
+            LOG_STR("path", ticker->path), LOG_INT("windows", expired));
+    if (evicted)
+        LOG(ticker->config.log, LOG_INFO,
+            "deleted the oldest time series: the file exceeds --series.max-size",
+            LOG_STR("path", ticker->path), LOG_INT("windows", evicted));
+}
+
+/* What is left is done after the next tick. */
+static int tidy(struct ticker *ticker, int64_t now, struct err *err)
+{
+    bool may_expire = ticker->config.series.retention_seconds &&
+                      clock_watch_allows(&ticker->watch, ticker->config.log);
+    struct ticks_tidied tidied = { .is_more = true };
+    uint64_t expired = 0, evicted = 0;
+    int code = 0;
+
+    for (int i = 0; code == 0 && tidied.is_more && i < TIDIES_A_TICK; i++) {
+        code = ticks_tidy(ticker->writer, now, may_expire, &tidied, err);
+        expired += code == 0 ? tidied.expired : 0;
+        evicted += code == 0 ? tidied.evicted : 0;
+    }
+    tell_deleted(ticker, expired, evicted);
+    return code;
+}
+
 static int write_tick(struct ticker *ticker, int64_t now, const struct gathered *gathered,
                       struct ticks_stats *ret, struct err *err)
 {
-    bool is_more = true;
     int code = open_series(ticker, err);
 
     if (code == 0 && has_cluster(ticker))
         code = ticks_name_cluster(ticker->writer, str_of(ticker->cluster), err);
     if (code == 0)
         code = ticks_put(ticker->writer, now, gathered->sample, gathered->n, err);
-    for (int i = 0; code == 0 && is_more && i < TIDIES_A_TICK; i++)
-        code = ticks_tidy(ticker->writer, now, &is_more, err);
+    if (code == 0)
+        code = tidy(ticker, now, err);
     if (code == 0)
         code = ticks_stats(ticker->writer, ret, err);
     /* It may have been moved away, or made writable meanwhile: the next tick opens it anew. */
@@ -502,6 +547,17 @@ static struct ticker *free_ticker(struct ticker *ticker)
     return NULL;
 }
 
+/* What an earlier process has written last. */
+static int recall_newest(struct ticker *ticker, struct err *err)
+{
+    struct ticks_stats stats;
+    int code = ticks_stats(ticker->writer, &stats, err);
+
+    if (code == 0)
+        clock_watch_recall(&ticker->watch, stats.last_time);
+    return code;
+}
+
 int ticker_start(const struct ticker_config *config, struct ticker **ret, struct err *err)
 {
     struct ticker *ticker = heap_alloc(sizeof(*ticker));
@@ -513,7 +569,10 @@ int ticker_start(const struct ticker_config *config, struct ticker **ret, struct
     pthread_mutex_init(&ticker->lock, NULL);
     clock_cond_init(&ticker->wake);
     /* What is wrong for good is told now; what may mend is tried again at each tick. */
+    clock_watch_init(&ticker->watch, config->clock, "time series");
     code = open_series(ticker, err);
+    if (code == 0)
+        code = recall_newest(ticker, err);
     if (code != -EINVAL)
         code = thread_start(&ticker->thread, "ticker", run, ticker, err);
     if (code < 0) {

@@ -130,13 +130,13 @@ static void put(struct world *world, int64_t time)
 
 static void tidy(struct world *world, int64_t now)
 {
-    bool is_more = true;
+    struct ticks_tidied tidied = { .is_more = true };
     struct err err;
 
-    while (is_more) {
+    while (tidied.is_more) {
         double began = bench_wall_seconds(), seconds;
 
-        if (ticks_tidy(world->writer, now, &is_more, &err) < 0)
+        if (ticks_tidy(world->writer, now, true, &tidied, &err) < 0)
             bench_give_up("%s", err.text);
         seconds = bench_wall_seconds() - began;
         world->worst_tidy_seconds = fmax(world->worst_tidy_seconds, seconds);

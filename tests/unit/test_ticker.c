@@ -171,6 +171,7 @@ struct fixture {
     int64_t interval_ns;
     _Atomic unsigned taken; /* boards */
     atomic_bool is_away;
+    bool has_slurm_time; /* slurmctld's clock is never set */
 };
 
 static struct fixture f;
@@ -191,6 +192,13 @@ static struct board *take_board(void *ctx, int64_t deadline_ns, struct err *err)
     board->cluster[0].name = STR("simulated");
     board->cluster[0].section[KIND_NODES] = sim_section(&sim, KIND_NODES, now);
     board->cluster[0].section[KIND_JOBS] = sim_section(&sim, KIND_JOBS, now);
+    if (f.has_slurm_time) {
+        struct section *diag = section_new(KIND_DIAG);
+
+        diag->mono_ns = clock_mono(&f.clock.clock);
+        diag->diag.time = now + diag->mono_ns / NS_PER_SEC - 50;
+        board->cluster[0].section[KIND_DIAG] = diag;
+    }
     board_sum(board);
     return board;
 }
@@ -288,6 +296,58 @@ TEST(each_tick_writes_what_clusters_do_and_what_else_there_is)
     assert_int_equal(f.taken, 2);
     assert_int_equal(count_samples("job/simulated/1/c1/cpu_seconds"), 2);
     assert_int_equal(count_samples("cluster/simulated/cpus/allocated"), 2);
+}
+
+static void set_ahead(int64_t seconds)
+{
+    manual_clock_set_wall(&f.clock, clock_wall(&f.clock.clock) + seconds * NS_PER_SEC);
+}
+
+static const int64_t hundred_days = 100 * 86400;
+
+TEST(a_clock_that_is_ahead_over_a_restart_deletes_nothing)
+{
+    struct err err;
+
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats_after(1);
+    stats_after(2);
+    set_ahead(hundred_days);
+    stats_after(3);
+    f.ticker = ticker_stop(f.ticker);
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats_after(1); /* in the same second as the one before */
+    stats_after(2);
+    assert_int_equal(count_samples("job/simulated/1/"), 4);
+}
+
+TEST(a_clock_that_slurmctld_contradicts_deletes_nothing)
+{
+    struct err err;
+
+    f.has_slurm_time = true;
+    f.interval_ns = 3600 * NS_PER_SEC;
+    assert_int_equal(start(true, NULL, &err), 0);
+    stats_after(1);
+    set_ahead(hundred_days);
+    for (uint64_t n = 2; n < 10; n++)
+        stats_after(n);
+    assert_int_equal(count_samples("job/simulated/1/"), 9);
+    assert_int_equal(count_logged("differs from slurmctld's"), 1);
+    assert_int_equal(count_logged("deleted time series"), 0);
+}
+
+TEST(what_is_past_its_retention_is_deleted_and_logged)
+{
+    struct err err;
+
+    f.has_slurm_time = true;
+    f.interval_ns = 3600 * NS_PER_SEC;
+    assert_int_equal(start(true, NULL, &err), 0);
+    for (uint64_t n = 1; n < 40; n++)
+        stats_after(n);
+    assert_true(count_samples("job/simulated/1/") < 30);
+    assert_true(count_logged("deleted time series past their retention") > 0);
 }
 
 TEST(a_cluster_that_does_not_answer_leaves_a_gap)
