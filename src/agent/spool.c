@@ -5,6 +5,7 @@
 #include "agent/final.h"
 #include "agent/spool_post.h"
 #include "base/arena.h"
+#include "base/clock_watch.h"
 #include "base/list.h"
 #include "base/thread.h"
 
@@ -39,6 +40,7 @@ struct spool {
     bool is_disk_failing, is_failing; /* which was logged */
     int64_t backoff_ns;               /* 0: the last post did not fail */
     int64_t not_before_ns;
+    struct clock_watch watch;
     struct buf text;
     struct spool_record *records;
 
@@ -246,27 +248,33 @@ static bool send_records(struct spool *spool, size_t n)
     return is_taken;
 }
 
-/* Those that are too old stay behind. */
-static size_t leave_out_old(struct spool *spool, size_t n)
+static bool are_old(const struct spool *spool, size_t n)
 {
     int64_t oldest = (clock_wall(spool->config.clock) - spool->config.max_age_ns) / NS_PER_SEC;
-    size_t n_left = 0;
+    size_t n_old = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (spool->records[i].seconds >= oldest)
-            spool->records[n_left++] = spool->records[i];
-    return n_left;
+    while (n_old < n && spool->records[n_old].seconds < oldest)
+        n_old++;
+    return n_old == n;
+}
+
+/* Records that could not be delivered, all of them too old by a clock that can be trusted. */
+static bool give_up_old(struct spool *spool, size_t n)
+{
+    if (atomic_load(&spool->is_cancelled) || !are_old(spool, n) ||
+        !clock_watch_allows(&spool->watch, spool->config.log))
+        return false;
+    LOG(spool->config.log, LOG_WARN,
+        "records of ended jobs could not be delivered and are dropped: they are too old",
+        LOG_INT("records", n));
+    drop(spool, n);
+    return true;
 }
 
 /* True if nothing of it is to be posted again. */
 static bool post_records(struct spool *spool, size_t n)
 {
-    size_t n_left = leave_out_old(spool, n);
-
-    if (n_left && !send_records(spool, n_left))
-        return false;
-    drop(spool, n - n_left);
-    return true;
+    return send_records(spool, n) || give_up_old(spool, n);
 }
 
 static bool is_passing(int code)
@@ -509,6 +517,7 @@ int spool_start(const struct spool_config *config, struct spool **ret, struct er
     int code;
 
     copy_config(spool, config);
+    clock_watch_init(&spool->watch, config->clock, "records of ended jobs");
     list_init(&spool->added);
     list_init(&spool->kept);
     spool->records = heap_array(SPOOL_POST_RECORDS, sizeof(*spool->records));

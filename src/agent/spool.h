@@ -25,7 +25,7 @@ struct spool_config {
     int64_t timeout_ns, retry_ns, max_backoff_ns;
     int64_t goodbye_ns; /* for what can still be posted at the end */
     uint64_t max_bytes; /* of the directory: the oldest go first */
-    int64_t max_age_ns; /* older ones are dropped */
+    int64_t max_age_ns; /* older ones are dropped when they cannot be posted */
     const struct clock *clock;
     struct log *log;
 };

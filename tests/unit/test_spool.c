@@ -598,15 +598,56 @@ TEST(past_its_size_the_oldest_go)
     assert_false(has_taken(1));
 }
 
-TEST(what_has_waited_too_long_is_dropped)
+TEST(what_looks_too_old_is_posted_all_the_same)
 {
     fixture->config.max_age_ns = 3600 * NS_PER_SEC;
     start();
     add(fixture->spool, 1); /* it ended in 2023 */
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_int_equal(stats_of(fixture->spool).dropped, 0);
+    assert_true(has_taken(1));
+}
+
+/* Returns how often it could not be posted, when it waits for the next try. */
+static uint64_t start_without_exporter(void)
+{
+    peer_close(fixture->peer);
+    fixture->config.clock = &fixture->manual.clock;
+    fixture->config.max_age_ns = 30 * 60 * NS_PER_SEC;
+    start();
+    add(fixture->spool, 1);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    manual_clock_advance(&fixture->manual, fixture->config.retry_ns);
+    wait_until_true(stats_of(fixture->spool).failures > 0);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    return stats_of(fixture->spool).failures;
+}
+
+TEST(what_could_not_be_delivered_for_too_long_is_dropped_and_logged)
+{
+    uint64_t failures = start_without_exporter();
+
+    manual_clock_advance(&fixture->manual, 3600 * NS_PER_SEC);
     wait_until_true(stats_of(fixture->spool).dropped == 1);
     wait_until_true(stats_of(fixture->spool).waiting == 0);
-    assert_int_equal(count_taken(), 0);
+    assert_true(stats_of(fixture->spool).failures > failures);
     assert_int_equal(count_files(fixture->path), 0);
+    assert_int_equal(count_logged("too old\" records=1"), 1);
+}
+
+TEST(a_clock_that_jumps_ahead_drops_nothing)
+{
+    uint64_t failures = start_without_exporter();
+
+    manual_clock_set_wall(&fixture->manual, (now_seconds + 31 * 24 * 3600) * NS_PER_SEC);
+    manual_clock_advance(&fixture->manual, NS_PER_SEC);
+    wait_until_true(stats_of(fixture->spool).failures > failures);
+    wait_until_true(count_logged("the clock jumped") == 1);
+    peer_reopen(fixture->peer);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    manual_clock_advance(&fixture->manual, NS_PER_SEC);
+    wait_until_true(stats_of(fixture->spool).posted == 1);
+    assert_int_equal(stats_of(fixture->spool).dropped, 0);
 }
 
 TEST(without_a_directory_records_are_posted_from_memory)
