@@ -337,15 +337,11 @@ static int transact(struct ledger *ledger, struct round *round, struct err *err)
     return code;
 }
 
-/* These are troubles of the store. All others are of what is written into it. */
-static bool is_of_store(int code)
+/* A record that no store takes. Anything else, such as a lack of memory, is a failure of the store:
+ * all of the round is written again. */
+static bool is_of_record(int code)
 {
-    static const int codes[] = { ENOSPC, EBUSY, EBADMSG, ENOENT, EROFS, EACCES, EIO, EPROTO };
-
-    for (size_t i = 0; i < COUNT(codes); i++)
-        if (code == -codes[i])
-            return true;
-    return false;
+    return code == -EFBIG || code == -EINVAL;
 }
 
 /* The store works but does not take one thing: what else there is must not suffer for it. False if
@@ -396,7 +392,7 @@ int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
     if (code >= 0 && (round->is_written || list_first(&round->requests)))
         do
             code = transact(ledger, round, err);
-        while (code < 0 && !is_of_store(code) && leave_out(ledger, round, err));
+        while (is_of_record(code) && leave_out(ledger, round, err));
     if (code >= 0)
         keep_found(ledger, round);
     forget_written(ledger);

@@ -5,7 +5,8 @@
  *
  * What goes wrong is told apart by its code: -ENOSPC (no room, or a quota), -EBUSY (locked by
  * another for longer than was waited), -EBADMSG (corrupt, or not a store), -ENOENT (gone), -EROFS,
- * -EACCES, -EIO, -EPROTO (made by a newer sonde). */
+ * -EACCES, -EIO, -ENOMEM, -EPROTO (made by a newer sonde). -EFBIG and -EINVAL are about the record
+ * that is written, and not about the store. */
 #ifndef SONDE_STORE_STORE_H
 #define SONDE_STORE_STORE_H
 

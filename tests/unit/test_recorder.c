@@ -41,10 +41,42 @@ static ssize_t disk_pwrite(int fd, const void *bytes, size_t n, off_t at)
     return pwrite(fd, bytes, n, at);
 }
 
+/* Memory, between SQLite and the real one. */
+static sqlite3_mem_methods real_memory;
+static atomic_uint memory_fails_at; /* the allocation, counted from now, that fails; 0: none */
+
+static bool has_memory(void)
+{
+    return !atomic_load(&memory_fails_at) || atomic_fetch_sub(&memory_fails_at, 1) != 1;
+}
+
+static void *allocate(int n)
+{
+    return has_memory() ? real_memory.xMalloc(n) : NULL;
+}
+
+static void *reallocate(void *p, int n)
+{
+    return has_memory() ? real_memory.xRealloc(p, n) : NULL;
+}
+
+static void stand_before_memory(void)
+{
+    sqlite3_mem_methods memory;
+
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory);
+    memory = real_memory;
+    memory.xMalloc = allocate;
+    memory.xRealloc = reallocate;
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* each allocation can fail */
+}
+
 static void stand_before_the_disk(void)
 {
     sqlite3_vfs *vfs;
 
+    stand_before_memory();
     sqlite3_initialize();
     vfs = sqlite3_vfs_find(NULL);
     for (const char *name = vfs->xNextSystemCall(vfs, NULL); name;
@@ -1037,6 +1069,72 @@ TEST(what_is_deleted_for_want_of_room_is_logged, .set_up = set_up_stopped)
     wait_until_true(count_runs() == 0);
     wait_until_true(has_logged("msg=\"deleted the oldest recorded jobs: the store exceeds "
                                "--store.max-size\" cluster=north runs=3"));
+}
+
+static int write_jobs(struct ledger *ledger, struct section *section, struct round *round)
+{
+    struct round_cluster cluster = { .name = STR("north"), .jobs = section };
+    struct err err = { 0 };
+    int code;
+
+    *round = (struct round){ .clusters = &cluster };
+    list_init(&round->requests);
+    list_init(&round->refused);
+    code = ledger_write(ledger, round, &err);
+    if (code < 0)
+        assert_non_null(strstr(err.text, "memory"));
+    return code;
+}
+
+static struct section *named_section(const char *name, uint32_t flags)
+{
+    struct section *section = jobs_section(1, 3);
+
+    for (size_t i = 0; i < 3; i++) {
+        section->jobs.job[i].name = symbols_put(&section->symbols, str_of(name));
+        section->jobs.job[i].state.flags = flags;
+    }
+    return section;
+}
+
+/* Three jobs, the second time with another state; the n-th allocation of that fails, if there are
+ * so many. The store is that of the call before: a new one takes most of the time. */
+static bool writes_without_memory(unsigned n)
+{
+    static const char *const name = "a name of some length, which is kept in a page of its table";
+    struct ledger *ledger = ledger_new(str_of(f.path), false, 1);
+    struct section *first = named_section(name, 0), *then = named_section(name, JOB_COMPLETING);
+    struct round round;
+    bool has_failed;
+
+    first->wall_ns += 2 * n * NS_PER_SEC;
+    then->wall_ns = first->wall_ns + NS_PER_SEC;
+    assert_int_equal(write_jobs(ledger, first, &round), 0);
+    atomic_store(&memory_fails_at, n);
+    if (write_jobs(ledger, then, &round) < 0) {
+        atomic_store(&memory_fails_at, 0);
+        assert_int_equal(round.refusals, 0);
+        assert_int_equal(write_jobs(ledger, then, &round), 0);
+    }
+    has_failed = !atomic_exchange(&memory_fails_at, 0);
+    assert_int_equal(round.refusals, 0);
+    ledger_free(ledger);
+    section_unref(first);
+    section_unref(then);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM jobs WHERE state = 'RUNNING+COMPLETING' "
+                                   "AND length(name) = 59 AND user = 'alice' AND "
+                                   "node_list = 'n[1-2]'"),
+                     3);
+    return has_failed;
+}
+
+TEST(one_allocation_that_fails_loses_no_job, .set_up = set_up_stopped, .is_bulk = true)
+{
+    unsigned n = 1;
+
+    while (writes_without_memory(n))
+        n++;
+    assert_true(n > 10);
 }
 
 static int refuse(struct request *request, struct store *store, struct str cluster,
