@@ -13,7 +13,7 @@
 
 /* What may be in there: SQLite adds the last two to a file. */
 static const char *const files[] = {
-    "sonde.db",      "sonde.db-wal",  "sonde.db-shm", "series.db",
+    "sonde.db",      "sonde.db-wal",  "sonde.db-shm", "sonde.db-lock",   "series.db",
     "series.db-wal", "series.db-shm", "agent.sock",   "allocations.yml",
 };
 

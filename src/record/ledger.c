@@ -6,6 +6,9 @@
 #include "record/request.h"
 #include "record/seen.h"
 #include "source/record.h"
+#include "store/lock.h"
+
+#include <unistd.h>
 
 enum {
     MOST_CHANGED = 10000, /* of a cluster in one transaction, which then takes half a second */
@@ -23,6 +26,7 @@ struct ledger {
     char *url;
     bool is_simulated;
     struct store *store; /* NULL: not open */
+    int lock;            /* a descriptor, while it is open */
     size_t n_clusters;
     struct changes **changes;    /* of each cluster, as the next */
     bool *knows_open;            /* what the store has as not ended is among the changes */
@@ -43,6 +47,7 @@ struct ledger *ledger_new(struct str url, bool is_simulated, size_t n_clusters)
     struct ledger *ledger = heap_alloc(sizeof(*ledger));
 
     ledger->url = heap_str(url);
+    ledger->lock = -1;
     ledger->is_simulated = is_simulated;
     ledger->n_clusters = n_clusters;
     ledger->found = heap_alloc(n_clusters * sizeof(*ledger->found));
@@ -56,10 +61,18 @@ struct ledger *ledger_new(struct str url, bool is_simulated, size_t n_clusters)
     return ledger;
 }
 
+static void close_store(struct ledger *ledger)
+{
+    ledger->store = store_close(ledger->store);
+    if (ledger->lock >= 0)
+        close(ledger->lock);
+    ledger->lock = -1;
+}
+
 struct ledger *ledger_free(struct ledger *ledger)
 {
     if (ledger) {
-        store_close(ledger->store);
+        close_store(ledger);
         for (size_t i = 0; i < ledger->n_clusters; i++)
             changes_free(ledger->changes[i]);
         free(ledger->changes);
@@ -74,11 +87,25 @@ struct ledger *ledger_free(struct ledger *ledger)
     return NULL;
 }
 
+static int open_locked(struct ledger *ledger, struct err *err)
+{
+    char path[STORE_PATH_MAX];
+    int code = store_path(str_of(ledger->url), path, err);
+
+    if (code == 0)
+        code = store_lock(path, &ledger->lock, err);
+    if (code == 0)
+        code = store_open(str_of(ledger->url), ledger->is_simulated, &ledger->store, err);
+    if (code < 0)
+        close_store(ledger);
+    return code;
+}
+
 int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err)
 {
     *ret_was_gone = ledger->store && !store_is_there(ledger->store);
     if (*ret_was_gone)
-        ledger->store = store_close(ledger->store);
+        close_store(ledger);
     if (ledger->store)
         return 0;
     /* It may be another one, put there meanwhile. */
@@ -88,7 +115,7 @@ int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err)
         ledger->looked[i] = 0;
         memset(ledger->kept[i], 0, sizeof(ledger->kept[i]));
     }
-    return store_open(str_of(ledger->url), ledger->is_simulated, &ledger->store, err);
+    return open_locked(ledger, err);
 }
 
 int ledger_newest(struct ledger *ledger, int64_t *ret, struct err *err)
@@ -101,7 +128,7 @@ static int give_up(struct ledger *ledger, int code)
 {
     store_rollback(ledger->store);
     if (code != -ENOSPC && code != -EBUSY)
-        ledger->store = store_close(ledger->store);
+        close_store(ledger);
     return code;
 }
 

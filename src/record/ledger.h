@@ -34,7 +34,7 @@ struct round {
     uint64_t jobs, finals, unchanged, skipped;
 };
 
-/* Opens the store if it is not open, or no longer the one that was opened. */
+/* Opens and locks the store if it is not open, or no longer the one that was opened. */
 int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err);
 
 /* All of it for good, or nothing. */

@@ -777,7 +777,7 @@ static int open_first(struct recorder *r, struct err *err)
     bool was_gone;
     int code = ledger_open(r->ledger, &was_gone, err);
 
-    if (code == -EINVAL || code == -EPROTO)
+    if (code == -EINVAL || code == -EPROTO || code == -EALREADY)
         return code;
     r->stats.is_up = code >= 0;
     if (code >= 0)

@@ -31,7 +31,7 @@ struct recorder_config {
 };
 
 /* Opens the store: fails only for what no waiting mends (another scheme, a newer schema, simulated
- * into real). */
+ * into real), and with -EALREADY if another process records jobs in it. */
 int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err);
 
 /* Writes what is waiting, within a second or two, and ends. Nobody may wait for it any longer.

@@ -140,18 +140,21 @@ class Locked(Faults):
             self.wait_kept(30)
         self.check_whole(30)
 
-    def test_two_that_write_one_store_count_each_job_once(self):
-        with self.exporter() as one, self.exporter() as other:
-            for n in (200, 400, 600):
-                self.queue(n)
-                self.wait_kept(n)
-            self.queue(600, State="COMPLETED", EndTime="1700000500")
-            series = 'slurm_jobs_ended_total{state="COMPLETED",partition="cpu",account="physics"}'
-            for exporter in (one, other):
-                wait_until(lambda e=exporter: e.metrics().samples().get(series) == "600", "both have the same number")
-                # One that finds the store locked by the other is down until it writes again.
-                wait_until(lambda e=exporter: self.is_up(e), "it writes")
-        self.check_whole(600)
+    def test_a_second_that_would_write_one_store_says_so_and_ends(self):
+        with self.exporter() as exporter:
+            self.wait_kept(10)
+            for command, flags in (("exporter", ["--source=cli"]), ("up", ["--no-agent", "--user=root", "--series.path=", "--source=cli"])):
+                done = subprocess.run([SONDE, command, f"--store=sqlite:{self.store}", "--web.listen-address=127.0.0.1:0", *flags],
+                                      capture_output=True, text=True, timeout=DEADLINE, check=False,
+                                      env=os.environ | {"PATH": f"{self.commands.path}:{os.environ['PATH']}"})
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"the store {self.store} is in use: process {exporter.process.pid}", done.stderr)
+            self.queue(20)
+            self.wait_kept(20)
+        with self.exporter():
+            self.queue(30)
+            self.wait_kept(30)
+        self.check_whole(30)
 
 
 class Damage(Faults):

@@ -1071,6 +1071,21 @@ TEST(what_is_deleted_for_want_of_room_is_logged, .set_up = set_up_stopped)
                                "--store.max-size\" cluster=north runs=3"));
 }
 
+TEST(a_second_recorder_of_one_store_is_refused)
+{
+    struct recorder_config config = config_of();
+    struct recorder *second = NULL;
+    struct err err = { 0 };
+    char pid[40];
+
+    snprintf(pid, sizeof(pid), "process %d of another", getpid());
+    assert_int_equal(recorder_start(&config, &second, &err), -EALREADY);
+    assert_non_null(strstr(err.text, "is in use"));
+    assert_non_null(strstr(err.text, pid));
+    f.recorder = recorder_stop(f.recorder);
+    start();
+}
+
 static int write_jobs(struct ledger *ledger, struct section *section, struct round *round)
 {
     struct round_cluster cluster = { .name = STR("north"), .jobs = section };
