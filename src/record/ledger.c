@@ -420,8 +420,10 @@ int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
         do
             code = transact(ledger, round, err);
         while (is_of_record(code) && leave_out(ledger, round, err));
-    if (code >= 0)
+    if (code >= 0) {
         keep_found(ledger, round);
+        round->dropped = store_take_dropped(ledger->store);
+    }
     forget_written(ledger);
     return code < 0 ? give_up(ledger, code) : 0;
 }

@@ -30,6 +30,7 @@ struct round {
     bool is_written;   /* there was something to change in the store */
     bool was_gone;     /* its file was removed or replaced, and opened anew */
     uint64_t refusals; /* records and requests that the store does not take */
+    uint64_t dropped;  /* records of unknown jobs: there were too many of them */
     struct err refusal;
     uint64_t jobs, finals, unchanged, skipped;
 };

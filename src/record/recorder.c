@@ -66,6 +66,8 @@ struct recorder {
     unsigned failures; /* in a row */
     int told;          /* the errno that was logged last, 0 when all is well */
     bool has_told_skipped;
+    uint64_t n_dropped; /* records of unknown jobs, not logged yet */
+    int64_t say_dropped_at;
     int64_t tidy_at; /* when there is time again */
 };
 
@@ -517,12 +519,28 @@ static void say_success(struct recorder *r, const struct round *round)
     }
 }
 
+/* Once a minute at most: a sender that makes up jobs can have records dropped in every round. */
+static void say_dropped(struct recorder *r, uint64_t n)
+{
+    int64_t now = clock_mono(r->clock);
+
+    r->n_dropped += n;
+    if (!r->n_dropped || now < r->say_dropped_at)
+        return;
+    LOG(r->log, LOG_WARN,
+        "dropped records of agents: too many are of jobs that Slurm does not know",
+        LOG_INT("records", r->n_dropped));
+    r->n_dropped = 0;
+    r->say_dropped_at = now + upkeep_ns;
+}
+
 static void say_losses(struct recorder *r, const struct round *round)
 {
     if (round->was_gone)
         LOG(r->log, LOG_WARN,
             "the store's file or its log was removed or replaced; it is opened anew",
             LOG_STR("store", r->url));
+    say_dropped(r, round->dropped);
     if (round->refusals)
         LOG(r->log, LOG_ERROR, "the store does not take some records; they are left out",
             LOG_INT("records", round->refusals), LOG_STR("error", round->refusal.text));

@@ -158,11 +158,11 @@ static int drop_runs(struct store *store, struct doomed *doomed, struct err *err
 }
 
 /* What agents told of jobs that ended before then, whether the job was ever seen or not. */
-static int drop_finals(struct store *store, int64_t cluster, int64_t before, size_t most,
-                       size_t *deleted, struct err *err)
+static int drop_from(struct store *store, enum store_statement which, int64_t cluster,
+                     int64_t before, size_t most, uint64_t *deleted, struct err *err)
 {
     sqlite3_stmt *statement;
-    int r = store_use(store, SQL_DROP_FINALS, &statement, err);
+    int r = store_use(store, which, &statement, err);
 
     if (r < 0)
         return r;
@@ -173,6 +173,14 @@ static int drop_finals(struct store *store, int64_t cluster, int64_t before, siz
     if (r == 0)
         *deleted += (uint64_t)sqlite3_changes(store->db);
     return r;
+}
+
+static int drop_finals(struct store *store, int64_t cluster, int64_t before, size_t most,
+                       uint64_t *deleted, struct err *err)
+{
+    int r = drop_from(store, SQL_DROP_FINALS, cluster, before, most, deleted, err);
+
+    return r < 0 ? r : drop_from(store, SQL_DROP_HELD_FINALS, cluster, before, most, deleted, err);
 }
 
 /* The submit time of the last that went is written if any did. */

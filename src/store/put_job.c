@@ -223,6 +223,8 @@ static int put_row(struct store *store, struct store_cluster *cluster, struct jo
     if (r == 0)
         r = before.id ? job_row_change(store, &before, &now, err)
                       : job_row_add(store, cluster->id, record, &now, err);
+    if (r == 0 && !before.id)
+        r = store_release_held(store, cluster->id, record->id, err);
     if (r == 0)
         r = job_life_note(store, record, &before, &now, err);
     return r < 0 ? r : count_once(store, cluster, record, &before, &now, err);

@@ -198,31 +198,3 @@ int store_put_nodes(struct store *store, struct str cluster, int64_t seen_time,
     arena_clear(&store->scratch);
     return r;
 }
-
-int store_put_final(struct store *store, struct str cluster, const struct final_record *record,
-                    struct err *err)
-{
-    struct store_cluster *of;
-    sqlite3_stmt *statement;
-    int64_t node;
-    int r = store_cluster(store, cluster, &of, err);
-
-    if (r == 0)
-        r = store_text(store, record->node, TEXT_WORD, &node, err);
-    if (r == 0)
-        r = store_use(store, SQL_PUT_FINAL, &statement, err);
-    if (r < 0)
-        return r;
-    if (record->document.n > REST_MAX)
-        return err_set(err, EFBIG, "the document of job %u on %.*s has more than %d bytes",
-                       record->job_id, STR_ARG(str_head(record->node, 100)), REST_MAX);
-    buf_reset(&store->packed);
-    rest_pack(store->packer, REST_DOCUMENTS, record->document, &store->packed);
-    db_bind_i64(statement, 1, of->id);
-    db_bind_i64(statement, 2, record->job_id);
-    db_bind_i64(statement, 3, node);
-    db_bind_i64(statement, 4, record->begin_time);
-    db_bind_i64(statement, 5, record->end_time);
-    db_bind_blob(statement, 6, buf_str(&store->packed));
-    return db_run(statement, err);
-}

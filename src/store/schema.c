@@ -144,11 +144,20 @@ static const char fourth_schema[] =
     "CREATE TABLE section(cluster INTEGER, kind TEXT, time INTEGER NOT NULL,"
     " document BLOB NOT NULL, PRIMARY KEY(cluster, kind));";
 
+/* What agents counted of jobs that are not recorded. The node stands here as it is, as what anybody
+ * makes up must not become a word. */
+static const char fifth_schema[] =
+    "CREATE TABLE held(id INTEGER PRIMARY KEY, cluster INTEGER, job_id INTEGER, node TEXT,"
+    " begin_time INTEGER, end_time INTEGER, document BLOB,"
+    " UNIQUE(cluster, job_id, node, begin_time));"
+    "CREATE INDEX held_by_end ON held(cluster, end_time);";
+
 const struct migration schema_migrations[] = {
     { 1, "Make the tables", first_schema, add_state_words },
     { 2, "Add the id to the view of jobs, and when a run was last seen", second_schema, NULL },
     { 3, "Keep what each job used", third_schema, NULL },
     { 4, "Keep what each cluster last told of itself", fourth_schema, NULL },
+    { 5, "Hold records of unknown jobs apart", fifth_schema, NULL },
 };
 const size_t n_schema_migrations = COUNT(schema_migrations);
 

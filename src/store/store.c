@@ -48,6 +48,16 @@ static const char *const statements[SQL_STATEMENTS] = {
                       " ON CONFLICT(cluster, job_id, node, begin_time)"
                       " DO UPDATE SET end_time = excluded.end_time, document = excluded.document"
                       " WHERE excluded.end_time >= final.end_time",
+    [SQL_KNOWS_JOB] = "SELECT 1 FROM job WHERE job_id = ?1 AND cluster = ?2 LIMIT 1",
+    [SQL_HOLD] = "INSERT INTO held(cluster, job_id, node, begin_time, end_time, document)"
+                 " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+                 " ON CONFLICT(cluster, job_id, node, begin_time)"
+                 " DO UPDATE SET end_time = excluded.end_time, document = excluded.document"
+                 " WHERE excluded.end_time >= held.end_time",
+    [SQL_FIND_HELD] = "SELECT id, node, begin_time, end_time, document FROM held"
+                      " WHERE cluster = ?1 AND job_id = ?2 LIMIT 1",
+    [SQL_DROP_HELD] = "DELETE FROM held WHERE id = ?1",
+    [SQL_DROP_OLDEST_HELD] = "DELETE FROM held WHERE id <= (SELECT max(id) FROM held) - ?1",
     [SQL_PUT_SUMMARY] = "INSERT OR REPLACE INTO summary(job, document) VALUES(?1, ?2)",
     [SQL_PUT_SECTION] = "INSERT OR REPLACE INTO section(cluster, kind, time, document)"
                         " VALUES(?1, ?2, ?3, ?4)",
@@ -88,6 +98,8 @@ static const char *const statements[SQL_STATEMENTS] = {
     [SQL_DROP_FINALS] = "DELETE FROM final WHERE (cluster, job_id, node, begin_time) IN"
                         " (SELECT cluster, job_id, node, begin_time FROM final"
                         " WHERE cluster = ?1 AND end_time < ?2 LIMIT ?3)",
+    [SQL_DROP_HELD_FINALS] = "DELETE FROM held WHERE id IN (SELECT id FROM held"
+                             " WHERE cluster = ?1 AND end_time < ?2 LIMIT ?3)",
     [SQL_UNUSED_TEXT] = "SELECT value, kinds FROM text WHERE id = ?1 AND kinds & 1 = 0"
                         " AND named <= 0"
                         " AND NOT EXISTS(SELECT 1 FROM job WHERE node_list = ?1)",
@@ -332,6 +344,8 @@ static void forget(struct store *store)
     arena_clear(&store->cluster_arena);
     map_init(&store->clusters, &store->cluster_arena);
     store->runs = -1;
+    store->holds = HOLDS_UNKNOWN;
+    store->n_dropped = 0;
 }
 
 /* Somebody may have changed the file by hand, or with a second exporter. */

@@ -47,8 +47,15 @@ void store_rollback(struct store *store);
  * run that store_prune has deleted. */
 int store_put_job(struct store *store, struct str cluster, const struct job_record *record,
                   struct err *err);
+
+/* One of a job that is not recorded is held apart until a run of it is. Past this many the oldest
+ * are dropped. */
+enum { STORE_HELD_MAX = 50000 };
 int store_put_final(struct store *store, struct str cluster, const struct final_record *record,
                     struct err *err);
+
+/* How many were dropped in this transaction, or since the last call. */
+uint64_t store_take_dropped(struct store *store);
 
 /* In the place of an earlier one; of a run that is not kept, nothing is. */
 int store_put_summary(struct store *store, struct str cluster, const struct summary_record *record,

@@ -37,6 +37,11 @@ enum store_statement {
     SQL_COUNT_ENDED,
     SQL_DROP_ENDED,
     SQL_PUT_FINAL,
+    SQL_KNOWS_JOB,
+    SQL_HOLD,
+    SQL_FIND_HELD,
+    SQL_DROP_HELD,
+    SQL_DROP_OLDEST_HELD,
     SQL_PUT_SUMMARY,
     SQL_PUT_SECTION,
     SQL_TOUCH_SECTION,
@@ -53,6 +58,7 @@ enum store_statement {
     SQL_DROP_LIFE,
     SQL_DROP_SUMMARY,
     SQL_DROP_FINALS,
+    SQL_DROP_HELD_FINALS,
     SQL_UNUSED_TEXT,
     SQL_DROP_TEXT,
     SQL_DROP_MEMBER,
@@ -93,9 +99,11 @@ struct store {
 
     int64_t data_version; /* SQLite's: another one if others have written */
     struct arena cluster_arena, text_arena;
-    struct map clusters; /* struct store_cluster */
-    struct map texts;    /* id << 2 | kinds */
-    int64_t runs;        /* -1: not counted yet */
+    struct map clusters;                                  /* struct store_cluster */
+    struct map texts;                                     /* id << 2 | kinds */
+    int64_t runs;                                         /* -1: not counted yet */
+    enum { HOLDS_UNKNOWN, HOLDS_NONE, HOLDS_SOME } holds; /* records of unknown jobs */
+    uint64_t n_dropped;                                   /* of those, since somebody asked */
 
     /* What is counted up at the end of the transaction. */
     struct arena tally_arena;
@@ -145,6 +153,9 @@ int store_read_text(struct store *store, int64_t id, struct str *ret, struct err
 
 /* If no run has that text and it is no word, it goes, with its members. */
 int store_drop_text(struct store *store, int64_t id, struct err *err);
+
+/* A run of that job is recorded now: what is held for it is kept as what its agents counted. */
+int store_release_held(struct store *store, int64_t cluster, uint32_t job_id, struct err *err);
 
 /* The columns of a job that store_put_job writes, as "a, b" or "a = ?5, b = ?6". */
 void job_columns_sql(enum store_statement which, struct buf *out);

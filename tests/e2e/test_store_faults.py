@@ -105,7 +105,7 @@ class Faults(unittest.TestCase):
                         json.dumps({"records": [record]}).encode(), "POST")
 
     def finals(self):
-        return {job_id for job_id, in self.rows("SELECT job_id FROM final")}
+        return {job_id for job_id, in self.rows("SELECT job_id FROM final UNION SELECT job_id FROM held")}
 
 
 class Room(Faults):

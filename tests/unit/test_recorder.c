@@ -609,6 +609,32 @@ TEST(a_batch_is_written_with_its_marks_when_it_is_acknowledged)
     assert_int_equal(values[0], 0);
 }
 
+TEST(that_too_many_records_are_of_unknown_jobs_is_logged_once_a_minute)
+{
+    const size_t n = STORE_HELD_MAX + 2;
+    struct record_batch more = { .n_finals = 1 };
+    struct final_record *finals = heap_array(n, sizeof(*finals));
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < n; i++)
+        finals[i] = (struct final_record){ .job_id = (uint32_t)i + 1,
+                                           .node = STR("n1"),
+                                           .begin_time = SUBMIT,
+                                           .end_time = SUBMIT + 9,
+                                           .document = STR("{}") };
+    assert_int_equal(put(&(struct record_batch){ .finals = finals, .n_finals = n }, &err), 0);
+    wait_until_true(has_logged("jobs that Slurm does not know"));
+    assert_non_null(strstr(f.logged, "records=2"));
+    for (uint32_t id = 1; id <= 3; id++) { /* dropped long ago, and come again */
+        finals[id].job_id = id;
+        more.finals = &finals[id];
+        assert_int_equal(put(&more, &err), 0);
+    }
+    manual_clock_advance(&f.clock, 60 * NS_PER_SEC);
+    wait_until_true(has_logged("records=3"));
+    free(finals);
+}
+
 TEST(a_run_that_the_queue_no_longer_shows_was_last_seen_before_also_over_a_restart)
 {
     static const char gone[] = "SELECT group_concat(job_id, '') FROM (SELECT job_id FROM job WHERE"

@@ -35,7 +35,7 @@ TEST(a_new_store_has_its_version_its_log_and_its_rights)
 {
     struct stat file;
 
-    assert_string_equal(ask("PRAGMA user_version"), "4");
+    assert_string_equal(ask("PRAGMA user_version"), "5");
     assert_string_equal(ask("PRAGMA application_id"), "1936682596");
     assert_string_equal(ask("PRAGMA journal_mode"), "wal");
     assert_string_equal(ask("PRAGMA auto_vacuum"), "2");
@@ -623,6 +623,7 @@ TEST(a_final_record_is_kept_once_and_the_later_one_stays)
                                    .end_time = 1100,
                                    .document = STR("{\"cpu_seconds\":1}") };
 
+    put(job_in(JOB_RUNNING, 7, 1000, 1020));
     OK(store_begin(fixture.store, &fixture.err));
     OK(store_put_final(fixture.store, STR("alpha"), &record, &fixture.err));
     OK(store_put_final(fixture.store, STR("alpha"), &record, &fixture.err));
@@ -640,12 +641,60 @@ TEST(a_final_record_that_is_told_again_with_more_takes_the_place_of_the_first)
         .job_id = 7, .node = STR("n1"), .begin_time = 1010, .end_time = 1100, .document = STR("{}")
     };
 
+    put(job_in(JOB_RUNNING, 7, 1000, 1020));
     OK(store_begin(fixture.store, &fixture.err));
     OK(store_put_final(fixture.store, STR("alpha"), &record, &fixture.err));
     record.document = STR("{\"\":7}");
     OK(store_put_final(fixture.store, STR("alpha"), &record, &fixture.err));
     OK(store_commit(fixture.store, &fixture.err));
     assert_string_equal(ask("SELECT substr(document, 3) FROM final"), "{\"\":7}");
+}
+
+static void put_final(uint32_t job_id, const char *node, int64_t end_time)
+{
+    const struct final_record record = { .job_id = job_id,
+                                         .node = str_of(node),
+                                         .begin_time = 1010,
+                                         .end_time = end_time,
+                                         .document = STR("{\"\":7}") };
+
+    OK(store_put_final(fixture.store, STR("alpha"), &record, &fixture.err));
+}
+
+TEST(a_final_record_of_an_unknown_job_is_held_until_a_run_of_it_is_recorded)
+{
+    struct job_record elsewhere = job_in(JOB_RUNNING, 7, 1000, 1020);
+
+    OK(store_begin(fixture.store, &fixture.err));
+    put_final(7, "x1", 1100);
+    put_final(7, "x1", 1050);
+    put_final(7, "x2", 1100);
+    put_final(8, "x1", 1100);
+    OK(store_commit(fixture.store, &fixture.err));
+    put_in("beta", &elsewhere);
+    assert_string_equal(ask("SELECT count(*) FROM final"), "0");
+    assert_string_equal(ask("SELECT job_id, node, end_time FROM held ORDER BY 1, 2"),
+                        "7|x1|1100\n7|x2|1100\n8|x1|1100");
+    /* What is made up leaves no words behind. */
+    assert_string_equal(ask("SELECT count(*) FROM text WHERE value IN ('x1', 'x2')"), "0");
+    fixture.store = store_close(fixture.store);
+    fixture_open();
+    put(job_in(JOB_RUNNING, 7, 1000, 1020));
+    assert_string_equal(ask("SELECT job_id, value, end_time, substr(document, 3) FROM final"
+                            " JOIN text ON id = node ORDER BY 1, 2"),
+                        "7|x1|1100|{\"\":7}\n7|x2|1100|{\"\":7}");
+    assert_string_equal(ask("SELECT job_id FROM held"), "8");
+}
+
+TEST(of_too_many_records_of_unknown_jobs_the_oldest_go)
+{
+    OK(store_begin(fixture.store, &fixture.err));
+    for (uint32_t id = 1; id <= STORE_HELD_MAX + 3; id++)
+        put_final(id, "n1", 1100);
+    OK(store_commit(fixture.store, &fixture.err));
+    assert_string_equal(ask("SELECT count(*) = 50000, min(job_id) FROM held"), "1|4");
+    assert_int_equal(store_take_dropped(fixture.store), 3);
+    assert_int_equal(store_take_dropped(fixture.store), 0);
 }
 
 static struct node_record node_of(const char *name, const char *state, double load)
@@ -798,6 +847,16 @@ TEST(old_runs_go_with_what_only_they_had)
     assert_string_equal(ask("SELECT sum(count) FROM ended"), "5");
 }
 
+TEST(records_of_unknown_jobs_that_ended_long_ago_are_deleted)
+{
+    OK(store_begin(fixture.store, &fixture.err));
+    put_final(7, "n1", 1100);
+    put_final(8, "n1", 4100);
+    OK(store_commit(fixture.store, &fixture.err));
+    assert_int_equal(prune("alpha", 4000, 0, 2), 1);
+    assert_string_equal(ask("SELECT job_id FROM held"), "8");
+}
+
 TEST(a_name_goes_with_the_last_run_that_has_it_also_where_it_was_changed)
 {
     static const char names[] = "SELECT group_concat(value || named) FROM (SELECT * FROM text"
@@ -898,9 +957,9 @@ static int add_greeting(sqlite3 *db, struct err *err)
 TEST(a_later_migration_is_one_row)
 {
     static const struct migration later[] = {
-        { 4, "Long done", "nonsense", NULL },
-        { 5, "Greet each job", "ALTER TABLE job ADD COLUMN greeting", add_greeting },
-        { 6, "Remember that", "INSERT INTO meta(name, value) VALUES('greeted', 1)", NULL },
+        { 5, "Long done", "nonsense", NULL },
+        { 6, "Greet each job", "ALTER TABLE job ADD COLUMN greeting", add_greeting },
+        { 7, "Remember that", "INSERT INTO meta(name, value) VALUES('greeted', 1)", NULL },
     };
     struct buf told;
     sqlite3 *db;
@@ -910,12 +969,12 @@ TEST(a_later_migration_is_one_row)
     fixture.store = store_close(fixture.store);
     buf_init(&told, 1000);
     OK(db_open(fixture.path, true, &db, &fixture.err));
-    OK(schema_read_version(db, 6, &version, &fixture.err));
-    assert_int_equal(version, 4);
+    OK(schema_read_version(db, 7, &version, &fixture.err));
+    assert_int_equal(version, 5);
     OK(schema_migrate(db, version, later, COUNT(later), &told, &fixture.err));
-    assert_string_equal(told.p, "5: Greet each job\n6: Remember that\n");
-    OK(schema_read_version(db, 6, &version, &fixture.err));
-    assert_int_equal(version, 6);
+    assert_string_equal(told.p, "6: Greet each job\n7: Remember that\n");
+    OK(schema_read_version(db, 7, &version, &fixture.err));
+    assert_int_equal(version, 7);
     assert_string_equal(ask("SELECT greeting FROM job"), "hello");
     db_close(db);
     buf_free(&told);
@@ -934,7 +993,8 @@ TEST(migrations_are_tried_without_a_trace, .set_up = fixture_begin)
     assert_string_equal(told.p, "1: Make the tables\n"
                                 "2: Add the id to the view of jobs, and when a run was last seen\n"
                                 "3: Keep what each job used\n"
-                                "4: Keep what each cluster last told of itself\n");
+                                "4: Keep what each cluster last told of itself\n"
+                                "5: Hold records of unknown jobs apart\n");
     buf_reset(&told);
     fixture_open();
     OK(store_try_migrations(str_of(fixture.path), &told, &fixture.err));
