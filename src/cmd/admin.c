@@ -7,6 +7,7 @@
 #include "cmd/commands.h"
 
 static const struct command table[] = {
+    { "backup", "copy a store of jobs to a file", NULL, admin_backup },
     { "create-view", "make a user of slurmdbd's database who reads whose jobs are which", NULL,
       admin_create_view },
     { "doctor", "check which doors into Slurm work here, and what to do", NULL, admin_doctor },
@@ -14,6 +15,7 @@ static const struct command table[] = {
     { "migrate", "bring a store of jobs up to date, or try that", NULL, admin_migrate },
     { "plugin-check", "check whether Slurm here will load a plugin", NULL, admin_plugin_check },
     { "record", "write down what Slurm tells, to be played back later", NULL, admin_record },
+    { "restore", "put a backup in the place of a store of jobs", NULL, admin_restore },
     { "sweep-pushgateway", "delete what ended jobs have left on a Pushgateway", NULL,
       admin_sweep_pushgateway },
 };

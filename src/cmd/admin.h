@@ -6,12 +6,14 @@
 
 #include <signal.h>
 
+int admin_backup(int argc, char **argv);
 int admin_create_view(int argc, char **argv);
 int admin_doctor(int argc, char **argv);
 int admin_drop_view(int argc, char **argv);
 int admin_migrate(int argc, char **argv);
 int admin_plugin_check(int argc, char **argv);
 int admin_record(int argc, char **argv);
+int admin_restore(int argc, char **argv);
 int admin_sweep_pushgateway(int argc, char **argv);
 
 /* Blocks the signals that end a command, but for those that whoever started us ignores (nohup), and

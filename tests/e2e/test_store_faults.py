@@ -322,6 +322,91 @@ class Victim:
         self.exporter.process.stdout.close()
 
 
+class Copies(Faults):
+    """sonde admin backup and restore."""
+
+    def admin(self, command, file):
+        return subprocess.run([SONDE, "admin", command, f"--store=sqlite:{self.store}", str(file)],
+                              capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+    def copied(self, path, question="SELECT job_id FROM final UNION SELECT job_id FROM held"):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            return {row[0] for row in connection.execute(question)}
+
+    def backup(self):
+        """Of a store with ten jobs that is no longer written."""
+        copy = self.directory / "copy.db"
+        with self.exporter():
+            self.wait_kept(10)
+        self.assertEqual(self.admin("backup", copy).returncode, 0)
+        return copy
+
+    def test_a_store_is_copied_whole_while_it_is_written(self):
+        copies = []
+
+        def is_written_meanwhile():
+            """A copy has all that was acknowledged before it began, and nothing that was posted after it ended."""
+            before = set(victim.acknowledged)
+            copies.append(self.directory / f"copy-{len(copies)}.db")
+            done = self.admin("backup", copies[-1])
+            after = max(victim.acknowledged) + 1  # one may be written, and not acknowledged yet
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, "Copied and checked 10 runs of jobs")
+            finals = self.copied(copies[-1])
+            self.assertLessEqual(before, finals)
+            self.assertLessEqual(max(finals), after)
+            return len(victim.acknowledged) > len(before)
+
+        with contextlib.closing(Victim(self, 1)) as victim:
+            self.wait_kept(10)
+            wait_until(lambda: victim.acknowledged, "it takes posts")
+            wait_until(is_written_meanwhile, "posts are taken while a copy is made")
+        self.assertEqual({path.name for path in self.directory.glob("copy*")}, {path.name for path in copies})
+
+    def test_a_store_in_use_is_not_replaced(self):
+        copy = self.backup()
+        with self.exporter() as exporter:
+            self.queue(20)
+            self.wait_kept(20)
+            done = self.admin("restore", copy)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"is in use: process {exporter.process.pid}", done.stderr)
+        self.check_whole(20)
+        self.assertFalse(pathlib.Path(f"{self.store}.replaced").exists())
+
+    def test_a_copy_is_put_back_and_written_on(self):
+        copy = self.backup()
+        self.queue(20)
+        with self.exporter():
+            self.wait_kept(20)
+        self.assertEqual(self.admin("restore", copy).returncode, 0)
+        self.check_whole(10)
+        self.assertEqual(self.copied(f"{self.store}.replaced", "SELECT count(*) FROM job"), {20})
+        done = self.admin("restore", copy)
+        self.assertIn(f"{self.store}.replaced exists", done.stderr)
+        self.queue(30)
+        with self.exporter():
+            self.wait_kept(30)
+        self.check_whole(30)
+
+    def test_what_is_no_whole_store_is_not_put_back(self):
+        copy = self.backup()
+        whole = copy.read_bytes()
+        for damaged in (b"", b"no store at all " * 1000, whole[:4096 * 3], whole[:8192] + b"\xa5" * 4096 + whole[12288:]):
+            copy.write_bytes(damaged)
+            done = self.admin("restore", copy)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.check_whole(10)
+        self.assertEqual({path.name for path in self.store.parent.iterdir()} - {"sonde.db-wal", "sonde.db-shm"}, {"sonde.db", "sonde.db-lock"})
+
+    def test_a_copy_replaces_nothing(self):
+        copy = self.backup()
+        done = self.admin("backup", copy)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{copy} exists", done.stderr)
+
+
 class Web(Exporter):
     command = "web"
 

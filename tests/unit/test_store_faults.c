@@ -2,6 +2,7 @@
 /* A store whose file is full, locked, damaged, gone, somebody else's, or whose writer is killed. */
 #include "base/num.h"
 #include "kill_at_write.h"
+#include "store/copy.h"
 #include "store/query.h"
 #include "store_fixture.h"
 
@@ -93,6 +94,24 @@ static void fill_past_a_limit(void)
     limit.rlim_cur = RLIM_INFINITY;
     MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     check_goes_on(n);
+}
+
+TEST(a_copy_that_is_canceled_leaves_nothing_behind)
+{
+    const char *copy = test_path("copy.db"), *part = test_path("copy.db.part");
+    atomic_bool cancelled = true;
+    struct store_copied copied;
+
+    fixture_open();
+    OK(put_one(1));
+    assert_int_equal(store_backup(str_of(fixture.path), copy, &cancelled, &copied, &fixture.err),
+                     -ECANCELED);
+    assert_int_equal(access(copy, F_OK), -1);
+    assert_int_equal(access(part, F_OK), -1);
+    cancelled = false;
+    OK(store_backup(str_of(fixture.path), copy, &cancelled, &copied, &fixture.err));
+    assert_int_equal(copied.runs, 1);
+    assert_int_equal(access(part, F_OK), -1);
 }
 
 TEST(a_limit_of_files_is_no_room_and_what_was_committed_stays)
