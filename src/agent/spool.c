@@ -184,6 +184,14 @@ static void back_off(struct spool *spool)
     spool->not_before_ns = clock_mono(spool->config.clock) + next_ns - part_of(next_ns / 4);
 }
 
+/* As long as an exporter that is busy asks for, and up to as long again, so that the nodes of a
+ * cluster do not come back all at once. */
+static void come_again(struct spool *spool, int64_t retry_ns)
+{
+    spool->backoff_ns = spool->backoff_ns ? spool->backoff_ns : spool->config.retry_ns;
+    spool->not_before_ns = clock_mono(spool->config.clock) + retry_ns + part_of(retry_ns);
+}
+
 static void tell_post(struct spool *spool, bool is_taken, const struct spool_batch *batch)
 {
     bool was_failing = spool->is_failing;
@@ -242,6 +250,8 @@ static bool send_records(struct spool *spool, size_t n)
     count_post(spool, is_taken, &batch);
     if (is_taken)
         spool->backoff_ns = 0;
+    else if (batch.retry_ns)
+        come_again(spool, batch.retry_ns);
     else
         back_off(spool);
     tell_post(spool, is_taken, &batch);

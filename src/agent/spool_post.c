@@ -14,6 +14,7 @@
 enum {
     POST_ROOM = SPOOL_POST_BYTES + FINAL_MAX + 4096, /* and what stands around the records */
     MOST_ANSWER = 16 * 1024,
+    LONGEST_RETRY = 300, /* seconds */
 };
 
 struct spool_post {
@@ -39,7 +40,8 @@ enum outcome {
 struct answer {
     struct buf text;
     long status;
-    bool has_named; /* it has said which record is at fault */
+    uint64_t retry_after; /* seconds; 0: it does not say */
+    bool has_named;       /* it has said which record is at fault */
     uint64_t record;
 };
 
@@ -152,6 +154,7 @@ static enum outcome send_records(struct spool_post *post, size_t first, size_t n
         code = fetch_run(&fetch, &result, err);
     secret_free(token);
     answer->status = result.status;
+    answer->retry_after = result.retry_after;
     return code < 0 ? POST_FAILED : judge(post, answer, err);
 }
 
@@ -160,6 +163,13 @@ static void keep_words(struct spool_batch *batch, const struct answer *answer)
     struct str words = str_trim(buf_str(&answer->text));
 
     batch->words[str_copy_printable(batch->words, sizeof(batch->words) - 1, words)] = '\0';
+}
+
+static int64_t retry_ns(const struct answer *answer)
+{
+    uint64_t seconds = answer->retry_after;
+
+    return (int64_t)(seconds < LONGEST_RETRY ? seconds : LONGEST_RETRY) * NS_PER_SEC;
 }
 
 static void forget_record(struct spool_post *post, size_t i, size_t end)
@@ -180,8 +190,10 @@ static bool post_range(struct spool_post *post, size_t first, size_t n, struct s
     if (outcome != POST_TAKEN)
         keep_words(batch, &answer);
     buf_free(&answer.text);
-    if (outcome == POST_FAILED)
+    if (outcome == POST_FAILED) {
+        batch->retry_ns = retry_ns(&answer);
         return false;
+    }
     if (outcome == POST_TAKEN) {
         batch->n_taken += n;
         return true;

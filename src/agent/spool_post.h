@@ -28,8 +28,9 @@ struct spool_post *spool_post_free(struct spool_post *post); /* returns NULL */
 /* What became of a batch. */
 struct spool_batch {
     size_t n_taken, n_refused;
-    struct err err;  /* why not all of it */
-    char words[200]; /* of the exporter, about that */
+    int64_t retry_ns; /* that the exporter asks to wait; 0: it does not say */
+    struct err err;   /* why not all of it */
+    char words[200];  /* of the exporter, about that */
 };
 
 /* False if all of it is to be posted again later. A request has this long. The array is used up. */

@@ -3,6 +3,8 @@
  * 11) on. */
 #include "base/fetch.h"
 
+#include "base/num.h"
+
 #include "base/arena.h"
 #include "base/curl.h"
 #include "base/quote.h"
@@ -32,6 +34,7 @@ struct transfer {
     bool is_local; /* a unix socket or the loopback */
     bool has_begun;
     size_t header_bytes, body_bytes;
+    uint64_t retry_after;
     unsigned codings; /* that the body is packed in */
     int64_t until_ns; /* by the other clock, if there is one */
     int code;         /* why a callback ended it, or 0 */
@@ -131,9 +134,20 @@ static unsigned count_codings(struct str line)
     return n;
 }
 
+/* As a date it is passed over: the clocks may differ. */
+static void read_retry_after(struct transfer *transfer, struct str line)
+{
+    uint64_t seconds;
+
+    if (str_eq_nocase(str_cut(&line, ':'), STR("Retry-After")) &&
+        num_get_u64(str_trim(line), &seconds))
+        transfer->retry_after = seconds;
+}
+
 static int check_header(struct transfer *transfer, struct str line)
 {
     transfer->header_bytes += line.n;
+    read_retry_after(transfer, line);
     transfer->codings += count_codings(line);
     if (transfer->header_bytes > MOST_HEADER_BYTES)
         return err_set(transfer->err, EREMOTEIO, "%s sent more than %d bytes of headers",
@@ -158,7 +172,8 @@ static void fill_result(struct transfer *transfer, struct fetch_result *ret)
 {
     const char *content_type = NULL;
 
-    *ret = (struct fetch_result){ .bytes = transfer->body_bytes };
+    *ret = (struct fetch_result){ .bytes = transfer->body_bytes,
+                                  .retry_after = transfer->retry_after };
     LIBCURL_GETINFO(transfer->curl, transfer->easy, CURLINFO_RESPONSE_CODE, &ret->status);
     LIBCURL_GETINFO(transfer->curl, transfer->easy, CURLINFO_CONTENT_TYPE, &content_type);
     snprintf(ret->content_type, sizeof(ret->content_type), "%s", content_type ? content_type : "");

@@ -48,6 +48,7 @@ struct fetch {
 struct fetch_result {
     long status;
     size_t bytes;
+    uint64_t retry_after; /* seconds that the answer asks to wait; 0: it does not say */
     char content_type[100];
 };
 

@@ -36,6 +36,7 @@ struct exporter {
     bool names_bad;      /* with its index */
     unsigned bad_status; /* as */
     unsigned status;     /* of all posts, if not 200 */
+    const char *headers; /* of all answers */
 };
 
 struct fixture {
@@ -85,6 +86,7 @@ static void judge(const struct exporter *exporter, const struct post *post, stru
     static char answer[100];
 
     ret->status = exporter->status;
+    ret->headers = exporter->headers;
     if (exporter->status)
         return;
     snprintf(answer, sizeof(answer), "{\"records\":%zu}", post->n);
@@ -447,6 +449,27 @@ TEST(whatever_is_no_fault_of_a_record_keeps_it)
     set_status(0);
     wait_until_true(stats_of(fixture->spool).posted == COUNT(statuses));
     assert_int_equal(stats_of(fixture->spool).dropped, 0);
+}
+
+TEST(a_busy_exporter_says_when_to_come_again)
+{
+    fixture->config.clock = &fixture->manual.clock;
+    fixture->exporter.headers = "Retry-After: 20\r\n";
+    set_status(503);
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    manual_clock_advance(&fixture->manual, fixture->config.retry_ns);
+    wait_until_true(stats_of(fixture->spool).failures == 1);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    set_status(0);
+    manual_clock_advance(&fixture->manual, 19 * NS_PER_SEC);
+    add(fixture->spool, 2);
+    wait_until_true(on_disk(fixture->spool) == 2);
+    assert_true(manual_clock_await_waiters(&fixture->manual, 1));
+    assert_int_equal(stats_of(fixture->spool).posted, 0);
+    manual_clock_advance(&fixture->manual, 21 * NS_PER_SEC);
+    wait_until_true(stats_of(fixture->spool).posted == 2);
 }
 
 /* Of 100 records that wait, number 42 is bad. */
