@@ -8,7 +8,7 @@
 #include "record/request.h"
 
 enum {
-    MOST_REQUESTS = 64, /* that wait */
+    MOST_REQUESTS = 4096, /* that wait: posts of agents that share a transaction */
     MOST_REQUEST_BYTES = 64 << 20,
     MOST_RECORDS = 10000, /* of requests in one transaction, about */
 };
@@ -221,11 +221,11 @@ static struct request *await(struct recorder *r, struct request *request, int64_
 {
     int64_t now = clock_mono(r->clock);
 
-    while (!request->is_done && now < deadline_ns && !atomic_load(cancelled)) {
+    while (!atomic_load(&request->is_done) && now < deadline_ns && !atomic_load(cancelled)) {
         clock_wait(r->clock, &r->done, &r->lock, earlier(now + patience_ns, deadline_ns));
         now = clock_mono(r->clock);
     }
-    if (request->is_done)
+    if (atomic_load(&request->is_done))
         return request;
     if (atomic_load(cancelled))
         err_set(err, ECANCELED, "cancelled");
@@ -261,6 +261,41 @@ int recorder_put(struct recorder *recorder, const struct record_batch *batch, in
         return -err->code;
     request_free(answer);
     return 0;
+}
+
+int recorder_submit(struct recorder *recorder, const struct record_batch *batch,
+                    void (*notify)(void *ctx), void *ctx, struct request **ret, struct err *err)
+{
+    struct request *request = request_put(batch);
+    int code;
+
+    request->notify = notify;
+    request->notify_ctx = ctx;
+    pthread_mutex_lock(&recorder->lock);
+    code = enqueue(recorder, request, err);
+    pthread_mutex_unlock(&recorder->lock);
+    *ret = code < 0 ? request_free(request) : request;
+    return code;
+}
+
+int recorder_check(const struct request *request, struct err *err)
+{
+    if (!atomic_load(&request->is_done))
+        return -EINPROGRESS;
+    if (request->code < 0)
+        *err = request->err;
+    return request->code;
+}
+
+void recorder_forget(struct recorder *recorder, struct request *request)
+{
+    if (!request)
+        return;
+    pthread_mutex_lock(&recorder->lock);
+    if (!atomic_load(&request->is_done))
+        request = give_up(recorder, request);
+    pthread_mutex_unlock(&recorder->lock);
+    request_free(request);
 }
 
 int recorder_get_marks(struct recorder *recorder, size_t cluster, const char *const *names,
@@ -389,9 +424,11 @@ static void answer_all(struct recorder *r, struct list *requests, const struct e
             request->code = -err->code;
             request->err = *err;
         }
-        request->is_done = true;
+        atomic_store(&request->is_done, true);
         if (request->is_abandoned)
             request_free(request);
+        else if (request->notify)
+            request->notify(request->notify_ctx);
     }
     pthread_cond_broadcast(&r->done);
 }

@@ -83,6 +83,21 @@ struct record_batch {
 int recorder_put(struct recorder *recorder, const struct record_batch *batch, int64_t deadline_ns,
                  const atomic_bool *cancelled, struct err *err);
 
+/* The same without waiting: many callers' batches share one transaction. Returns at once; 0 means
+ * that *ret is to be given to recorder_check until that says what became of it, and then to
+ * recorder_forget. `notify` is called on the recorder's thread when it is time to check, and must
+ * not call the recorder. */
+struct request;
+int recorder_submit(struct recorder *recorder, const struct record_batch *batch,
+                    void (*notify)(void *ctx), void *ctx, struct request **ret, struct err *err);
+
+/* -EINPROGRESS, or as recorder_put. Takes no lock. */
+int recorder_check(const struct request *request, struct err *err);
+
+/* At any time; afterwards `notify` is not called. What has not been written yet may still be. NULL
+ * is allowed. */
+void recorder_forget(struct recorder *recorder, struct request *request);
+
 /* On the recorder's thread, waited for as above. A mark that is not there is 0. */
 int recorder_get_marks(struct recorder *recorder, size_t cluster, const char *const *names,
                        int64_t *values, size_t n, int64_t deadline_ns, const atomic_bool *cancelled,

@@ -18,10 +18,12 @@ typedef int request_run(struct request *request, struct store *store, struct str
 struct request {
     struct link link;
     request_run *run;
-    bool is_written; /* it changes the store */
-    bool is_taken;   /* by the thread, which then is its owner until it is done */
-    bool is_done;
-    bool is_abandoned; /* nobody waits for it any longer: the thread frees it */
+    bool is_written;           /* it changes the store */
+    bool is_taken;             /* by the thread, which then is its owner until it is done */
+    atomic_bool is_done;       /* code and err are final */
+    bool is_abandoned;         /* nobody waits for it any longer: the thread frees it */
+    void (*notify)(void *ctx); /* when it is done; or NULL */
+    void *notify_ctx;
     int64_t since_ns;
     struct arena arena;
     int code; /* 0 or what err says */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { SUBMIT = 1700000000, NOW = SUBMIT + 100000, QUEUE = 64 };
+enum { SUBMIT = 1700000000, NOW = SUBMIT + 100000, QUEUE = 4096 };
 
 int64_t sections_now = NOW;
 
@@ -876,27 +876,79 @@ static void call_from_a_thread(struct caller *caller, uint32_t id)
     assert_int_equal(pthread_create(&caller->thread, NULL, call, caller), 0);
 }
 
-TEST(too_many_that_wait_are_told_to_come_again)
+static void count(void *ctx)
 {
-    static struct caller callers[QUEUE];
-    struct job_record job = record_of(1000);
-    const struct record_batch batch = { .jobs = &job, .n_jobs = 1 };
+    atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+static int submit(uint32_t id, atomic_uint *notified, struct request **ret)
+{
+    struct job_record job = record_of(id);
+    struct err err;
+
+    return recorder_submit(f.recorder, &(struct record_batch){ .jobs = &job, .n_jobs = 1 }, count,
+                           notified, ret, &err);
+}
+
+TEST(batches_that_wait_are_written_at_once_and_too_many_are_told_to_come_again)
+{
+    static struct request *requests[QUEUE];
+    atomic_uint notified = 0;
+    struct request *refused;
     struct err err;
 
     hang();
     for (size_t i = 0; i < QUEUE; i++)
-        call_from_a_thread(&callers[i], (uint32_t)(2000 + i));
-    assert_true(manual_clock_await_waiters(&f.clock, QUEUE));
-    assert_int_equal(put(&batch, &err), -EAGAIN);
+        assert_int_equal(submit((uint32_t)(2000 + i), &notified, &requests[i]), 0);
+    assert_int_equal(submit(1000, &notified, &refused), -EAGAIN);
+    assert_null(refused);
+    for (size_t i = 0; i < QUEUE; i++)
+        assert_int_equal(recorder_check(requests[i], &err), -EINPROGRESS);
     atomic_store(&disk.hangs, false);
+    wait_until_true(atomic_load(&notified) == QUEUE);
     for (size_t i = 0; i < QUEUE; i++) {
-        pthread_join(callers[i].thread, NULL);
-        assert_int_equal(callers[i].code, 0);
+        assert_int_equal(recorder_check(requests[i], &err), 0);
+        recorder_forget(f.recorder, requests[i]);
     }
-    assert_int_equal(put(&batch, &err), 0);
-    /* All that had waited was written at once. */
-    assert_int_equal(stats_of().commits, 3);
-    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), QUEUE + 2);
+    assert_int_equal(stats_of().commits, 2);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), QUEUE + 1);
+}
+
+TEST(a_batch_that_is_forgotten_is_not_written_and_tells_nobody)
+{
+    atomic_uint notified = 0, last = 0;
+    struct request *taken, *waiting, *after;
+
+    settle();
+    atomic_store(&disk.hangs, true);
+    assert_int_equal(submit(10, &notified, &taken), 0);
+    wait_until_true(atomic_load(&disk.hanging) == 1);
+    assert_int_equal(submit(11, &notified, &waiting), 0);
+    recorder_forget(f.recorder, taken); /* the thread has it */
+    recorder_forget(f.recorder, waiting);
+    recorder_forget(f.recorder, NULL);
+    assert_int_equal(submit(12, &last, &after), 0);
+    atomic_store(&disk.hangs, false);
+    wait_until_true(atomic_load(&last) == 1);
+    recorder_forget(f.recorder, after);
+    assert_int_equal(atomic_load(&notified), 0);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job WHERE job_id = 11"), 0);
+}
+
+TEST(a_batch_that_the_disk_does_not_take_says_why)
+{
+    atomic_uint notified = 0;
+    struct request *request;
+    struct err err = { 0 };
+
+    settle();
+    atomic_store(&disk.is_full, true);
+    assert_int_equal(submit(10, &notified, &request), 0);
+    wait_until_true(atomic_load(&notified) == 1);
+    assert_int_equal(recorder_check(request, &err), -ENOSPC);
+    assert_true(err.text[0]);
+    recorder_forget(f.recorder, request);
+    assert_int_equal(submit(11, &notified, &request), -ENOSPC);
 }
 
 TEST(who_gives_up_leaves_at_once_though_the_disk_hangs)
