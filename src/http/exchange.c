@@ -10,6 +10,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+enum { MOST_ARGUMENTS = 128 }; /* of a query; 56 bytes each, beside a header of max_header */
+
 /* A body that is refused is read to its end nevertheless, up to this: closing a connection with
  * bytes unread resets it, and the answer may be lost. */
 static const uint64_t most_discarded = 64 * 1024;
@@ -203,10 +205,10 @@ static bool is_ambiguous(const struct http_exchange *x)
     return lengths > 1;
 }
 
-static void refuse_ambiguous(struct http_exchange *x)
+static void refuse_header(struct http_exchange *x, const char *sentence)
 {
     http_add_header(x, MHD_HTTP_HEADER_CONNECTION, "close");
-    reply_text(x, MHD_HTTP_BAD_REQUEST, "the length of the body is told twice\n");
+    reply_text(x, MHD_HTTP_BAD_REQUEST, sentence);
 }
 
 static bool needs_password(const struct http_exchange *x)
@@ -219,7 +221,7 @@ static bool needs_password(const struct http_exchange *x)
 }
 
 /* What can be said of a request before its body has come. True if it must be suspended. */
-static bool judge_head(struct http_exchange *x, const char *method)
+static bool judge_head(struct http_exchange *x, const char *method, const char *version)
 {
     struct http_server *server = exchange_server(x);
     const union MHD_ConnectionInfo *info =
@@ -229,7 +231,11 @@ static bool judge_head(struct http_exchange *x, const char *method)
     if (x->is_bad)
         reply_text(x, MHD_HTTP_BAD_REQUEST, "this is no path\n");
     else if (is_ambiguous(x))
-        refuse_ambiguous(x);
+        refuse_header(x, "the length of the body is told twice\n");
+    else if (header_is_wrong(x, method, version))
+        refuse_header(x, "a header line is not valid\n");
+    else if (x->is_too_long)
+        reply_text(x, MHD_HTTP_URI_TOO_LONG, "the address is too long or has too many arguments\n");
     else if (info && info->header_size > server->config.max_header)
         reply_text(x, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "the header is too large\n");
     else if (!within_rate(server))
@@ -325,6 +331,23 @@ static enum MHD_Result handle(struct http_exchange *x)
     return MHD_YES;
 }
 
+/* libmicrohttpd takes memory of the connection for each argument. If that does not suffice, it
+ * waits for the rest of a header that it has dropped. So too many are overwritten before it reads
+ * them: the text is in its buffer. True if the request must be refused. */
+static bool drop_arguments(const char *uri, size_t most_bytes)
+{
+    char *arguments = strchr(uri, '?');
+    unsigned n = 1;
+
+    for (const char *p = arguments; p && *p; p++)
+        n += *p == '&';
+    if (n <= MOST_ARGUMENTS && strlen(uri) <= most_bytes)
+        return false;
+    if (arguments)
+        memset(arguments, 'x', strlen(arguments));
+    return true;
+}
+
 void *exchange_on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
     struct listener *listener = arg;
@@ -335,6 +358,7 @@ void *exchange_on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     exchange_reset(x);
     /* Decoded it would end the path early, and a route might take it for its own. */
     x->is_bad = strstr(uri, "%00") != NULL;
+    x->is_too_long = drop_arguments(uri, listener->server->config.max_header);
     conn_heard(x->conn);
     return x;
 }
@@ -347,7 +371,6 @@ enum MHD_Result exchange_on_request(void *arg, struct MHD_Connection *mhd, const
     struct http_exchange *x = *request_context;
 
     (void)mhd;
-    (void)version;
     listener->server->progress++;
     if (x->conn->stage == STAGE_CUT) /* what it had sent before may still be read */
         return MHD_NO;
@@ -356,7 +379,7 @@ enum MHD_Result exchange_on_request(void *arg, struct MHD_Connection *mhd, const
         if (listener->server->is_draining)
             return MHD_NO;
         x->path = str_of(url);
-        if (judge_head(x, method)) {
+        if (judge_head(x, method, version)) {
             suspend(x, STEP_VERDICT);
             return MHD_YES;
         }

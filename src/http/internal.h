@@ -62,6 +62,7 @@ struct http_exchange {
     struct conn *conn;
     enum step step;
     bool is_bad;                        /* its URI is not acceptable */
+    bool is_too_long;                   /* its URI, or there are too many arguments */
     bool is_too_big;                    /* its body */
     const struct http_route *route;     /* or NULL … */
     const struct http_route *same_path; /* … and then one of another method, if there is */
@@ -202,6 +203,11 @@ void exchange_start_work(struct http_server *server);             /* hands `to_w
 void exchange_call_waiting(struct http_server *server, bool all); /* or only those that are due */
 void exchange_finish_work(struct http_server *server); /* takes back what other threads did */
 void exchange_give_up(struct http_server *server);     /* 503 for all that wait */
+
+/* header.c */
+/* Whether the header of a request may mean something else to another reader. Both texts as
+ * libmicrohttpd gives them. */
+bool header_is_wrong(const struct http_exchange *x, const char *method, const char *version);
 
 /* reply.c */
 void reply_text(struct http_exchange *x, unsigned status, const char *sentence);

@@ -86,6 +86,7 @@ void http_stats(const struct http_server *server, struct http_stats *ret);
 struct str http_path(const struct http_exchange *x);
 struct str http_header(const struct http_exchange *x, const char *name); /* empty if absent */
 size_t http_header_count(const struct http_exchange *x, const char *name);
+bool http_is_token(struct str text); /* RFC 9110, 5.6.2: may be the name of a header */
 struct str http_request_body(const struct http_exchange *x);
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */

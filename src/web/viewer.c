@@ -72,26 +72,13 @@ static bool is_listed(const struct viewer_config *config, struct str address)
     return false;
 }
 
-/* RFC 9110, 5.6.2: what a header's name is made of. */
-static bool is_header_name(struct str name)
-{
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-        if (!is_letter && (!c || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return name.n > 0;
-}
-
 static int check_proxies(const struct viewer_config *config, struct err *err)
 {
     struct network network;
 
     if (config->auth != VIEWER_PROXY)
         return 0;
-    if (!is_header_name(config->header))
+    if (!http_is_token(config->header))
         return err_set(err, EINVAL, "%s is no name of a header: say one as X-Remote-User",
                        quote(config->header).text);
     if (!config->n_proxies)

@@ -209,6 +209,108 @@ TEST(random_bytes_are_refused_and_the_server_lives)
     go_round();
 }
 
+/* A proxy in front of us may read such a header differently, and so pass on a name that it would
+ * have removed: libmicrohttpd joins "X-Remote-: root", " User" to the header X-Remote-User. */
+TEST(headers_that_can_be_read_in_two_ways_are_refused)
+{
+    static const struct str requests[] = {
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX-Remote-: root\r\n User\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\nD: e\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\r\n \r\nD: e\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\r\n \r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\n A: b\r\nHost: x\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX-Remote-User : root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX Remote: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX(Remote): root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX\x01: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nX\xe4: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\n: a\r\nX: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\rX: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\nX: root\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\nHost: x\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\n\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"),
+    };
+
+    start(100);
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        struct reply reply;
+
+        client_open(&client, http_address(server, 0));
+        client_send(&client, requests[i]);
+        reply = client_read(&client, true);
+        if (reply.status != 400)
+            fail_msg("request %zu was answered with %u", i, reply.status);
+        client_await_close(&client);
+        client_close(&client);
+    }
+}
+
+/* In pieces, so that the server's buffer must grow. */
+static void send_long_header(void)
+{
+    uint64_t before = stats().requests;
+
+    client_send_text(&client, "GET /hello HTTP/1.1\r\nHost: x\r\n");
+    for (unsigned i = 0; i < 100; i++) {
+        char line[100];
+
+        snprintf(line, sizeof(line), "Line-%u: %050u\r\n", i, i);
+        client_send_text(&client, line);
+        if (i % 10 == 0)
+            go_round();
+    }
+    assert_int_equal(stats().requests, before + 10);
+    client_send_text(&client, "\r\n");
+}
+
+TEST(headers_of_every_allowed_form_are_accepted)
+{
+    static const char *const headers[] = {
+        "",
+        "Accept:*/*\r\n",
+        "Empty:\r\nBlank: \t \r\nSpaces:  a b\t\r\n",
+        "!#$%&'*+-.^_`|~09azAZ: \"\xc3\xa4\"; b=\"c\"\r\n",
+        "Cookie: a=b; c=\"d\"\r\nCookie: e\r\n",
+    };
+
+    start(100);
+    open_other();
+    client_open(&client, http_address(server, 0));
+    for (size_t i = 0; i < COUNT(headers); i++) {
+        struct reply reply = client_get_with(&client, "/hello?a=b&c", headers[i]);
+
+        if (reply.status != 200)
+            fail_msg("headers %zu were answered with %u", i, reply.status);
+    }
+    send_long_header();
+    assert_int_equal(client_read(&client, true).status, 200);
+    client_send_text(&client, "\r\n\r\nGET /hello HTTP/1.0\r\n\r\n");
+    assert_int_equal(client_read(&client, true).status, 200);
+}
+
+TEST(too_many_arguments_are_414)
+{
+    static const struct {
+        unsigned n, width, status; /* of each argument: digits */
+    } rows[] = {
+        { 1, 1, 200 },   { 128, 1, 200 },  { 128, 60, 200 }, { 129, 1, 414 },
+        { 600, 1, 414 }, { 600, 10, 414 }, { 2000, 3, 414 }, { 128, 110, 414 },
+    };
+
+    start(100);
+    client_open(&client, http_address(server, 0));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct buf path;
+
+        buf_init(&path, 20000);
+        for (unsigned k = 0; k < rows[i].n; k++)
+            buf_printf(&path, "%s%0*u=?", k ? "&" : "/hello?", (int)rows[i].width, k % 10);
+        assert_int_equal(client_get(&client, path.p).status, rows[i].status);
+        buf_free(&path);
+    }
+}
+
 TEST(pipelined_requests_are_answered_in_order)
 {
     struct reply reply;
