@@ -128,6 +128,8 @@ void add_headers(struct MHD_Response *response, const struct webconfig *web,
         if (header->value[0] && (header->from_file || !is_among(extra, header->name)))
             MHD_add_response_header(response, header->name, header->value);
     }
+    if (!is_among(extra, MHD_HTTP_HEADER_CACHE_CONTROL)) /* most answers name users */
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     for (; extra; extra = extra->next)
         if (!is_fixed(web, extra->name))
             MHD_add_response_header(response, extra->name, extra->value);

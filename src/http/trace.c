@@ -280,7 +280,6 @@ static void work_on_page(void *ctx, struct http_exchange *x)
 
     buf_init(&page, TRACE_PAGE_BYTES);
     trace_page(&page, traces, jobs, is_simulated);
-    http_add_header(x, "Cache-Control", "no-store");
     http_reply(x, 200, "text/html; charset=utf-8", buf_str(&page));
     buf_free(&page);
     section_unref(traces);

@@ -110,7 +110,6 @@ static void reply_error(struct http_exchange *x, unsigned status, const char *se
     buf_text(&body, "{\"error\":");
     buf_json(&body, str_of(sentence));
     buf_text(&body, "}\n");
-    http_add_header(x, "Cache-Control", "no-store");
     http_reply(x, status, JSON_TYPE, buf_str(&body));
     buf_free(&body);
 }
@@ -166,7 +165,6 @@ static void send_answer(struct api *api, struct api_call *call)
     buf_init(&call->out, 0);
     body =
         http_body_new(&(struct iovec){ sending->text.p, n }, 1, JSON_TYPE, NULL, release, sending);
-    http_add_header(call->x, "Cache-Control", "no-store");
     http_reply_body(call->x, body);
     http_body_unref(body);
 }

@@ -102,7 +102,6 @@ static bool is_packed(const struct site_call *call, const char *type, size_t n)
 static void add_headers(const struct site_call *call)
 {
     http_add_header(call->x, "Content-Security-Policy", policy);
-    http_add_header(call->x, "Cache-Control", "no-store");
 }
 
 /* Takes the text over. */

@@ -328,6 +328,7 @@ TEST(every_answer_has_security_headers)
         assert_str(reply_header(&reply, "Referrer-Policy"), "no-referrer");
         assert_true(str_starts(reply_header(&reply, "Content-Security-Policy"),
                                STR("default-src 'none'; style-src 'unsafe-inline'")));
+        assert_str(reply_header(&reply, "Cache-Control"), "no-store");
         assert_true(reply_header(&reply, "Date").n > 0);
         assert_int_equal(reply_header(&reply, "X-XSS-Protection").n, 0);
     }
