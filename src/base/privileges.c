@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "base/quote.h"
+#include "base/thread.h"
 
 #include <grp.h>
 #include <linux/capability.h>
@@ -14,38 +15,6 @@
 #include <sys/syscall.h>
 
 static const int niceness = 10;
-
-struct capabilities {
-    uint64_t permitted, effective, inheritable;
-};
-
-/* libcap would be one more library for two system calls. */
-static int get_capabilities(struct capabilities *ret, struct err *err)
-{
-    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-    if (syscall(SYS_capget, &header, data) < 0)
-        return err_set(err, errno, "cannot read the capabilities of this process: %s",
-                       err_words(errno));
-    *ret = (struct capabilities){
-        .permitted = data[0].permitted | (uint64_t)data[1].permitted << 32,
-        .effective = data[0].effective | (uint64_t)data[1].effective << 32,
-        .inheritable = data[0].inheritable | (uint64_t)data[1].inheritable << 32,
-    };
-    return 0;
-}
-
-static bool set_capabilities(uint64_t set)
-{
-    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
-        { .permitted = (uint32_t)set, .effective = (uint32_t)set },
-        { .permitted = (uint32_t)(set >> 32), .effective = (uint32_t)(set >> 32) },
-    };
-
-    return syscall(SYS_capset, &header, data) == 0;
-}
 
 struct identity {
     uid_t uid;
@@ -101,13 +70,16 @@ static int become(const struct identity *identity, struct err *err)
 int privileges_keep(const struct privilege *kept, size_t n, const char *user, uint32_t *ret_missing,
                     struct err *err)
 {
-    struct capabilities had = { 0 };
+    struct thread_capabilities had;
     struct identity identity = { 0 };
     uint64_t wanted = 0, keep;
     uint32_t missing = 0;
-    int code = get_capabilities(&had, err);
+    int code = 0;
 
-    if (code == 0 && user)
+    if (!thread_get_capabilities(&had))
+        return err_set(err, errno, "cannot read the capabilities of this process: %s",
+                       err_words(errno));
+    if (user)
         code = find_identity(user, &identity, err);
     if (code < 0)
         return code;
@@ -124,8 +96,7 @@ int privileges_keep(const struct privilege *kept, size_t n, const char *user, ui
         return code;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    /* A unit's system call filter may not let it, but then nothing is left to give up. */
-    if (!set_capabilities(keep) && (had.permitted != keep || had.effective != keep))
+    if (!thread_set_capabilities(keep))
         return err_set(err, errno, "cannot give up capabilities: %s", err_words(errno));
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     *ret_missing = missing;

@@ -173,6 +173,8 @@ static void *answer_questions(void *arg)
     struct users *users = arg;
     bool is_left_behind;
 
+    /* Modules of the C library run here, with answers from the network. */
+    thread_set_capabilities(0);
     pthread_mutex_lock(&users->lock);
     while (!users->is_ending) {
         char name[USERS_NAME_MAX] = "";

@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "base/privileges.h"
+#include "base/thread.h"
 #include "files.h"
 
 #include <fcntl.h>
@@ -48,11 +49,11 @@ static void in_child(const char *(*check)(void))
         fail_msg("%s (status %d)", wrong, status);
 }
 
-/* A line of /proc/self/status: "CapEff:\t0000…". */
+/* A line of the thread's status in /proc: "CapEff:\t0000…". */
 static const char *status_of(const char *key)
 {
     static char text[8192];
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
     ssize_t n = read(fd, text, sizeof(text) - 1);
     struct str rest = { text, n > 0 ? (size_t)n : 0 };
 
@@ -155,6 +156,43 @@ TEST(another_user_with_the_capabilities_reads_everything_and_owns_nothing)
     secret = write_file("secret", "");
     assert_int_equal(chmod(secret, 0600), 0);
     in_child(check_user);
+}
+
+static const char *check_without(void)
+{
+    CHECK(thread_set_capabilities(0));
+    EXPECT("CapEff:", NONE);
+    EXPECT("CapPrm:", NONE);
+    return NULL;
+}
+
+static void *give_up_in_thread(void *ret)
+{
+    *(const char **)ret = check_without();
+    return NULL;
+}
+
+static const char *check_thread(void)
+{
+    const char *wrong = "no thread";
+    uint32_t missing;
+    struct err err = { 0 };
+    pthread_t thread;
+
+    if (privileges_keep(kept, COUNT(kept), NULL, &missing, &err) < 0 ||
+        thread_start(&thread, "without", give_up_in_thread, &wrong, &err) < 0)
+        return strdup(err.text);
+    pthread_join(thread, NULL);
+    if (wrong)
+        return wrong;
+    EXPECT("CapEff:", BOTH);
+    return NULL;
+}
+
+TEST(a_thread_gives_up_its_capabilities_alone)
+{
+    need("root");
+    in_child(check_thread);
 }
 
 static const char *check_missing(void)
