@@ -4,7 +4,7 @@
 
 # shellcheck disable=SC2034 # for those who source this
 build_packages='gcc libc6-dev meson ninja-build pkg-config python3
-	libmicrohttpd-dev libgnutls28-dev libcurl4-gnutls-dev libyaml-dev libpcre2-dev libsqlite3-dev zlib1g-dev libcrypt-dev
+	libmicrohttpd-dev libgnutls28-dev libseccomp-dev libcurl4-gnutls-dev libyaml-dev libpcre2-dev libsqlite3-dev zlib1g-dev libcrypt-dev
 	libcairo2-dev libpango1.0-dev fonts-dejavu-core libjs-dygraphs libmariadb-dev libslurm-dev'
 
 # has_work DIRECTORY: whether anything would be built there.

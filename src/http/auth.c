@@ -72,6 +72,11 @@ struct auth {
 int auth_new(const struct clock *clock, void (*tell)(void *ctx), void *ctx, struct auth **ret,
              struct err *err)
 {
+    const struct pool_config pool = {
+        .name = "passwords",
+        .threads = 1,
+        .most_queued = MOST_QUEUED,
+    };
     struct auth *auth = heap_alloc(sizeof(*auth));
     unsigned char key[DIGEST_BYTES];
     int r;
@@ -91,7 +96,7 @@ int auth_new(const struct clock *clock, void (*tell)(void *ctx), void *ctx, stru
     if (r < 0)
         r = err_set(err, EIO, "can't make a key for checking passwords: %s", gnutls_strerror(r));
     else
-        r = pool_new("passwords", 1, MOST_QUEUED, &auth->pool, err);
+        r = pool_new(&pool, &auth->pool, err);
     if (r < 0) {
         auth_free(auth);
         return r;

@@ -295,6 +295,8 @@ static bool obey(struct http_exchange *x, enum http_verdict verdict)
         add_exchange(&server->waiting, x);
         return true;
     case HTTP_WORK:
+    case HTTP_WORK_UNCONFINED:
+        x->is_unconfined = verdict == HTTP_WORK_UNCONFINED;
         x->step = STEP_WORK;
         add_exchange(&server->to_work, x);
         return true;
@@ -447,10 +449,11 @@ void exchange_start_work(struct http_server *server)
 
     while (to_work) {
         struct http_exchange *x = to_work;
+        struct pool *pool = x->is_unconfined ? server->reload_worker : server->workers;
 
         to_work = x->next;
         x->job.run = work;
-        if (x->route->work && pool_push(server->workers, &x->job))
+        if (x->route->work && pool_push(pool, &x->job))
             continue;
         if (x->route->work)
             refuse_work(x);

@@ -64,6 +64,7 @@ struct http_exchange {
     bool is_bad;                        /* its URI is not acceptable */
     bool is_too_long;                   /* its URI, or there are too many arguments */
     bool is_too_big;                    /* its body */
+    bool is_unconfined;                 /* its work, once its handler has asked for that */
     const struct http_route *route;     /* or NULL … */
     const struct http_route *same_path; /* … and then one of another method, if there is */
     struct str path; /* in libmicrohttpd's memory, as headers and arguments are */
@@ -134,6 +135,7 @@ struct http_server {
     unsigned n_live; /* connections that are not cut */
 
     struct pool *workers;
+    struct pool *reload_worker; /* one thread that is not confined: http/confine.h */
     struct auth *auth;
     struct webconfig *web;
     double rate_tokens;

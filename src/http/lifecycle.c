@@ -49,7 +49,7 @@ static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
     else if (lifecycle->may_reload && !lifecycle->may_reload(lifecycle->ctx, x))
         http_reply(x, 403, plain, STR("this is for staff: --web.staff names them\n"));
     else
-        return HTTP_WORK;
+        return HTTP_WORK_UNCONFINED;
     return HTTP_DONE;
 }
 

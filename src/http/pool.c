@@ -3,6 +3,7 @@
 #include "http/pool.h"
 
 #include "base/arena.h"
+#include "http/confine.h"
 
 struct worker {
     struct pool *pool;
@@ -18,7 +19,7 @@ struct pool {
     struct pool_job *first, **last;
     unsigned n_queued, most_queued;
     unsigned most_running; /* of one owner */
-    bool is_stopping;
+    bool is_unconfined, is_stopping;
     unsigned n_workers;
     struct worker workers[];
 };
@@ -99,27 +100,29 @@ static void *work(void *arg)
     struct worker *worker = arg;
     struct pool_job *job;
 
+    if (!worker->pool->is_unconfined)
+        confine_thread(NULL); /* the server has logged it if that does not work here */
     while ((job = take(worker)))
         job->run(job);
     return NULL;
 }
 
-int pool_new(const char *name, unsigned threads, unsigned most_queued, struct pool **ret,
-             struct err *err)
+int pool_new(const struct pool_config *config, struct pool **ret, struct err *err)
 {
-    struct pool *pool = heap_alloc(sizeof(*pool) + threads * sizeof(pool->workers[0]));
+    struct pool *pool = heap_alloc(sizeof(*pool) + config->threads * sizeof(pool->workers[0]));
 
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->changed, NULL);
     pool->last = &pool->first;
-    pool->most_queued = most_queued;
-    pool->most_running = share_of(threads);
-    while (pool->n_workers < threads) {
+    pool->most_queued = config->most_queued;
+    pool->most_running = share_of(config->threads);
+    pool->is_unconfined = config->is_unconfined;
+    while (pool->n_workers < config->threads) {
         struct worker *worker = &pool->workers[pool->n_workers];
         int r;
 
         worker->pool = pool;
-        r = thread_start(&worker->thread, name, work, worker, err);
+        r = thread_start(&worker->thread, config->name, work, worker, err);
         if (r < 0) {
             pool_free(pool);
             return r;

@@ -20,8 +20,14 @@ struct pool_job {
     struct pool_job *next;
 };
 
-int pool_new(const char *name, unsigned threads, unsigned most_queued, struct pool **ret,
-             struct err *err);
+struct pool_config {
+    const char *name; /* of its threads, at most 15 bytes */
+    unsigned threads, most_queued;
+    bool is_unconfined; /* its jobs start threads or commands, or need capabilities: nothing is
+                         * taken from its threads (http/confine.h) */
+};
+
+int pool_new(const struct pool_config *config, struct pool **ret, struct err *err);
 
 /* Waits for the jobs that run; those still queued are never run. */
 struct pool *pool_free(struct pool *pool);

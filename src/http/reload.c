@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading --web.config.file and the certificates again. The toolkit does so at each request; here
- * somebody looks once a second whether they changed, on the pool, since a file may be on a disk
- * that does not answer. */
+ * they are checked for changes once a second, on a worker, since a file may be on a disk that does
+ * not answer. That worker is not confined: the files may be root's, readable by a capability. */
 #include "http/internal.h"
 
 static const int64_t look_every_ns = NS_PER_SEC;
@@ -42,7 +42,7 @@ int http_reload(struct http_server *server, struct err *err)
     return r;
 }
 
-/* On the pool. What was wrong is said once: the next look is at what was read now. */
+/* On the reload worker. What was wrong is said once: the next look is at what was read now. */
 static void look(struct pool_job *job)
 {
     struct http_server *server =
@@ -71,7 +71,7 @@ void reload_check(struct http_server *server)
     if (atomic_exchange(&server->is_checking_files, true))
         return;
     server->check_files.run = look;
-    if (!pool_push(server->workers, &server->check_files))
+    if (!pool_push(server->reload_worker, &server->check_files))
         atomic_store(&server->is_checking_files, false);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The HTTP thread: one epoll loop around libmicrohttpd's daemons, of which there is one for each
  * address, and the deadlines that they do not keep. */
+#include "http/confine.h"
 #include "http/internal.h"
 
 #include <gnutls/abstract.h>
@@ -14,6 +15,7 @@ enum {
     FUTILE_WAIT_MS = 10,
     DRAIN_WAIT_MS = 50,
     LAST_RUNS = 3, /* of libmicrohttpd, for the last answers to get out */
+    MOST_RELOADS = 4,
 };
 
 static const int64_t drain_ns = 2 * NS_PER_SEC;
@@ -200,6 +202,7 @@ static void drain(struct http_server *server)
         conn_cut_quiet(server);
     }
     server->workers = pool_free(server->workers);
+    server->reload_worker = pool_free(server->reload_worker);
     exchange_finish_work(server);
     run_to_the_end(server);
     exchange_give_up(server);
@@ -210,6 +213,7 @@ static void *run(void *arg)
 {
     struct http_server *server = arg;
 
+    confine_thread(NULL);
     while (!atomic_load(&server->is_stopping))
         go_round(server);
     drain(server);
@@ -229,6 +233,7 @@ static void close_listener(struct listener *listener)
 static struct http_server *server_free(struct http_server *server)
 {
     pool_free(server->workers);
+    pool_free(server->reload_worker);
     for (size_t i = 0; i < server->n_listeners; i++)
         close_listener(&server->listeners[i]);
     conn_recycle(server);
@@ -373,9 +378,21 @@ static void tell_settled(void *server)
 static int start_helpers(struct http_server *server, struct err *err)
 {
     const struct http_config *config = &server->config;
-    unsigned workers = config->workers ? config->workers : 1;
-    int r = pool_new("http-work", workers, config->queue, &server->workers, err);
+    const struct pool_config workers = {
+        .name = "http-work",
+        .threads = config->workers ? config->workers : 1,
+        .most_queued = config->queue,
+    };
+    const struct pool_config reload_worker = {
+        .name = "http-reload",
+        .threads = 1,
+        .most_queued = MOST_RELOADS,
+        .is_unconfined = true,
+    };
+    int r = pool_new(&workers, &server->workers, err);
 
+    if (r == 0)
+        r = pool_new(&reload_worker, &server->reload_worker, err);
     if (r == 0 && server->web_config)
         r = auth_new(config->clock, tell_settled, server, &server->auth, err);
     return r;
@@ -392,6 +409,17 @@ static int open_events(struct http_server *server, struct err *err)
     return watch_fd(server, server->wake_fd, &wake, err);
 }
 
+static void check_confinement(const struct http_server *server)
+{
+    struct err err;
+
+    if (confine_try(&err) < 0)
+        LOG(server->config.log, LOG_WARN,
+            "HTTP threads are not confined: allow them to install seccomp filters and to give up "
+            "capabilities",
+            LOG_STR("error", err.text));
+}
+
 static int start(struct http_server *server, struct err *err)
 {
     int r = webconfig_load(server->web_config, &server->files, &server->web, err);
@@ -402,6 +430,7 @@ static int start(struct http_server *server, struct err *err)
     server->rate_tokens = (double)server->web->rate_burst;
     server->rate_at_ns = server->checked_files_ns = server_now(server);
     conn_init(server);
+    check_confinement(server);
     r = open_events(server, err);
     if (r == 0)
         r = open_sockets(server, err);

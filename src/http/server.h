@@ -20,6 +20,8 @@ enum http_verdict {
     HTTP_DONE, /* an answer was given */
     HTTP_WAIT, /* call me again: after http_wake, or at the time given to http_wait_until */
     HTTP_WORK, /* go on in `work`, on the pool; 503 with Retry-After when its queue is full */
+    HTTP_WORK_UNCONFINED, /* likewise, but on a thread that is not confined (http/confine.h): `work`
+                           * starts threads or commands */
 };
 
 /* Where web.config.file has users: */

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/spawn.h"
+#include "http/pool.h"
 
 struct report_child {
     const char *program;
@@ -12,11 +13,36 @@ struct report_child {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     unsigned n_running, n_waiting;
+    struct pool *pool; /* a thread for each child: those who ask may start no commands */
 };
 
-struct report_child *report_child_new(const char *program, char *const *flags)
+/* A command on the pool. */
+struct run {
+    struct pool_job job;
+    struct report_child *child;
+    const struct spawn *spawn;
+    struct spawn_result *result;
+    struct err *err;
+    int code;
+    bool has_ended; /* under the child's lock */
+};
+
+int report_child_new(const char *program, char *const *flags, struct report_child **ret,
+                     struct err *err)
 {
+    const struct pool_config config = {
+        .name = "report",
+        .threads = REPORT_CHILDREN,
+        .most_queued = REPORT_CHILDREN,
+        .is_unconfined = true,
+    };
     struct report_child *child = heap_alloc(sizeof(*child));
+    int code = pool_new(&config, &child->pool, err);
+
+    if (code < 0) {
+        free(child);
+        return code;
+    }
 
     child->program = program;
     child->flags = flags;
@@ -24,12 +50,14 @@ struct report_child *report_child_new(const char *program, char *const *flags)
         child->n_flags++;
     pthread_mutex_init(&child->lock, NULL);
     clock_cond_init(&child->ended);
-    return child;
+    *ret = child;
+    return 0;
 }
 
 struct report_child *report_child_free(struct report_child *child)
 {
     if (child) {
+        pool_free(child->pool);
         pthread_cond_destroy(&child->ended);
         pthread_mutex_destroy(&child->lock);
         free(child);
@@ -55,12 +83,37 @@ static bool begin(struct report_child *child, int64_t deadline_ns)
     return is_free;
 }
 
-static void end(struct report_child *child)
+static void run_command(struct pool_job *job)
 {
+    struct run *run = (struct run *)((char *)job - offsetof(struct run, job));
+    struct report_child *child = run->child;
+
+    run->code = spawn_run(run->spawn, run->result, run->err);
     pthread_mutex_lock(&child->lock);
+    run->has_ended = true;
     child->n_running--;
-    pthread_cond_signal(&child->ended);
+    pthread_cond_broadcast(&child->ended);
     pthread_mutex_unlock(&child->lock);
+}
+
+/* After begin: there is a thread for it. The deadline is the command's. */
+static int run_on_pool(struct report_child *child, const struct spawn *spawn,
+                       struct spawn_result *result, struct err *err)
+{
+    struct run run = {
+        .job.run = run_command,
+        .child = child,
+        .spawn = spawn,
+        .result = result,
+        .err = err,
+    };
+
+    pool_push(child->pool, &run.job);
+    pthread_mutex_lock(&child->lock);
+    while (!run.has_ended)
+        pthread_cond_wait(&child->ended, &child->lock);
+    pthread_mutex_unlock(&child->lock);
+    return run.code;
 }
 
 /* "beluga:4711": the flag --cluster would say whose sacct it is. */
@@ -129,8 +182,7 @@ int report_child_run(struct report_child *child, const struct report_question *q
     int code;
 
     if (begin(child, question->deadline_ns)) {
-        code = spawn_run(&spawn, &result, err);
-        end(child);
+        code = run_on_pool(child, &spawn, &result, err);
         if (code == -EREMOTEIO && has_nothing_to_draw(&result))
             code = err_set(err, ENODATA, "there is nothing to draw");
     } else {

@@ -18,8 +18,10 @@ enum {
 
 struct report_child;
 
-/* Both must live as long; the flags say where data is, and end with NULL. */
-struct report_child *report_child_new(const char *program, char *const *flags);
+/* Both must live as long; the flags say where data is, and end with NULL. Not on a confined thread:
+ * children run on threads that are started here. */
+int report_child_new(const char *program, char *const *flags, struct report_child **ret,
+                     struct err *err);
 struct report_child *report_child_free(struct report_child *child); /* returns NULL */
 
 struct report_question {

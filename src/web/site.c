@@ -59,14 +59,15 @@ int site_new(const struct site_config *config, struct site **ret, struct err *er
     code = read_settings(site, err);
     if (code == 0)
         code = open_trends(site, err);
+    if (code == 0 && config->report_program)
+        code = report_child_new(config->report_program, config->report_flags, &site->report_child,
+                                err);
     if (code < 0) {
         site_free(site);
         return code;
     }
     if (config->store)
         site->readers = api_readers_new(config->store);
-    if (config->report_program)
-        site->report_child = report_child_new(config->report_program, config->report_flags);
     site->assets = assets_new();
     *ret = site;
     return 0;

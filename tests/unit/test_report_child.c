@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/thread.h"
 #include "files.h"
+#include "http/confine.h"
 #include "web/report_child.h"
 
 #include <fcntl.h>
@@ -31,10 +32,20 @@ static struct report_question question_of(const char *job, int64_t timeout_ns)
                                      .deadline_ns = clock_mono(&clock_real) + timeout_ns };
 }
 
+static struct report_child *child_of(char *const *flags)
+{
+    struct report_child *child = NULL;
+    struct err err;
+
+    if (report_child_new(program, flags, &child, &err) < 0)
+        fail_msg("%s", err.text);
+    return child;
+}
+
 TEST(the_job_comes_last_and_is_never_a_flag)
 {
     char flag[] = "--store=x.db", *const flags[] = { flag, NULL };
-    struct report_child *child = report_child_new(program, flags);
+    struct report_child *child = child_of(flags);
     struct report_question question = question_of("--mail", TEST_DEADLINE);
     struct buf out;
     struct err err;
@@ -47,53 +58,7 @@ TEST(the_job_comes_last_and_is_never_a_flag)
     report_child_free(child);
 }
 
-TEST(a_child_that_hangs_ends_with_the_deadline)
-{
-    struct report_child *child = report_child_new(program, NULL);
-    struct report_question question = question_of("1", 200 * NS_PER_MS);
-    struct buf out;
-    struct err err;
-
-    write_script(program, "exec sleep 1000");
-    buf_init(&out, REPORT_CHILD_BYTES);
-    assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
-    buf_free(&out);
-    report_child_free(child);
-}
-
-TEST(a_child_that_never_stops_writing_is_stopped)
-{
-    struct report_child *child = report_child_new(program, NULL);
-    struct report_question question = question_of("1", TEST_DEADLINE);
-    struct buf out;
-    struct err err;
-
-    write_script(program, "exec cat /dev/zero");
-    buf_init(&out, 2 * (size_t)REPORT_CHILD_BYTES);
-    assert_int_equal(report_child_run(child, &question, &out, &err), -EFBIG);
-    assert_true(out.n <= REPORT_CHILD_BYTES);
-    buf_free(&out);
-    report_child_free(child);
-}
-
-TEST(nothing_to_draw_is_told_from_a_failure)
-{
-    struct report_child *child = report_child_new(program, NULL);
-    struct report_question question = question_of("1", TEST_DEADLINE);
-    struct buf out;
-    struct err err;
-
-    buf_init(&out, REPORT_CHILD_BYTES);
-    write_script(program, "echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
-    assert_int_equal(report_child_run(child, &question, &out, &err), -ENODATA);
-    write_script(program, "echo 'sonde report: the disk is full' >&2; exit 1");
-    assert_int_equal(report_child_run(child, &question, &out, &err), -EREMOTEIO);
-    assert_contains(err.text, "the disk is full");
-    buf_free(&out);
-    report_child_free(child);
-}
-
-/* One of several at once. */
+/* A thread that asks. */
 struct asker {
     struct report_child *child;
     int64_t timeout_ns;
@@ -112,6 +77,75 @@ static void *ask(void *arg)
     asker->code = report_child_run(asker->child, &question, &out, &err);
     buf_free(&out);
     return NULL;
+}
+
+static void *ask_confined(void *arg)
+{
+    struct asker *asker = arg;
+    struct err err;
+
+    asker->code = confine_thread(&err);
+    return asker->code == 0 ? ask(asker) : NULL;
+}
+
+/* As the workers of the server do, who may start no command themselves. */
+TEST(a_confined_thread_gets_a_report)
+{
+    struct report_child *child = child_of(NULL);
+    struct asker asker = { .child = child, .timeout_ns = TEST_DEADLINE };
+    struct err err;
+
+    write_script(program, "echo report");
+    assert_int_equal(thread_start(&asker.thread, "confined", ask_confined, &asker, &err), 0);
+    pthread_join(asker.thread, NULL);
+    assert_int_equal(asker.code, 0);
+    report_child_free(child);
+}
+
+TEST(a_child_that_hangs_ends_with_the_deadline)
+{
+    struct report_child *child = child_of(NULL);
+    struct report_question question = question_of("1", 200 * NS_PER_MS);
+    struct buf out;
+    struct err err;
+
+    write_script(program, "exec sleep 1000");
+    buf_init(&out, REPORT_CHILD_BYTES);
+    assert_int_equal(report_child_run(child, &question, &out, &err), -ETIMEDOUT);
+    buf_free(&out);
+    report_child_free(child);
+}
+
+TEST(a_child_that_never_stops_writing_is_stopped)
+{
+    struct report_child *child = child_of(NULL);
+    struct report_question question = question_of("1", TEST_DEADLINE);
+    struct buf out;
+    struct err err;
+
+    write_script(program, "exec cat /dev/zero");
+    buf_init(&out, 2 * (size_t)REPORT_CHILD_BYTES);
+    assert_int_equal(report_child_run(child, &question, &out, &err), -EFBIG);
+    assert_true(out.n <= REPORT_CHILD_BYTES);
+    buf_free(&out);
+    report_child_free(child);
+}
+
+TEST(nothing_to_draw_is_told_from_a_failure)
+{
+    struct report_child *child = child_of(NULL);
+    struct report_question question = question_of("1", TEST_DEADLINE);
+    struct buf out;
+    struct err err;
+
+    buf_init(&out, REPORT_CHILD_BYTES);
+    write_script(program, "echo 'sonde report: there is nothing to draw: no samples' >&2; exit 1");
+    assert_int_equal(report_child_run(child, &question, &out, &err), -ENODATA);
+    write_script(program, "echo 'sonde report: the disk is full' >&2; exit 1");
+    assert_int_equal(report_child_run(child, &question, &out, &err), -EREMOTEIO);
+    assert_contains(err.text, "the disk is full");
+    buf_free(&out);
+    report_child_free(child);
 }
 
 static off_t log_bytes(void)
@@ -167,7 +201,7 @@ static size_t end_askers(struct asker *asker, size_t n)
 TEST(only_two_run_at_once_and_others_wait_for_their_turn)
 {
     enum { ASKERS = REPORT_CHILDREN + 1 };
-    struct report_child *child = report_child_new(program, NULL);
+    struct report_child *child = child_of(NULL);
     struct asker asker[ASKERS], late = { .child = child, .timeout_ns = 100 * NS_PER_MS };
     int fd = close_gate();
 
@@ -187,7 +221,7 @@ TEST(only_two_run_at_once_and_others_wait_for_their_turn)
 TEST(when_enough_wait_the_next_is_refused_at_once)
 {
     enum { SERVED = REPORT_CHILDREN + REPORT_WAITERS, ASKERS = SERVED + 1 };
-    struct report_child *child = report_child_new(program, NULL);
+    struct report_child *child = child_of(NULL);
     struct asker asker[ASKERS];
     int fd = close_gate();
 
