@@ -5,7 +5,6 @@
 #include "http/internal.h"
 
 #include "base/map.h"
-#include "base/num.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -172,15 +171,6 @@ static bool ask_password(struct http_exchange *x)
     return false;
 }
 
-static uint64_t declared_body(const struct http_exchange *x)
-{
-    struct str length = http_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    uint64_t n = 0;
-
-    /* libmicrohttpd has checked it: what it let pass and we can't read is too large. */
-    return length.p && !num_get_u64(length, &n) ? UINT64_MAX : n;
-}
-
 static enum MHD_Result count_lengths(void *arg, enum MHD_ValueKind kind, const char *key,
                                      size_t key_size, const char *value, size_t value_size)
 {
@@ -249,12 +239,14 @@ static bool judge_head(struct http_exchange *x, const char *method, const char *
     return false;
 }
 
-/* After judge_head and, where a password was asked for, with it known. */
+/* What is refused so far is in the answer. */
 static enum MHD_Result begin_body(struct http_exchange *x)
 {
-    uint64_t declared = declared_body(x);
+    uint64_t declared = 0;
 
+    http_body_length(x, &declared);
     x->step = STEP_BODY;
+    x->is_admitted = true;
     if (!x->answer.status && !x->route && x->same_path)
         reply_wrong_method(x);
     else if (!x->answer.status && !x->route)
@@ -303,7 +295,7 @@ static bool obey(struct http_exchange *x, enum http_verdict verdict)
     case HTTP_DONE:
         break;
     }
-    x->step = STEP_ANSWER;
+    x->step = x->is_admitted ? STEP_ANSWER : STEP_ADMITTED;
     return false;
 }
 
@@ -314,7 +306,18 @@ static void *handler_ctx(const struct http_exchange *x)
 
 static enum http_verdict call_handler(struct http_exchange *x)
 {
-    return x->route->handle(handler_ctx(x), x);
+    return (x->is_admitted ? x->route->handle : x->route->admit)(handler_ctx(x), x);
+}
+
+/* After judge_head and, where a password was asked for, with it known. */
+static enum MHD_Result admit(struct http_exchange *x)
+{
+    x->started_ns = server_now(exchange_server(x));
+    x->wait_until_ns = INT64_MAX;
+    if (x->answer.status || !x->route || !x->route->admit || !obey(x, call_handler(x)))
+        return begin_body(x);
+    suspend(x, x->step);
+    return MHD_YES;
 }
 
 /* The request is complete. */
@@ -385,10 +388,13 @@ enum MHD_Result exchange_on_request(void *arg, struct MHD_Connection *mhd, const
             suspend(x, STEP_VERDICT);
             return MHD_YES;
         }
-        return begin_body(x);
+        return admit(x);
     case STEP_VERDICT:
         conn_enter(x->conn, STAGE_READING);
         accept_verdict(x, x->waiter.verdict);
+        return admit(x);
+    case STEP_ADMITTED:
+        conn_enter(x->conn, STAGE_READING);
         return begin_body(x);
     case STEP_BODY:
         if (*data_size == 0)
@@ -457,7 +463,7 @@ void exchange_start_work(struct http_server *server)
             continue;
         if (x->route->work)
             refuse_work(x);
-        x->step = STEP_ANSWER;
+        obey(x, HTTP_DONE);
         resume(x);
     }
 }
@@ -506,8 +512,8 @@ void exchange_finish_work(struct http_server *server)
         struct http_exchange *x = done;
 
         done = x->next;
-        x->step = STEP_ANSWER;
-        resume(x);
+        if (!obey(x, x->answer.status ? HTTP_DONE : call_handler(x)))
+            resume(x);
     }
     settle_passwords(server);
 }

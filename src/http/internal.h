@@ -36,12 +36,13 @@ enum { MOST_PIECES = 256 };
 
 /* How far an exchange has come. */
 enum step {
-    STEP_HEAD,    /* the header is complete: who asks for what? */
-    STEP_VERDICT, /* suspended: the password is being checked */
-    STEP_BODY,    /* the rest of the request is taken in */
-    STEP_WAIT,    /* suspended: the handler wants to be called again */
-    STEP_WORK,    /* suspended: on the pool, or about to be */
-    STEP_ANSWER,  /* the answer is there */
+    STEP_HEAD,     /* the header is complete: who asks for what? */
+    STEP_VERDICT,  /* suspended: the password is being checked */
+    STEP_ADMITTED, /* the route's `admit` is done, and has answered if it refused */
+    STEP_BODY,     /* the rest of the request is taken in */
+    STEP_WAIT,     /* suspended: the handler wants to be called again */
+    STEP_WORK,     /* suspended: on the pool, or about to be */
+    STEP_ANSWER,   /* the answer is there */
 };
 
 struct answer_header {
@@ -65,6 +66,7 @@ struct http_exchange {
     bool is_too_long;                   /* its URI, or there are too many arguments */
     bool is_too_big;                    /* its body */
     bool is_unconfined;                 /* its work, once its handler has asked for that */
+    bool is_admitted;                   /* `admit` is done, `handle` is next */
     const struct http_route *route;     /* or NULL … */
     const struct http_route *same_path; /* … and then one of another method, if there is */
     struct str path; /* in libmicrohttpd's memory, as headers and arguments are */

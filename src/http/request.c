@@ -4,6 +4,7 @@
 #include "http/internal.h"
 
 #include "base/map.h"
+#include "base/num.h"
 
 #include <arpa/inet.h>
 
@@ -105,6 +106,16 @@ int http_queries(const struct http_exchange *x,
 struct str http_request_body(const struct http_exchange *x)
 {
     return buf_str(&x->body);
+}
+
+bool http_body_length(const struct http_exchange *x, uint64_t *ret)
+{
+    struct str length = http_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    /* libmicrohttpd has checked it: what it let pass and we can't read is too large. */
+    if (length.p && !num_get_u64(length, ret))
+        *ret = UINT64_MAX;
+    return length.p;
 }
 
 struct str http_user(const struct http_exchange *x)

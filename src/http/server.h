@@ -17,7 +17,7 @@ struct http_exchange; /* one request and its answer */
 struct http_body;     /* an answer that many exchanges share */
 
 enum http_verdict {
-    HTTP_DONE, /* an answer was given */
+    HTTP_DONE, /* an answer was given; `admit` may also let the body come */
     HTTP_WAIT, /* call me again: after http_wake, or at the time given to http_wait_until */
     HTTP_WORK, /* go on in `work`, on the pool; 503 with Retry-After when its queue is full */
     HTTP_WORK_UNCONFINED, /* likewise, but on a thread that is not confined (http/confine.h): `work`
@@ -38,8 +38,13 @@ struct http_route {
     size_t max_body;    /* 413 past it; 0: a body is not accepted */
     enum http_access access;
     enum http_verdict (*handle)(void *ctx, struct http_exchange *x); /* < 1 ms, never blocks */
-    void (*work)(void *ctx, struct http_exchange *x);                /* must answer; may be NULL */
-    void *ctx; /* handed to these two; NULL: that of the server */
+    /* Answers, or leaves it to the one that returned HTTP_WORK, which is then called again. NULL
+     * if none does. */
+    void (*work)(void *ctx, struct http_exchange *x);
+    void *ctx; /* handed to these; NULL: that of the server */
+    /* As `handle`, when the header is complete and before any of the body is kept: refuses by
+     * answering. NULL: every body up to max_body is read. */
+    enum http_verdict (*admit)(void *ctx, struct http_exchange *x);
 };
 
 struct http_config {
@@ -90,6 +95,7 @@ struct str http_header(const struct http_exchange *x, const char *name); /* empt
 size_t http_header_count(const struct http_exchange *x, const char *name);
 bool http_is_token(struct str text); /* RFC 9110, 5.6.2: may be the name of a header */
 struct str http_request_body(const struct http_exchange *x);
+bool http_body_length(const struct http_exchange *x, uint64_t *ret); /* false: not declared */
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
 struct str http_peer(const struct http_exchange *x); /* that address: "127.0.0.1", "::1", "unix" */
