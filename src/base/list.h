@@ -54,4 +54,13 @@ static inline void list_append(struct list *list, struct link *link)
     list->ring.prev = link;
 }
 
+/* The same to its beginning. */
+static inline void list_prepend(struct list *list, struct link *link)
+{
+    list_remove(link);
+    *link = (struct link){ &list->ring, list->ring.next };
+    link->next->prev = link;
+    list->ring.next = link;
+}
+
 #endif

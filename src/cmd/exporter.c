@@ -22,7 +22,7 @@ static const struct exporter_shape shape = {
         "or, if there is a mistake in it, nothing changes and the log says why.",
     .what = "What Slurm is doing",
     .address = ":9092",
-    .connections = "512",
+    .connections = "4096",
 };
 
 int main(int argc, char **argv)

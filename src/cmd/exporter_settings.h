@@ -30,6 +30,9 @@ struct exporter_hooks {
     /* The name of something of its own that differs and cannot be changed under way; or NULL. */
     const char *(*changed)(const struct settings *old, const struct settings *new);
 
+    /* Changes how HTTP is served. */
+    void (*configure)(const struct settings *settings, struct http_config *config);
+
     /* In this order: before there is any thread, with settings that last until it serves; with an
      * engine, to add routes; with a server; and when there is no server any more, called also if
      * one before it failed. */

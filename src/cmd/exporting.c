@@ -294,7 +294,7 @@ static int start_server(struct exporter *exporter, struct err *err)
     config.routes = metrics_routes(exporter->metrics);
     config.ctx = exporter->metrics;
     if (exporter->shape->hooks)
-        config.workers = 8; /* pages wait for the disk more than they compute */
+        exporter->shape->hooks->configure(exporter->settings, &config);
     return http_start(&config, &exporter->server, err);
 }
 

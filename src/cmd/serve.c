@@ -17,8 +17,8 @@ static const struct option serve_rows[] = {
       "TLS, client certificates and passwords, in the format of Prometheus's exporter-toolkit. "
       "Read again when it changes." },
     { "web.max-connections", OPTION_UINT, SETTING(max_connections), "N", NULL, NULL, NULL, "Web",
-      "Connections held open at once; past it the one longest without a complete request is "
-      "closed." },
+      "Connections held open at once. Beyond it, sonde closes one that makes no progress, first "
+      "of an address that has more than a quarter of them." },
     { "metrics.exclude", OPTION_STRING, SETTING(exclude), "REGEX", NULL, NULL, NULL, "Metrics",
       "Metrics to leave out: every one whose name has a match for this." },
     { "log.level", OPTION_CHOICE, SETTING(log_level), "LEVEL", "info", "LOGLEVEL",

@@ -341,6 +341,15 @@ static const char description[] =
     "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
     "or, if there is a mistake in it, nothing changes and the log says why.";
 
+static void configure(const struct settings *settings, struct http_config *config)
+{
+    const struct option_list *proxies = &up_settings_of(settings)->web.proxies;
+
+    config->workers = 8; /* pages wait for the disk more than they compute */
+    config->proxies = proxies->items;
+    config->n_proxies = proxies->n;
+}
+
 int main(int argc, char **argv)
 {
     struct up up = { 0 };
@@ -350,6 +359,7 @@ int main(int argc, char **argv)
         .complete = up_settings_complete,
         .read = up_settings_read,
         .changed = up_settings_changed,
+        .configure = configure,
         .prepare = prepare,
         .start = start,
         .serve = serve,

@@ -224,6 +224,8 @@ static int start(struct web *web, struct err *err)
     lifecycle_routes(&web->lifecycle, web->routes + n);
     http.routes = web->routes;
     http.workers = 8; /* they wait for the disk more than they compute */
+    http.proxies = web->settings.web.proxies.items;
+    http.n_proxies = web->settings.web.proxies.n;
     code = http_start(&http, &web->server, err);
     if (code == 0)
         code = web_serving_open(web->serving, web->server, err);

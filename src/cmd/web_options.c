@@ -16,7 +16,8 @@ static const struct option rows_of_web[] = {
       "Web", "With --web.auth=proxy: the header in which the proxy tells the user." },
     { "web.proxy-from", OPTION_LIST, SETTING(proxies), "ADDRESS", NULL, NULL, NULL, "Web",
       "With --web.auth=proxy: an address of the proxy, as 10.1.2.3, 10.0.0.0/8, ::1, or unix for "
-      "unix sockets. The header is believed from there; all others are refused." },
+      "unix sockets. The header is believed from there; all others are refused. The proxy may have "
+      "any share of the connections." },
     { "web.staff", OPTION_LIST, SETTING(staff), "USER", NULL, NULL, NULL, "Web",
       "A user who sees everything. Others see their own jobs, and totals without names." },
     { "web.coordinator", OPTION_LIST, SETTING(coordinators), "ACCOUNT:USER", NULL, NULL, NULL,

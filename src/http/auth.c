@@ -344,6 +344,8 @@ static enum auth_verdict check(struct auth *auth, struct webconfig *web, struct 
     }
     if (verdict)
         return AUTH_WRONG;
+    if (waiter->must_not_wait)
+        return AUTH_BUSY;
     job = find_job(auth, &about.digest, client, &of_client);
     if (!job) {
         if (of_client >= MOST_QUEUED_OF_ONE_CLIENT || !start_job(auth, web, &about, password))

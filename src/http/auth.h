@@ -22,6 +22,7 @@ enum auth_verdict {
 /* Part of whatever waits for a verdict. */
 struct auth_waiter {
     struct auth_waiter *next;
+    bool must_not_wait; /* set before: AUTH_BUSY instead of AUTH_LATER */
     enum auth_verdict verdict;
     struct str user; /* when right; lives as long as the webconfig it was checked against */
 };

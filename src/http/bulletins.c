@@ -367,9 +367,11 @@ struct bulletins *bulletins_new(const struct bulletins_config *config,
     bulletins->node = heap_str(str_of(config->node));
     bulletins->tuning = *tuning;
     pthread_mutex_init(&bulletins->lock, NULL);
-    *route++ = (struct http_route){
-        .method = "GET", .path = bulletins->path, .handle = serve_metrics, .work = work_on_metrics
-    };
+    *route++ = (struct http_route){ .method = "GET",
+                                    .path = bulletins->path,
+                                    .is_urgent = true,
+                                    .handle = serve_metrics,
+                                    .work = work_on_metrics };
     if (strcmp(bulletins->path, "/") != 0)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
     bulletins->lifecycle =

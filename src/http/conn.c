@@ -3,6 +3,7 @@
  * enough: its timeout starts again with each byte, and at its limit it lets everybody wait. */
 #include "http/internal.h"
 
+#include <linux/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,10 +12,14 @@ enum {
     SPARE_SLOTS = 64,        /* for those that are cut but not yet closed */
     SPARE_DESCRIPTORS = 100, /* for everything that is not a client's connection */
     FEWEST_CONNECTIONS = 8,
+    LEAST_DELIVERED = 16 * 1024, /* bytes in look_ns; below it a client stalls */
 };
 
 /* Prometheus asks every 15 to 60 seconds on one connection. */
 static const int64_t rest_ns = NS_PER_SEC, idle_ns = 300 * NS_PER_SEC;
+
+/* How often it is checked whether a client reads its answer. */
+static const int64_t look_ns = 2 * NS_PER_SEC;
 
 /* A limit that the descriptors do not suffice for would not be one: accept would fail instead. */
 static unsigned affordable(unsigned wanted)
@@ -34,15 +39,16 @@ void conn_init(struct http_server *server)
     server->max_connections = affordable(server->config.max_connections);
     server->n_slots = server->max_connections + SPARE_SLOTS;
     server->slots = heap_alloc(server->n_slots * sizeof(server->slots[0]));
+    clients_init(server);
 }
 
-static void list_remove(struct conn_list *list, struct conn *conn)
+static void stage_remove(struct conn_list *list, struct conn *conn)
 {
     *(conn->prev ? &conn->prev->next : &list->first) = conn->next;
     *(conn->next ? &conn->next->prev : &list->last) = conn->prev;
 }
 
-static void list_append(struct conn_list *list, struct conn *conn)
+static void stage_append(struct conn_list *list, struct conn *conn)
 {
     conn->prev = list->last;
     conn->next = NULL;
@@ -54,8 +60,9 @@ static void move(struct conn *conn, enum stage stage)
 {
     struct http_server *server = conn->listener->server;
 
-    list_remove(&server->stages[conn->stage], conn);
-    list_append(&server->stages[stage], conn);
+    stage_remove(&server->stages[conn->stage], conn);
+    stage_append(&server->stages[stage], conn);
+    client_note_stage(conn, conn->stage, stage);
     conn->stage = stage;
 }
 
@@ -65,6 +72,9 @@ void conn_enter(struct conn *conn, enum stage stage)
         return;
     move(conn, stage);
     conn->since_ns = server_now(conn->listener->server);
+    conn->turn = ++conn->listener->server->last_turn;
+    if (stage == STAGE_SENDING)
+        conn->sending_ns = conn->since_ns;
 }
 
 /* libmicrohttpd closes it when it next looks, which the shutdown makes it do. */
@@ -73,6 +83,7 @@ static void cut(struct conn *conn)
     if (conn->stage == STAGE_CUT)
         return;
     move(conn, STAGE_CUT);
+    client_leave(conn);
     conn->listener->server->n_live--;
     conn->listener->must_run = true;
     shutdown(conn->fd, SHUT_RDWR);
@@ -87,22 +98,31 @@ void conn_cut_quiet(struct http_server *server)
             cut(server->stages[quiet[i]].first);
 }
 
-/* The one that has been longest without a whole request; that may be the newest, if all others
- * are being answered. */
-void conn_evict(struct http_server *server)
+/* One that stalls, or the one that was active the longest ago. A client that reads its answer is
+ * active every look_ns. NULL: requests are being handled on all of them. */
+static struct conn *find_inactive(const struct http_server *server)
 {
-    static const enum stage quiet[] = { STAGE_IDLE, STAGE_RESTING, STAGE_READING };
-    struct conn *oldest = NULL;
+    static const enum stage stages[] = { STAGE_IDLE, STAGE_RESTING, STAGE_READING, STAGE_SENDING };
+    struct conn *found = server->stages[STAGE_STALLED].first;
 
-    for (size_t i = 0; i < COUNT(quiet); i++) {
-        struct conn *conn = server->stages[quiet[i]].first;
+    for (size_t i = 0; i < COUNT(stages) && (!found || found->stage != STAGE_STALLED); i++) {
+        struct conn *conn = server->stages[stages[i]].first;
 
-        if (conn && (!oldest || conn->since_ns < oldest->since_ns))
-            oldest = conn;
+        if (conn && (!found || conn->turn < found->turn))
+            found = conn;
     }
-    if (oldest) {
+    return found;
+}
+
+void conn_evict(struct http_server *server, const struct conn *newcomer)
+{
+    struct conn *conn = client_find_crowded(server, newcomer);
+
+    if (!conn)
+        conn = find_inactive(server);
+    if (conn) {
         atomic_fetch_add(&server->evicted, 1);
-        cut(oldest);
+        cut(conn);
     }
 }
 
@@ -129,7 +149,8 @@ static int64_t lasts_ns(const struct http_server *server, enum stage stage)
     case STAGE_READING:
         return server->config.request_ns;
     case STAGE_SENDING:
-        return server->config.response_ns;
+    case STAGE_STALLED:
+        return look_ns;
     case STAGE_RESTING:
         return rest_ns;
     case STAGE_IDLE:
@@ -162,21 +183,66 @@ int64_t conn_next_deadline(const struct http_server *server)
     return next;
 }
 
+/* True if the client has read enough since the last time. Unix sockets do not count bytes: there it
+ * is always true. */
+static bool is_reading(struct conn *conn)
+{
+    struct tcp_info info = { 0 };
+    socklen_t size = sizeof(info);
+    uint64_t before = conn->delivered;
+
+    if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        return true;
+    conn->delivered = info.tcpi_bytes_acked;
+    return conn->delivered - before >= LEAST_DELIVERED;
+}
+
+/* After look_ns in a stage of sending. */
+static void look_after(struct conn *conn)
+{
+    if (is_reading(conn)) {
+        move(conn, STAGE_SENDING);
+        conn->turn = ++conn->listener->server->last_turn;
+    } else {
+        move(conn, STAGE_STALLED);
+    }
+    conn->since_ns = server_now(conn->listener->server);
+}
+
+static void time_out(struct conn *conn)
+{
+    atomic_fetch_add(&conn->listener->server->timed_out, 1);
+    cut(conn);
+}
+
+/* What happens to a connection that has been in its stage for as long as it may. */
+static void expire(struct conn *conn, int64_t now)
+{
+    switch (conn->stage) {
+    case STAGE_RESTING:
+        watch(conn);
+        return;
+    case STAGE_IDLE:
+        cut(conn);
+        return;
+    case STAGE_SENDING:
+    case STAGE_STALLED:
+        if (now - conn->sending_ns < conn->listener->server->config.response_ns) {
+            look_after(conn);
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    time_out(conn);
+}
+
 void conn_expire(struct http_server *server, int64_t now)
 {
-    for (enum stage stage = 0; stage < STAGES; stage++) {
-        while (stage_deadline(server, stage) <= now) {
-            struct conn *conn = server->stages[stage].first;
-
-            if (stage == STAGE_RESTING) {
-                watch(conn);
-                continue;
-            }
-            if (stage != STAGE_IDLE)
-                atomic_fetch_add(&server->timed_out, 1);
-            cut(conn);
-        }
-    }
+    for (enum stage stage = 0; stage < STAGES; stage++)
+        while (stage_deadline(server, stage) <= now)
+            expire(server->stages[stage].first, now);
 }
 
 enum MHD_Result conn_on_accept(void *arg, const struct sockaddr *address, socklen_t size)
@@ -264,19 +330,21 @@ static struct conn *open_conn(struct listener *listener, struct MHD_Connection *
         .watch = WATCH_CONN,
         .stage = STAGE_READING,
         .since_ns = server_now(server),
+        .turn = ++server->last_turn,
         .listener = listener,
         .mhd = mhd,
         .fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
     conn->exchange.conn = conn;
-    list_append(&server->stages[STAGE_READING], conn);
+    stage_append(&server->stages[STAGE_READING], conn);
+    client_join(conn);
     server->n_live++;
     listener->unheard_since_ns = 0;
     atomic_fetch_add(&server->n_open, 1);
     if (server->has_tls)
         prepare_tls(conn);
     if (server->n_live > server->max_connections)
-        conn_evict(server);
+        conn_evict(server, conn);
     return conn;
 }
 
@@ -288,9 +356,11 @@ static void close_conn(struct conn *conn)
     /* A child between fork and exec may hold the socket open, and with it epoll's memory of it. */
     if (conn->is_watched)
         epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
-    list_remove(&server->stages[conn->stage], conn);
-    if (conn->stage != STAGE_CUT)
+    stage_remove(&server->stages[conn->stage], conn);
+    if (conn->stage != STAGE_CUT) {
+        client_leave(conn);
         server->n_live--;
+    }
     atomic_fetch_sub(&server->n_open, 1);
     /* libmicrohttpd listens again, after it could not accept, only when it is run once more. */
     conn->listener->must_run = true;

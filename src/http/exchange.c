@@ -163,6 +163,7 @@ static bool ask_password(struct http_exchange *x)
     enum auth_verdict verdict;
 
     x->web = webconfig_ref(server->web);
+    x->waiter.must_not_wait = !client_may_wait(x);
     verdict = auth_check(server->auth, x->web, http_header(x, MHD_HTTP_HEADER_AUTHORIZATION),
                          http_client(x), &x->waiter);
     if (verdict == AUTH_LATER)
@@ -320,6 +321,27 @@ static enum MHD_Result admit(struct http_exchange *x)
     return MHD_YES;
 }
 
+static void refuse_to_wait(struct http_exchange *x)
+{
+    if (!x->refuse) {
+        reply_busy(x);
+        return;
+    }
+    atomic_fetch_add(&exchange_server(x)->refused_busy, 1);
+    x->refuse(handler_ctx(x), x);
+}
+
+/* The first call for a request: only now can it be refused for lack of room. */
+static enum http_verdict call_first(struct http_exchange *x)
+{
+    enum http_verdict verdict = call_handler(x);
+
+    if (verdict == HTTP_DONE || client_may_wait(x))
+        return verdict;
+    refuse_to_wait(x);
+    return HTTP_DONE;
+}
+
 /* The request is complete. */
 static enum MHD_Result handle(struct http_exchange *x)
 {
@@ -330,7 +352,7 @@ static enum MHD_Result handle(struct http_exchange *x)
     atomic_fetch_add_explicit(&server->requests, 1, memory_order_relaxed);
     if (x->is_too_big && !x->answer.status)
         reply_text(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large\n");
-    if (x->answer.status || !obey(x, call_handler(x)))
+    if (x->answer.status || !obey(x, call_first(x)))
         return reply_queue(x);
     suspend(x, x->step);
     return MHD_YES;
@@ -439,16 +461,6 @@ static void work(struct pool_job *job)
     server_signal(server);
 }
 
-static void refuse_work(struct http_exchange *x)
-{
-    if (!x->refuse) {
-        reply_busy(x);
-        return;
-    }
-    atomic_fetch_add(&exchange_server(x)->refused_busy, 1);
-    x->refuse(handler_ctx(x), x);
-}
-
 void exchange_start_work(struct http_server *server)
 {
     struct http_exchange *to_work = take_exchanges(&server->to_work);
@@ -462,7 +474,7 @@ void exchange_start_work(struct http_server *server)
         if (x->route->work && pool_push(pool, &x->job))
             continue;
         if (x->route->work)
-            refuse_work(x);
+            refuse_to_wait(x);
         obey(x, HTTP_DONE);
         resume(x);
     }

@@ -5,6 +5,8 @@
 #define SONDE_HTTP_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/list.h"
+#include "base/network.h"
 #include "http/auth.h"
 #include "http/listen.h"
 #include "http/pool.h"
@@ -19,11 +21,12 @@
 enum watch { WATCH_WAKE, WATCH_LISTENER, WATCH_CONN };
 
 /* Where a connection stands. Each stage is a list in the order of arrival, and each but BUSY and
- * CUT ends by itself after a while (conn.c). */
+ * CUT is left after a while (conn.c). */
 enum stage {
     STAGE_READING, /* a request is coming in, or the first one is awaited */
     STAGE_BUSY,    /* a whole request is here, the answer is being made */
     STAGE_SENDING,
+    STAGE_STALLED, /* sending, but the client does not read */
     STAGE_RESTING, /* between requests, a moment ago still at work */
     STAGE_IDLE,    /* between requests; its socket is watched for a first byte */
     STAGE_CUT,     /* shut down by us; libmicrohttpd has not noticed yet */
@@ -88,6 +91,24 @@ struct exchange_list {
     struct http_exchange *first, *last;
 };
 
+/* An address with open connections: a row of a table that is made once (client.c). Each connection
+ * of a trusted proxy has a row of its own. */
+struct client {
+    struct client *next; /* of its chain in the table, or of the free rows */
+    uint64_t key;        /* http_client; 0 for a connection of a trusted proxy */
+    unsigned n, n_busy;
+    struct list evictable; /* its connections but those in STAGE_BUSY, the next to evict first */
+    struct link crowded;   /* in http_server.crowded while it has more than its share */
+};
+
+struct clients {
+    struct client *rows, *free;
+    struct client **chains;
+    size_t n_chains;     /* a power of two */
+    struct list crowded; /* clients with more connections than their share */
+    unsigned n_busy;     /* connections in STAGE_BUSY */
+};
+
 /* A client's connection: a slot of a table that is made once, so that neither a connection nor a
  * request costs an allocation of ours. One exchange at a time happens on it. */
 struct conn {
@@ -95,6 +116,11 @@ struct conn {
     enum stage stage;
     struct conn *prev, *next; /* of its stage; next alone when the slot is free */
     int64_t since_ns;         /* it came to its stage */
+    uint64_t turn;            /* of all connections, the lowest was active the longest ago */
+    struct client *client;    /* NULL once it is cut */
+    struct link of_client;    /* in client->evictable */
+    int64_t sending_ns;       /* when the answer that is being sent was complete */
+    uint64_t delivered;       /* bytes that had reached the client when this was last checked */
     struct listener *listener;
     struct MHD_Connection *mhd;
     struct webconfig *web; /* whose TLS settings its session uses */
@@ -123,6 +149,8 @@ struct http_server {
     struct http_config config;
     char *web_config;
     bool has_tls;
+    struct network *proxies;
+    size_t n_proxies;
     unsigned max_connections; /* what config asks for, as far as descriptors go */
     int epoll_fd, wake_fd;
     pthread_t thread;
@@ -135,6 +163,8 @@ struct http_server {
     struct conn *free_slots, *closed_slots;
     struct conn_list stages[STAGES];
     unsigned n_live; /* connections that are not cut */
+    uint64_t last_turn;
+    struct clients clients;
 
     struct pool *workers;
     struct pool *reload_worker; /* one thread that is not confined: http/confine.h */
@@ -180,6 +210,19 @@ void reload_check(struct http_server *server); /* looks after the files, once a 
 void reload_adopt(struct http_server *server);
 int64_t reload_next_check(const struct http_server *server);
 
+/* client.c */
+void clients_init(struct http_server *server);
+void clients_free(struct http_server *server);
+void client_join(struct conn *conn); /* a new one */
+void client_leave(struct conn *conn);
+/* Connections that move between stages. */
+void client_note_stage(struct conn *conn, enum stage from, enum stage to);
+/* Whether a request may be suspended. If not, 503 is the answer. */
+bool client_may_wait(const struct http_exchange *x);
+/* The connection of an address with too many that should be closed for `newcomer` (or NULL), or
+ * NULL: no address has more than its share. */
+struct conn *client_find_crowded(const struct http_server *server, const struct conn *newcomer);
+
 /* conn.c */
 void conn_init(struct http_server *server);
 struct conn *conn_of(struct MHD_Connection *mhd);
@@ -187,8 +230,9 @@ void conn_enter(struct conn *conn, enum stage stage);
 void conn_heard(struct conn *conn);            /* bytes have come on an idle one */
 void conn_recycle(struct http_server *server); /* outside of libmicrohttpd */
 void conn_expire(struct http_server *server, int64_t now);
-/* Closes the one that is longest without a complete request. */
-void conn_evict(struct http_server *server);
+/* Closes a connection to make room, for `newcomer` if that is not NULL: one of an address with more
+ * than its share, else one that stalls, else the one that was active the longest ago. */
+void conn_evict(struct http_server *server, const struct conn *newcomer);
 void conn_cut_quiet(struct http_server *server); /* those without a request */
 int64_t conn_next_deadline(const struct http_server *server);
 enum MHD_Result conn_on_accept(void *listener, const struct sockaddr *address, socklen_t size);

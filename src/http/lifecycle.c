@@ -74,6 +74,7 @@ void lifecycle_routes(struct lifecycle *lifecycle, struct http_route routes[LIFE
     routes[1] = (struct http_route){ .method = "GET",
                                      .path = "/-/ready",
                                      .access = HTTP_OPEN,
+                                     .is_urgent = true,
                                      .handle = serve_ready,
                                      .work = check_ready,
                                      .ctx = lifecycle };

@@ -587,8 +587,9 @@ struct metrics *metrics_new(const struct metrics_config *config)
     metrics->config = *config;
     metrics->config.path = metrics->path = heap_str(str_of(config->path));
     pthread_mutex_init(&metrics->lock, NULL);
-    *route++ =
-        (struct http_route){ .method = "GET", .path = metrics->path, .handle = serve_metrics };
+    *route++ = (struct http_route){
+        .method = "GET", .path = metrics->path, .is_urgent = true, .handle = serve_metrics
+    };
     if (strcmp(metrics->path, "/") != 0 && !config->has_pages)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
     metrics->lifecycle = (struct lifecycle){ .reload = config->reload,

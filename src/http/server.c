@@ -4,6 +4,8 @@
 #include "http/confine.h"
 #include "http/internal.h"
 
+#include "base/quote.h"
+
 #include <gnutls/abstract.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -153,7 +155,7 @@ static void check_listeners(struct http_server *server, int64_t now)
                 "no connection can be accepted, another is closed; is the limit on descriptors too "
                 "low?",
                 LOG_STR("address", listener->address));
-            conn_evict(server);
+            conn_evict(server, NULL);
             listener->must_run = true;
         }
     }
@@ -249,6 +251,8 @@ static struct http_server *server_free(struct http_server *server)
     pthread_mutex_destroy(&server->reload_lock);
     free(server->listeners);
     free(server->slots);
+    free(server->proxies);
+    clients_free(server);
     free(server->web_config);
     free(server);
     return NULL;
@@ -420,10 +424,29 @@ static void check_confinement(const struct http_server *server)
             LOG_STR("error", err.text));
 }
 
+static int read_proxies(struct http_server *server, struct err *err)
+{
+    const struct http_config *config = &server->config;
+
+    server->proxies = heap_alloc(config->n_proxies * sizeof(server->proxies[0]));
+    for (; server->n_proxies < config->n_proxies; server->n_proxies++) {
+        struct str text = config->proxies[server->n_proxies];
+
+        if (!network_read(text, &server->proxies[server->n_proxies]))
+            return err_set(err, EINVAL,
+                           "\"%s\" is not the address of a proxy (try 10.0.0.5, 10.0.0.0/8, ::1 "
+                           "or unix)",
+                           quote(text).text);
+    }
+    return 0;
+}
+
 static int start(struct http_server *server, struct err *err)
 {
-    int r = webconfig_load(server->web_config, &server->files, &server->web, err);
+    int r = read_proxies(server, err);
 
+    if (r == 0)
+        r = webconfig_load(server->web_config, &server->files, &server->web, err);
     if (r < 0)
         return r;
     server->has_tls = server->web->tls != NULL;

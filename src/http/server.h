@@ -45,6 +45,7 @@ struct http_route {
     /* As `handle`, when the header is complete and before any of the body is kept: refuses by
      * answering. NULL: every body up to max_body is read. */
     enum http_verdict (*admit)(void *ctx, struct http_exchange *x);
+    bool is_urgent; /* scrapes and health checks: may wait where others are refused (client.c) */
 };
 
 struct http_config {
@@ -52,8 +53,10 @@ struct http_config {
     void *ctx;                       /* handed to the handlers of routes without their own */
     const struct str *listen;        /* ":9092", "127.0.0.1:0", "[::1]:9092", "unix:/run/x.sock" */
     size_t n_listen;                 /* sockets passed by systemd are used instead of all these */
-    const char *web_config;          /* path of --web.config.file, or NULL */
-    unsigned max_connections; /* at the limit, the one longest without a whole request is closed */
+    const struct str *proxies;       /* trusted ones have no share: "10.0.0.0/8", "::1", "unix" */
+    size_t n_proxies;
+    const char *web_config;   /* path of --web.config.file, or NULL */
+    unsigned max_connections; /* at the limit, one that makes no progress is closed (client.c) */
     unsigned workers, queue;  /* of the pool */
     int64_t request_ns;       /* for a whole request, from its first byte or the connection */
     int64_t response_ns;      /* for sending a whole answer */

@@ -3,71 +3,19 @@
  * word of a proxy that is listed. */
 #include "web/viewer.h"
 
-#include "base/num.h"
+#include "base/network.h"
 #include "base/quote.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdio.h>
-
 enum { USER_BYTES = 256 };
-
-/* "10.0.0.0/8" */
-struct network {
-    int family; /* AF_UNIX: any unix socket */
-    unsigned char address[16];
-    unsigned bits;
-};
-
-static bool read_address(struct str text, struct network *ret)
-{
-    char copy[INET6_ADDRSTRLEN + 1]; /* one more, so that a longer one is none */
-
-    snprintf(copy, sizeof(copy), "%.*s", STR_ARG(str_head(text, sizeof(copy) - 1)));
-    *ret = (struct network){ .family = AF_INET, .bits = 32 };
-    if (inet_pton(AF_INET, copy, ret->address) == 1)
-        return true;
-    *ret = (struct network){ .family = AF_INET6, .bits = 128 };
-    return inet_pton(AF_INET6, copy, ret->address) == 1;
-}
-
-static bool read_network(struct str text, struct network *ret)
-{
-    struct str rest = text, address = str_cut(&rest, '/');
-    uint64_t bits;
-
-    if (str_eq(text, STR("unix"))) {
-        *ret = (struct network){ .family = AF_UNIX };
-        return true;
-    }
-    if (!read_address(address, ret))
-        return false;
-    if (!rest.p)
-        return true;
-    if (!num_get_u64(rest, &bits) || bits > ret->bits)
-        return false;
-    ret->bits = (unsigned)bits;
-    return true;
-}
-
-static bool is_within(const struct network *network, const struct network *peer)
-{
-    size_t bytes = network->bits / 8;
-    unsigned rest = network->bits % 8;
-
-    if (network->family != peer->family || memcmp(network->address, peer->address, bytes) != 0)
-        return false;
-    return !rest || (network->address[bytes] ^ peer->address[bytes]) >> (8 - rest) == 0;
-}
 
 static bool is_listed(const struct viewer_config *config, struct str address)
 {
     struct network peer, network;
 
-    if (!read_network(address, &peer))
+    if (!network_read(address, &peer))
         return false;
     for (size_t i = 0; i < config->n_proxies; i++)
-        if (read_network(config->proxies[i], &network) && is_within(&network, &peer))
+        if (network_read(config->proxies[i], &network) && network_contains(&network, &peer))
             return true;
     return false;
 }
@@ -86,7 +34,7 @@ static int check_proxies(const struct viewer_config *config, struct err *err)
                        "a proxy says who looks, but no address of a proxy is listed: whoever "
                        "reaches this port could say anything");
     for (size_t i = 0; i < config->n_proxies; i++)
-        if (!read_network(config->proxies[i], &network))
+        if (!network_read(config->proxies[i], &network))
             return err_set(err, EINVAL,
                            "%s is no address of a proxy: say one as 10.0.0.5, 10.0.0.0/8, ::1 or "
                            "unix",

@@ -175,7 +175,7 @@ static enum http_verdict give_body(void *ctx, struct http_exchange *x)
 static struct http_server *start_server(struct http_body *body)
 {
     static const struct http_route routes[] = {
-        { "GET", "/metrics", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL }, { 0 }
+        { "GET", "/metrics", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL, false }, { 0 }
     };
     static const struct str listen = STR_INIT("127.0.0.1:0");
     struct http_config config = {

@@ -24,7 +24,15 @@ static void wait_for(int fd, short events)
         fail_msg("the server did not answer within %d ms", PATIENCE_MS);
 }
 
-static int connect_tcp(struct str place)
+static void bind_to(int fd, const char *source)
+{
+    struct sockaddr_in four = { .sin_family = AF_INET };
+
+    assert_int_equal(inet_pton(AF_INET, source, &four.sin_addr), 1);
+    assert_int_equal(bind(fd, (struct sockaddr *)&four, sizeof(four)), 0);
+}
+
+static int connect_tcp(struct str place, const char *source)
 {
     struct sockaddr_in four = { .sin_family = AF_INET };
     struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
@@ -43,6 +51,8 @@ static int connect_tcp(struct str place)
     inet_pton(AF_INET6, host, &six.sin6_addr);
     fd = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
+    if (source)
+        bind_to(fd, source);
     /* Or each piece of a handshake waits 40 ms for the server's acknowledgement of the last. */
     assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)), 0);
     if (connect(fd, is_six ? (void *)&six : (void *)&four, is_six ? sizeof(six) : sizeof(four)) <
@@ -71,14 +81,19 @@ static int connect_unix(const char *path)
     return fd;
 }
 
-int client_connect(const char *address)
+int client_connect_from(const char *address, const char *source)
 {
     struct str rest = str_of(address);
     size_t slashes = str_find_str(rest, STR("//"));
 
-    if (str_starts(rest, STR("unix:")))
+    return connect_tcp(slashes < rest.n ? str_skip(rest, slashes + 2) : rest, source);
+}
+
+int client_connect(const char *address)
+{
+    if (str_starts(str_of(address), STR("unix:")))
         return connect_unix(address + 5);
-    return connect_tcp(slashes < rest.n ? str_skip(rest, slashes + 2) : rest);
+    return client_connect_from(address, NULL);
 }
 
 void client_open(struct client *client, const char *address)

@@ -23,6 +23,8 @@ struct reply {
 
 /* address as http_address gives it; the scheme does not matter. */
 int client_connect(const char *address);
+/* The same over TCP, from another IPv4 address of this machine, such as "127.0.0.2". */
+int client_connect_from(const char *address, const char *source);
 void client_open(struct client *client, const char *address);
 void client_close(struct client *client); /* also one that was closed before */
 

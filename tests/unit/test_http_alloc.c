@@ -28,8 +28,8 @@ static enum http_verdict say_hello(void *ctx, struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/metrics", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL },
-    { "GET", "/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL },
+    { "GET", "/metrics", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL, false },
+    { "GET", "/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL, false },
     { 0 },
 };
 

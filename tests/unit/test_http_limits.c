@@ -47,10 +47,10 @@ static enum http_verdict wait_for_ready(void *ctx, struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL },
-    { "POST", "/hello", 1000, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL },
-    { "GET", "/much", 0, HTTP_WITH_PASSWORD, say_much, NULL, NULL, NULL },
-    { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL, NULL },
+    { "GET", "/hello", 0, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL, false },
+    { "POST", "/hello", 1000, HTTP_WITH_PASSWORD, say_hello, NULL, NULL, NULL, false },
+    { "GET", "/much", 0, HTTP_WITH_PASSWORD, say_much, NULL, NULL, NULL, false },
+    { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL, NULL, false },
     { 0 },
 };
 

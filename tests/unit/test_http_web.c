@@ -56,11 +56,11 @@ static enum http_verdict give_body(void *ctx, struct http_exchange *x)
 }
 
 static const struct http_route routes[] = {
-    { "GET", "/who", 0, HTTP_WITH_PASSWORD, say_who, NULL, NULL, NULL },
-    { "POST", "/who", 10 << 20, HTTP_WITH_PASSWORD, say_who, NULL, NULL, NULL },
-    { "GET", "/body", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL },
-    { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL, NULL },
-    { "GET", "/open", 0, HTTP_OPEN, say_who, NULL, NULL, NULL },
+    { "GET", "/who", 0, HTTP_WITH_PASSWORD, say_who, NULL, NULL, NULL, false },
+    { "POST", "/who", 10 << 20, HTTP_WITH_PASSWORD, say_who, NULL, NULL, NULL, false },
+    { "GET", "/body", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL, false },
+    { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL, NULL, false },
+    { "GET", "/open", 0, HTTP_OPEN, say_who, NULL, NULL, NULL, false },
     { 0 },
 };
 
