@@ -149,6 +149,24 @@ bool client_may_wait(const struct http_exchange *x)
     return server->clients.n_busy < most && x->conn->client->n_busy < share(server);
 }
 
+static bool has_verified_certificate(const struct conn *conn)
+{
+    const union MHD_ConnectionInfo *info;
+
+    if (!conn->web)
+        return false;
+    info = MHD_get_connection_info(conn->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return tls_is_verified(conn->web->tls, info->tls_session);
+}
+
+bool http_is_trusted(const struct http_exchange *x)
+{
+    struct network peer;
+
+    return http_user(x).n || (network_read(http_peer(x), &peer) && network_is_local(&peer)) ||
+           is_trusted_proxy(x->conn) || has_verified_certificate(x->conn);
+}
+
 static struct conn *first_evictable(const struct client *client)
 {
     struct link *first = list_first(&client->evictable);

@@ -48,6 +48,10 @@ static enum http_verdict begin_reload(void *ctx, struct http_exchange *x)
         http_reply(x, 403, plain, STR("not from a web page, please\n"));
     else if (lifecycle->may_reload && !lifecycle->may_reload(lifecycle->ctx, x))
         http_reply(x, 403, plain, STR("this is for staff: --web.staff names them\n"));
+    else if (!http_is_trusted(x))
+        http_reply(x, 403, plain,
+                   STR("reload from this host, or with a password or a certificate that "
+                       "--web.config.file knows\n"));
     else
         return HTTP_WORK_UNCONFINED;
     return HTTP_DONE;

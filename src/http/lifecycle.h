@@ -12,8 +12,8 @@ struct lifecycle {
     int (*check_ready)(void *ctx, struct err *err);
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
-    /* On the HTTP thread; NULL: whoever gets through may. What is wrong with a file is told to who
-     * asks. */
+    /* On the HTTP thread, in addition to http_is_trusted; NULL: no other condition. The reply says
+     * what is wrong with a file. */
     bool (*may_reload)(void *ctx, const struct http_exchange *x);
     void *ctx; /* of all */
 };

@@ -102,6 +102,9 @@ bool http_body_length(const struct http_exchange *x, uint64_t *ret); /* false: n
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
 struct str http_peer(const struct http_exchange *x); /* that address: "127.0.0.1", "::1", "unix" */
+/* It comes from this machine or a trusted proxy, or with a password or a certificate that was
+ * verified. */
+bool http_is_trusted(const struct http_exchange *x);
 int64_t http_started(const struct http_exchange *x); /* monotonic, when the request was complete */
 
 /* The nth value of an argument in the address, decoded; p NULL when there are fewer. */

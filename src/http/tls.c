@@ -166,18 +166,33 @@ static int verify_names(const struct tls *tls, gnutls_session_t session, struct 
     return ok ? 0 : err_set(err, EACCES, "none of its names is in client_allowed_sans");
 }
 
+static bool has_certificate(gnutls_session_t session)
+{
+    unsigned n = 0;
+
+    return gnutls_certificate_get_peers(session, &n) && n > 0;
+}
+
+static bool verifies(const struct tls *tls)
+{
+    return tls->client_auth == TLS_CLIENT_VERIFY_IF_GIVEN ||
+           tls->client_auth == TLS_CLIENT_REQUIRE_AND_VERIFY;
+}
+
+bool tls_is_verified(const struct tls *tls, gnutls_session_t session)
+{
+    return verifies(tls) && has_certificate(session);
+}
+
 int tls_verify(const struct tls *tls, gnutls_session_t session, struct err *err)
 {
     bool is_required = tls->client_auth == TLS_CLIENT_REQUIRE_ANY ||
                        tls->client_auth == TLS_CLIENT_REQUIRE_AND_VERIFY;
-    bool is_verified = tls->client_auth == TLS_CLIENT_VERIFY_IF_GIVEN ||
-                       tls->client_auth == TLS_CLIENT_REQUIRE_AND_VERIFY;
-    unsigned n = 0;
     int r;
 
-    if (!gnutls_certificate_get_peers(session, &n) || n == 0)
+    if (!has_certificate(session))
         return is_required ? err_set(err, EACCES, "there is none") : 0;
-    r = is_verified ? verify_chain(session, err) : 0;
+    r = verifies(tls) ? verify_chain(session, err) : 0;
     if (r == 0 && tls->allowed_sans)
         r = verify_names(tls, session, err);
     return r;

@@ -38,4 +38,7 @@ void tls_prepare(const struct tls *tls, gnutls_session_t session);
 /* The client's certificate, during the handshake: 0, or -EACCES and why it is refused. */
 int tls_verify(const struct tls *tls, gnutls_session_t session, struct err *err);
 
+/* After the handshake: whether the client has a certificate that an authority of ours signed. */
+bool tls_is_verified(const struct tls *tls, gnutls_session_t session);
+
 #endif

@@ -33,6 +33,16 @@ static struct client client;
 
 static struct bulletins_tuning tuning;
 
+static const char *_Atomic stands_for_peer; /* or NULL */
+
+/* Every address of a test is of this machine. */
+struct str __real_http_peer(const struct http_exchange *x);
+struct str __wrap_http_peer(const struct http_exchange *x);
+struct str __wrap_http_peer(const struct http_exchange *x)
+{
+    return stands_for_peer ? str_of(stands_for_peer) : __real_http_peer(x);
+}
+
 static int no_reload(void *ctx, struct err *err)
 {
     (void)ctx;
@@ -88,6 +98,7 @@ static void tear_down(void)
 {
     client_close(&client);
     http_stop(server);
+    stands_for_peer = NULL;
     bulletins_free(bulletins);
     bulletin_board_free(board);
     log_free(quiet);
@@ -309,6 +320,17 @@ TEST(a_failed_reload_says_why)
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 500);
     assert_true(has(reply.body, "nothing to reload here"));
+}
+
+TEST(without_passwords_another_host_can_not_reload)
+{
+    struct reply reply;
+
+    stands_for_peer = "10.1.2.3";
+    client_send_text(&client, "POST /-/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 403);
+    assert_true(has(reply.body, "--web.config.file"));
 }
 
 /* Some 4 MB of text, more than sockets buffer. */

@@ -40,6 +40,23 @@ static enum http_verdict say_who(void *ctx, struct http_exchange *x)
     return HTTP_DONE;
 }
 
+static const char *_Atomic stands_for_peer; /* or NULL */
+
+/* Every address of a test is of this machine. */
+struct str __real_http_peer(const struct http_exchange *x);
+struct str __wrap_http_peer(const struct http_exchange *x);
+struct str __wrap_http_peer(const struct http_exchange *x)
+{
+    return stands_for_peer ? str_of(stands_for_peer) : __real_http_peer(x);
+}
+
+static enum http_verdict say_whether_trusted(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    http_reply(x, http_is_trusted(x) ? 200 : 403, "text/plain", STR(""));
+    return HTTP_DONE;
+}
+
 static enum http_verdict wait_for_ready(void *ctx, struct http_exchange *x)
 {
     if (atomic_load(&is_ready))
@@ -61,6 +78,7 @@ static const struct http_route routes[] = {
     { "GET", "/body", 0, HTTP_WITH_PASSWORD, give_body, NULL, NULL, NULL, false },
     { "GET", "/wait", 0, HTTP_WITH_PASSWORD, wait_for_ready, NULL, NULL, NULL, false },
     { "GET", "/open", 0, HTTP_OPEN, say_who, NULL, NULL, NULL, false },
+    { "GET", "/trusted", 0, HTTP_OTHER_PROOF, say_whether_trusted, NULL, NULL, NULL, false },
     { 0 },
 };
 
@@ -120,6 +138,7 @@ static void set_up(void)
     body = http_body_new(&piece, 1, "text/plain", NULL, NULL, NULL);
     log_file = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
     client.fd = other.fd = -1;
+    stands_for_peer = NULL;
     atomic_store(&is_ready, false);
     atomic_store(&n_waiting, 0);
     replace_file("cert.pem", old_server.cert_pem);
@@ -367,6 +386,31 @@ TEST(client_certificates_are_checked_as_configured)
     }
 }
 
+TEST(a_verified_certificate_is_trusted_from_anywhere)
+{
+    static const struct {
+        const char *type;
+        unsigned none, good;
+    } rows[] = {
+        { "RequestClientCert", 403, 403 },
+        { "RequireAnyClientCert", 0, 403 },
+        { "VerifyClientCertIfGiven", 403, 200 },
+        { "RequireAndVerifyClientCert", 0, 200 },
+    };
+
+    stands_for_peer = "10.1.2.3";
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[500];
+
+        snprintf(text, sizeof(text),
+                 SERVER_PAIR "  client_auth_type: %s\n  client_ca_file: ca.pem\n", rows[i].type);
+        start(text);
+        assert_int_equal(ask("/trusted", NULL, ANY_TLS), rows[i].none);
+        assert_int_equal(ask("/trusted", &good_client, ANY_TLS), rows[i].good);
+        server = http_stop(server);
+    }
+}
+
 TEST(only_the_allowed_names_are_let_in)
 {
     static const char *const allowed[] = { "good.example", "good@example", "spiffe://example/good",
@@ -473,6 +517,26 @@ TEST(a_password_is_asked_for_except_on_open_paths)
     assert_int_equal(reply.status, 404);
     assert_int_equal(stats().refused_auth, 6);
     assert_int_equal(stats().connections, 1);
+}
+
+TEST(a_password_is_trusted_from_anywhere_and_without_one_this_machine)
+{
+    static const struct {
+        const char *peer;
+        unsigned status;
+    } rows[] = {
+        { "127.0.0.1", 200 }, { "127.9.8.7", 200 }, { "::1", 200 },   { "unix", 200 },
+        { "10.1.2.3", 403 },  { "128.0.0.1", 403 }, { "::2", 403 },   { "", 403 },
+        { "126.0.0.1", 403 }, { "fe80::1", 403 },   { "unixx", 403 },
+    };
+
+    start(user_line("alice", "secret", 4));
+    client_open(&client, http_address(server, 0));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        stands_for_peer = rows[i].peer;
+        assert_int_equal(client_get(&client, "/trusted").status, rows[i].status);
+        assert_int_equal(client_get_with(&client, "/trusted", ALICE_SECRET).status, 200);
+    }
 }
 
 TEST(a_changed_password_takes_the_place_of_the_old_one)
