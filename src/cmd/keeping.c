@@ -157,6 +157,7 @@ static void start_ingest(struct keeping *keeping, const struct settings *setting
         LOG(keeping->log, LOG_WARN, "the file of --ingest.token-file will not do",
             LOG_STR("error", err.text));
     config.token_file = keeping->token_file;
+    config.max_posts = (unsigned)settings->serve.max_connections / 2 + 1;
     keeping->ingest = http_ingest_new(&config);
     http_ingest_routes(keeping->ingest, routes);
     for (size_t i = 0; i < HTTP_INGEST_ROUTES; i++)

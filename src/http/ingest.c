@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "base/secret.h"
 #include "http/ingest_body.h"
+#include "http/ingest_senders.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -14,58 +15,70 @@
 #define JSON "application/json"
 
 enum {
-    /* The exporter has two workers: one is left for the others while the store cannot be written.
-     */
-    MOST_INSIDE = 1,
-    MOST_WAITING = 32, /* connections: there must be some left for scrapes */
     MOST_ANSWER = 2000,
+    SMALL_BODY = 16 * 1024,           /* read on the HTTP thread, in some 0.1 ms */
+    MOST_BYTES = 8 * INGEST_BODY_MAX, /* of all posts in progress */
+    SENDER_SHARE = 4,                 /* one sender has a quarter of it, and of the posts */
 };
 
 static const int64_t put_ns = 5 * NS_PER_SEC;
-static const int64_t turn_ns = 5 * NS_PER_SEC;  /* who has no turn by then is sent away */
-static const int64_t pause_ns = 20 * NS_PER_MS; /* between two looks whether it is */
+static const int64_t look_ns = 5 * NS_PER_SEC;    /* for a look at the token's file */
+static const int64_t token_lasts_ns = NS_PER_SEC; /* until the next one */
 
 struct http_ingest {
     struct http_ingest_config config;
     char *token_file;
-    atomic_bool is_cancelled; /* never: a put has its own deadline */
-    atomic_uint n_inside, n_waiting;
+    struct stat seen; /* the file as it was when the token was read; of the worker that looks */
+    atomic_uint waiting;
+    uint64_t bytes; /* of the posts that wait, as their headers say; of the HTTP thread, as … */
+    struct senders *senders;
     atomic_ullong posts, refused, records;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of what follows; held for a moment only */
     char *token;          /* NULL: there is none to compare with */
-    struct stat seen;     /* the file as it was when that was read */
+    int64_t looked_ns;    /* when the last look at the file began */
+    bool is_looking;      /* a worker is at it */
 };
 
-/* What an exchange holds; given back with it, if not before: the pool may have no room for it. */
-struct seat {
+/* A post from its header to its answer. */
+struct post {
     struct http_ingest *ingest;
-    bool is_waiting, is_inside;
+    struct sender *sender;   /* that has proved who he is; NULL: it is not admitted yet */
+    uint64_t bytes;          /* of its body */
+    int64_t since_ns;        /* its header came; then, its body was complete */
+    struct request *request; /* that the recorder works on, or NULL */
+    size_t n_records;
 };
 
-static void leave(struct seat *seat)
+static void free_post(void *state)
 {
-    atomic_fetch_sub(&seat->ingest->n_waiting, seat->is_waiting);
-    atomic_fetch_sub(&seat->ingest->n_inside, seat->is_inside);
-    seat->is_waiting = seat->is_inside = false;
-}
+    struct post *post = state;
 
-static void free_seat(void *state)
-{
-    leave(state);
-    free(state);
-}
-
-static struct seat *seat_of(struct http_ingest *ingest, struct http_exchange *x)
-{
-    void **state = http_state(x, free_seat);
-    struct seat *seat = *state;
-
-    if (!seat) {
-        *state = seat = heap_alloc(sizeof(*seat));
-        seat->ingest = ingest;
+    if (post->sender) {
+        atomic_fetch_sub(&post->ingest->waiting, 1);
+        post->ingest->bytes -= post->bytes;
+        senders_leave(post->sender, post->bytes, post->n_records);
     }
-    return seat;
+    recorder_forget(post->ingest->config.recorder, post->request);
+    free(post);
+}
+
+static struct post *post_of(struct http_ingest *ingest, struct http_exchange *x)
+{
+    void **state = http_state(x, free_post);
+    struct post *post = *state;
+
+    if (!post) {
+        *state = post = heap_alloc(sizeof(*post));
+        post->ingest = ingest;
+        post->since_ns = clock_mono(ingest->config.clock);
+    }
+    return post;
+}
+
+static bool is_late(const struct post *post, int64_t after_ns)
+{
+    return clock_mono(post->ingest->config.clock) - post->since_ns >= after_ns;
 }
 
 /* --- the token --- */
@@ -77,18 +90,35 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Under the lock. A file that cannot be read lets nobody in. */
-static int refresh_token(struct http_ingest *ingest, struct err *err)
+/* Only by the worker that looks. A file that cannot be read lets nobody in. */
+static void read_token(struct http_ingest *ingest)
 {
-    struct stat now = { 0 };
-    int code;
+    char *token = NULL, *old;
+    struct err err = { 0 };
 
-    if (stat(ingest->token_file, &now) == 0 && ingest->token && is_same_file(&now, &ingest->seen))
-        return 0;
-    ingest->token = secret_free(ingest->token);
-    code = secret_read(ingest->token_file, "token", &ingest->token, err);
+    if (secret_read(ingest->token_file, "token", &token, &err) < 0)
+        LOG(ingest->config.log, LOG_ERROR, "/ingest refuses all posts: cannot read its token",
+            LOG_STR("error", err.text));
+    pthread_mutex_lock(&ingest->lock);
+    old = ingest->token;
+    ingest->token = token;
+    pthread_mutex_unlock(&ingest->lock);
+    secret_free(old);
+}
+
+/* On a worker: the file may be on a disk that hangs. */
+static void look_at_token(struct http_ingest *ingest)
+{
+    int64_t began_ns = clock_mono(ingest->config.clock);
+    struct stat now = { 0 };
+
+    if (stat(ingest->token_file, &now) < 0 || !ingest->token || !is_same_file(&now, &ingest->seen))
+        read_token(ingest);
     ingest->seen = now;
-    return code;
+    pthread_mutex_lock(&ingest->lock);
+    ingest->looked_ns = began_ns;
+    ingest->is_looking = false;
+    pthread_mutex_unlock(&ingest->lock);
 }
 
 /* Takes as long whatever differs. */
@@ -108,20 +138,30 @@ static struct str bearer(const struct http_exchange *x)
     return rest.p && str_eq_nocase(scheme, STR("Bearer")) ? str_trim(rest) : STR("");
 }
 
-/* 0, -EACCES, or why nobody can tell. */
-static int check_token(struct http_ingest *ingest, struct str given, struct err *err)
+enum proof {
+    PROOF_GOOD,
+    PROOF_WRONG,
+    PROOF_NO_TOKEN, /* to compare with */
+    PROOF_LOOK,     /* at the file first: the caller must see to it */
+    PROOF_WAIT,     /* until a worker has looked */
+};
+
+static enum proof check_token(struct http_ingest *ingest, const struct post *post, struct str given)
 {
-    bool is_right = false;
-    int code;
+    int64_t now_ns = clock_mono(ingest->config.clock);
+    enum proof proof = PROOF_WRONG;
 
     pthread_mutex_lock(&ingest->lock);
-    code = refresh_token(ingest, err);
-    if (code == 0)
-        is_right = is_equal(given, str_of(ingest->token));
+    if (ingest->looked_ns < post->since_ns && now_ns - ingest->looked_ns >= token_lasts_ns)
+        proof = ingest->is_looking ? PROOF_WAIT : PROOF_LOOK;
+    else if (!ingest->token)
+        proof = PROOF_NO_TOKEN;
+    else if (is_equal(given, str_of(ingest->token)))
+        proof = PROOF_GOOD;
+    if (proof == PROOF_LOOK)
+        ingest->is_looking = true;
     pthread_mutex_unlock(&ingest->lock);
-    if (code == 0 && !is_right)
-        code = err_set(err, EACCES, "the token is not the one in --ingest.token-file");
-    return code;
+    return proof;
 }
 
 /* --- the answer --- */
@@ -162,7 +202,122 @@ static void acknowledge(struct http_ingest *ingest, struct http_exchange *x, siz
     http_reply(x, 200, JSON, str_of(answer));
 }
 
-/* --- on a worker --- */
+static void refuse_busy(struct http_ingest *ingest, struct http_exchange *x, const char *sentence)
+{
+    refuse(ingest, x, (struct outcome){ 503, "2", -1 }, sentence);
+}
+
+/* --- the header --- */
+
+/* When the pool has no room for a look at the token's file. */
+static void refuse_look(void *ctx, struct http_exchange *x)
+{
+    struct http_ingest *ingest = ctx;
+
+    pthread_mutex_lock(&ingest->lock);
+    ingest->is_looking = false;
+    pthread_mutex_unlock(&ingest->lock);
+    refuse_busy(ingest, x, "the exporter is busy, try again");
+}
+
+static bool is_json(struct str type)
+{
+    return str_eq_nocase(str_trim(str_cut(&type, ';')), STR(JSON));
+}
+
+/* What needs no token to be seen. */
+static bool is_acceptable(struct http_ingest *ingest, struct http_exchange *x)
+{
+    uint64_t bytes;
+
+    if (http_header(x, "Origin").n)
+        refuse(ingest, x, (struct outcome){ 403, NULL, -1 }, "posts from web pages are refused");
+    else if (!bearer(x).n)
+        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
+               "a token is needed: Authorization: Bearer TOKEN");
+    else if (!is_json(http_header(x, "Content-Type")))
+        refuse(ingest, x, (struct outcome){ 415, NULL, -1 }, "a post must be " JSON);
+    else if (!http_body_length(x, &bytes))
+        refuse(ingest, x, (struct outcome){ 411, NULL, -1 },
+               "the length of the post is needed: Content-Length");
+    else
+        return true;
+    return false;
+}
+
+static enum http_verdict await_look(struct http_ingest *ingest, struct http_exchange *x,
+                                    const struct post *post)
+{
+    if (is_late(post, look_ns)) {
+        refuse_busy(ingest, x, "the exporter is busy, try again");
+        return HTTP_DONE;
+    }
+    http_wait_until(x, post->since_ns + look_ns);
+    return HTTP_WAIT;
+}
+
+static void refuse_sender(struct http_ingest *ingest, struct http_exchange *x, unsigned seconds)
+{
+    char retry_after[20];
+
+    snprintf(retry_after, sizeof(retry_after), "%u", seconds);
+    refuse(ingest, x, (struct outcome){ 429, retry_after, -1 },
+           "your address posts too much, try again");
+}
+
+/* There must be connections and memory left for others. A body that is too large for any post is
+ * refused by the server. */
+static void let_in(struct http_ingest *ingest, struct http_exchange *x, struct post *post)
+{
+    uint64_t bytes = 0;
+    unsigned seconds;
+
+    http_body_length(x, &bytes);
+    bytes = bytes <= INGEST_BODY_MAX ? bytes : 0;
+    if (atomic_load(&ingest->waiting) >= ingest->config.max_posts ||
+        ingest->bytes + bytes > MOST_BYTES) {
+        refuse_busy(ingest, x, "too many agents post at once, try again");
+        return;
+    }
+    if (senders_enter(ingest->senders, http_peer(x), bytes, clock_mono(ingest->config.clock),
+                      &post->sender, &seconds) < 0) {
+        refuse_sender(ingest, x, seconds);
+        return;
+    }
+    atomic_fetch_add(&ingest->waiting, 1);
+    ingest->bytes += bytes;
+    post->bytes = bytes;
+}
+
+static enum http_verdict admit(void *ctx, struct http_exchange *x)
+{
+    struct http_ingest *ingest = ctx;
+    struct post *post;
+
+    if (!is_acceptable(ingest, x))
+        return HTTP_DONE;
+    post = post_of(ingest, x);
+    switch (check_token(ingest, post, bearer(x))) {
+    case PROOF_GOOD:
+        let_in(ingest, x, post);
+        break;
+    case PROOF_WRONG:
+        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
+               "the token is not the one in --ingest.token-file");
+        break;
+    case PROOF_NO_TOKEN:
+        refuse(ingest, x, (struct outcome){ 503, "60", -1 }, "the exporter cannot read its token");
+        break;
+    case PROOF_LOOK:
+        http_share(x, STR("/ingest"), refuse_look);
+        return HTTP_WORK;
+    case PROOF_WAIT:
+        return await_look(ingest, x, post);
+    }
+    return HTTP_DONE;
+}
+
+/* --- the body --- */
 
 /* The name of a cluster of which Slurm has not told may be the one that is meant. */
 static bool has_unnamed(struct recorder *recorder)
@@ -190,24 +345,41 @@ static int find_cluster(struct recorder *recorder, struct str name, struct err *
     return err_set(err, ENXIO, "no cluster called \"%s\" is recorded here", quote(name).text);
 }
 
-static int put(struct http_ingest *ingest, const struct ingest_body *body, struct err *err)
+static void wake(void *server)
 {
-    int cluster = find_cluster(ingest->config.recorder, body->cluster, err);
+    http_wake(server);
+}
+
+static int submit(struct http_exchange *x, struct post *post, const struct ingest_body *body,
+                  struct err *err)
+{
+    struct recorder *recorder = post->ingest->config.recorder;
+    int cluster = find_cluster(recorder, body->cluster, err);
     struct record_batch batch = {
         .finals = body->records,
         .n_finals = body->n_records,
     };
 
-    if (cluster < 0)
-        return cluster;
-    if (!body->n_records)
-        return 0;
+    if (cluster < 0 || !body->n_records)
+        return cluster < 0 ? cluster : 0;
     batch.cluster = (size_t)cluster;
-    return recorder_put(ingest->config.recorder, &batch, clock_mono(ingest->config.clock) + put_ns,
-                        &ingest->is_cancelled, err);
+    post->n_records = body->n_records;
+    return recorder_submit(recorder, &batch, wake, http_server_of(x), &post->request, err);
 }
 
-static void take(struct http_ingest *ingest, struct http_exchange *x)
+static void answer(struct http_ingest *ingest, struct http_exchange *x, size_t n_records, int code,
+                   const struct err *err)
+{
+    if (code == 0)
+        acknowledge(ingest, x, n_records);
+    else if (code == -ENXIO)
+        refuse(ingest, x, (struct outcome){ 404, NULL, -1 }, err->text);
+    else
+        refuse(ingest, x, (struct outcome){ 503, "10", -1 }, err->text);
+}
+
+/* Answers, unless it is up to the recorder: then there is a request. */
+static void take(struct http_ingest *ingest, struct http_exchange *x, struct post *post)
 {
     struct arena arena = { 0 };
     struct ingest_body body;
@@ -215,97 +387,80 @@ static void take(struct http_ingest *ingest, struct http_exchange *x)
     int64_t bad;
     int code = ingest_body_read(http_request_body(x), &arena, &body, &bad, &err);
 
+    http_drop_body(x);
     if (code < 0) {
         refuse(ingest, x, (struct outcome){ 400, NULL, bad }, err.text);
-        arena_clear(&arena);
-        return;
+    } else {
+        code = submit(x, post, &body, &err);
+        if (!post->request)
+            answer(ingest, x, 0, code, &err);
     }
-    code = put(ingest, &body, &err);
-    if (code == 0)
-        acknowledge(ingest, x, body.n_records);
-    else if (code == -ENXIO)
-        refuse(ingest, x, (struct outcome){ 404, NULL, -1 }, err.text);
-    else
-        refuse(ingest, x, (struct outcome){ 503, "10", -1 }, err.text);
     arena_clear(&arena);
 }
 
-static void work(void *ctx, struct http_exchange *x)
+static enum http_verdict await_recorder(struct http_ingest *ingest, struct http_exchange *x,
+                                        const struct post *post)
 {
-    struct http_ingest *ingest = ctx;
     struct err err = { 0 };
-    int code = check_token(ingest, bearer(x), &err);
+    int code = recorder_check(post->request, &err);
 
-    if (code == 0) {
-        take(ingest, x);
-    } else if (code == -EACCES) {
-        refuse(ingest, x, (struct outcome){ 401, NULL, -1 }, err.text);
-    } else {
-        LOG(ingest->config.log, LOG_ERROR, "agents cannot hand in what jobs used",
-            LOG_STR("error", err.text));
-        refuse(ingest, x, (struct outcome){ 503, "60", -1 }, "the exporter cannot read its token");
-    }
-    leave(seat_of(ingest, x));
-}
-
-/* --- on the HTTP thread --- */
-
-/* The nodes of a large job come all at once when it ends. */
-static enum http_verdict wait_for_turn(struct http_ingest *ingest, struct http_exchange *x)
-{
-    int64_t now_ns = clock_mono(ingest->config.clock);
-    struct seat *seat = seat_of(ingest, x);
-
-    if (!seat->is_waiting && atomic_load(&ingest->n_waiting) < MOST_WAITING) {
-        atomic_fetch_add(&ingest->n_waiting, 1);
-        seat->is_waiting = true;
-    }
-    if (seat->is_waiting && now_ns - http_started(x) < turn_ns) {
-        http_wait_until(x, now_ns + pause_ns);
+    if (code == -EINPROGRESS && !is_late(post, put_ns)) {
+        http_wait_until(x, post->since_ns + put_ns);
         return HTTP_WAIT;
     }
-    refuse(ingest, x, (struct outcome){ 503, "5", -1 }, "too many post at once, try again");
+    if (code == -EINPROGRESS)
+        code = err_set(&err, ETIMEDOUT, "the store was not written in time, try again");
+    answer(ingest, x, post->n_records, code, &err);
     return HTTP_DONE;
 }
 
-static bool is_json(struct str type)
+static void refuse_body(void *ctx, struct http_exchange *x)
 {
-    return str_eq_nocase(str_trim(str_cut(&type, ';')), STR(JSON));
+    refuse_busy(ctx, x, "too many large posts at once, try again");
 }
 
-static enum http_verdict begin(void *ctx, struct http_exchange *x)
+static enum http_verdict handle(void *ctx, struct http_exchange *x)
 {
     struct http_ingest *ingest = ctx;
-    struct seat *seat;
+    struct post *post = post_of(ingest, x);
 
-    if (http_header(x, "Origin").n) {
-        refuse(ingest, x, (struct outcome){ 403, NULL, -1 }, "not from a web page, please");
-        return HTTP_DONE;
+    if (post->request)
+        return await_recorder(ingest, x, post);
+    post->since_ns = clock_mono(ingest->config.clock);
+    if (http_request_body(x).n > SMALL_BODY) {
+        http_share(x, STR("/ingest"), refuse_body);
+        return HTTP_WORK;
     }
-    if (!bearer(x).n) {
-        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
-               "a token is needed: Authorization: Bearer TOKEN");
-        return HTTP_DONE;
+    take(ingest, x, post);
+    return post->request ? await_recorder(ingest, x, post) : HTTP_DONE;
+}
+
+/* What `admit` and `handle` leave to a worker. */
+static void work(void *ctx, struct http_exchange *x)
+{
+    struct http_ingest *ingest = ctx;
+    struct post *post = post_of(ingest, x);
+
+    if (post->sender) {
+        take(ingest, x, post);
+        return;
     }
-    if (!is_json(http_header(x, "Content-Type"))) {
-        refuse(ingest, x, (struct outcome){ 415, NULL, -1 }, "a post must be " JSON);
-        return HTTP_DONE;
-    }
-    if (atomic_load(&ingest->n_inside) >= MOST_INSIDE)
-        return wait_for_turn(ingest, x);
-    seat = seat_of(ingest, x);
-    leave(seat);
-    atomic_fetch_add(&ingest->n_inside, 1);
-    seat->is_inside = true;
-    return HTTP_WORK;
+    look_at_token(ingest);
+    http_wake(http_server_of(x));
 }
 
 struct http_ingest *http_ingest_new(const struct http_ingest_config *config)
 {
     struct http_ingest *ingest = heap_alloc(sizeof(*ingest));
+    const struct senders_config senders = {
+        .max_posts = config->max_posts / SENDER_SHARE + 1,
+        .max_bytes = MOST_BYTES / SENDER_SHARE,
+    };
 
     ingest->config = *config;
+    ingest->senders = senders_new(&senders);
     ingest->token_file = heap_str(str_of(config->token_file));
+    ingest->looked_ns = INT64_MIN / 2;
     pthread_mutex_init(&ingest->lock, NULL);
     return ingest;
 }
@@ -313,6 +468,7 @@ struct http_ingest *http_ingest_new(const struct http_ingest_config *config)
 struct http_ingest *http_ingest_free(struct http_ingest *ingest)
 {
     if (ingest) {
+        senders_free(ingest->senders);
         secret_free(ingest->token);
         pthread_mutex_destroy(&ingest->lock);
         free(ingest->token_file);
@@ -329,7 +485,8 @@ void http_ingest_routes(struct http_ingest *ingest, struct http_route to[HTTP_IN
         .path = "/ingest",
         .max_body = INGEST_BODY_MAX,
         .access = HTTP_OPEN,
-        .handle = begin,
+        .admit = admit,
+        .handle = handle,
         .work = work,
         .ctx = ingest,
     };
@@ -341,5 +498,6 @@ void http_ingest_stats(struct http_ingest *ingest, struct http_ingest_stats *ret
         .posts = atomic_load(&ingest->posts),
         .refused = atomic_load(&ingest->refused),
         .records = atomic_load(&ingest->records),
+        .waiting = atomic_load(&ingest->waiting),
     };
 }

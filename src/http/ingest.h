@@ -12,6 +12,7 @@ struct http_ingest;
 struct http_ingest_config {
     struct recorder *recorder;
     const char *token_file; /* read again when it changes */
+    unsigned max_posts;     /* at once: of the server's connections, some are left for others */
     const struct clock *clock;
     struct log *log;
 };
@@ -26,6 +27,7 @@ void http_ingest_routes(struct http_ingest *ingest, struct http_route to[HTTP_IN
 
 struct http_ingest_stats {
     uint64_t posts, refused, records;
+    unsigned waiting; /* posts that have been let in and not been answered */
 };
 void http_ingest_stats(struct http_ingest *ingest, struct http_ingest_stats *ret);
 

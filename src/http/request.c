@@ -108,6 +108,11 @@ struct str http_request_body(const struct http_exchange *x)
     return buf_str(&x->body);
 }
 
+void http_drop_body(struct http_exchange *x)
+{
+    buf_free(&x->body);
+}
+
 bool http_body_length(const struct http_exchange *x, uint64_t *ret)
 {
     struct str length = http_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -116,6 +121,11 @@ bool http_body_length(const struct http_exchange *x, uint64_t *ret)
     if (length.p && !num_get_u64(length, ret))
         *ret = UINT64_MAX;
     return length.p;
+}
+
+struct http_server *http_server_of(const struct http_exchange *x)
+{
+    return exchange_server(x);
 }
 
 struct str http_user(const struct http_exchange *x)

@@ -98,7 +98,9 @@ struct str http_header(const struct http_exchange *x, const char *name); /* empt
 size_t http_header_count(const struct http_exchange *x, const char *name);
 bool http_is_token(struct str text); /* RFC 9110, 5.6.2: may be the name of a header */
 struct str http_request_body(const struct http_exchange *x);
+void http_drop_body(struct http_exchange *x); /* once it is not needed any more */
 bool http_body_length(const struct http_exchange *x, uint64_t *ret); /* false: not declared */
+struct http_server *http_server_of(const struct http_exchange *x);   /* for http_wake */
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
 struct str http_peer(const struct http_exchange *x); /* that address: "127.0.0.1", "::1", "unix" */

@@ -8,15 +8,20 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/num.h"
 #include "http/ingest.h"
 #include "http/ingest_body.h"
+#include "http/ingest_senders.h"
+#include "record/ledger.h"
 #include "store/query.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { SUBMIT = 1700000000 };
+enum { SUBMIT = 1700000000, MOST_POSTS = 9 };
 
 #define RECORD(id, rest)                                                                           \
     "{\"job_id\":" #id ",\"node\":\"n1\",\"begin_time\":1700000010,\"end_time\":1700000013" rest "}"
@@ -37,31 +42,60 @@ struct fixture {
 
 static struct fixture *f;
 
-/* What the recorder is made to say; 0: its own. */
+/* What the recorder is made to say, 0: its own; and a store that hangs while it is written. */
 static struct {
     int code;
     atomic_bool hangs;
-    atomic_uint n_hanging;
+    atomic_uint n_hanging, n_submitted;
+    atomic_bool token_hangs; /* the disk that its file is on */
+    atomic_uint n_looking, n_waits;
 } fault;
 
-int __real_recorder_put(struct recorder *recorder, const struct record_batch *batch,
-                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err);
-int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *batch,
-                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err);
+int __real_recorder_submit(struct recorder *recorder, const struct record_batch *batch,
+                           void (*notify)(void *ctx), void *ctx, struct request **ret,
+                           struct err *err);
+int __wrap_recorder_submit(struct recorder *recorder, const struct record_batch *batch,
+                           void (*notify)(void *ctx), void *ctx, struct request **ret,
+                           struct err *err);
+int __real_secret_read(const char *path, const char *what, char **ret, struct err *err);
+int __wrap_secret_read(const char *path, const char *what, char **ret, struct err *err);
+void __real_http_wait_until(struct http_exchange *x, int64_t mono_ns);
+void __wrap_http_wait_until(struct http_exchange *x, int64_t mono_ns);
+int __real_ledger_write(struct ledger *ledger, struct round *round, struct err *err);
+int __wrap_ledger_write(struct ledger *ledger, struct round *round, struct err *err);
 
-int __wrap_recorder_put(struct recorder *recorder, const struct record_batch *batch,
-                        int64_t deadline_ns, const atomic_bool *cancelled, struct err *err)
+int __wrap_recorder_submit(struct recorder *recorder, const struct record_batch *batch,
+                           void (*notify)(void *ctx), void *ctx, struct request **ret,
+                           struct err *err)
 {
-    assert_int_equal(deadline_ns - clock_mono(&f->clock.clock), 5 * NS_PER_SEC);
-    assert_non_null(cancelled);
+    int code = fault.code ? err_set(err, fault.code, "the store is \"full\"")
+                          : __real_recorder_submit(recorder, batch, notify, ctx, ret, err);
+
+    atomic_fetch_add(&fault.n_submitted, 1);
+    return code;
+}
+
+int __wrap_secret_read(const char *path, const char *what, char **ret, struct err *err)
+{
+    atomic_fetch_add(&fault.n_looking, 1);
+    while (atomic_load(&fault.token_hangs))
+        sched_yield();
+    return __real_secret_read(path, what, ret, err);
+}
+
+void __wrap_http_wait_until(struct http_exchange *x, int64_t mono_ns)
+{
+    __real_http_wait_until(x, mono_ns);
+    atomic_fetch_add(&fault.n_waits, 1);
+}
+
+int __wrap_ledger_write(struct ledger *ledger, struct round *round, struct err *err)
+{
     atomic_fetch_add(&fault.n_hanging, 1);
     while (atomic_load(&fault.hangs))
         sched_yield();
     atomic_fetch_sub(&fault.n_hanging, 1);
-    if (fault.code)
-        return err_set(err, fault.code, "the store is \"full\"");
-    return __real_recorder_put(recorder, batch, clock_mono(&clock_real) + TEST_DEADLINE, cancelled,
-                               err);
+    return __real_ledger_write(ledger, round, err);
 }
 
 static void start_server(void)
@@ -98,6 +132,7 @@ static void start(void)
     };
     struct http_ingest_config config = {
         .token_file = f->token_file,
+        .max_posts = MOST_POSTS,
         .clock = &f->clock.clock,
         .log = f->log,
     };
@@ -121,12 +156,14 @@ static void set_up(void)
     manual_clock_init(&f->clock, INT64_C(1700000020) * NS_PER_SEC, NS_PER_SEC);
     f->client.fd = -1;
     fault.code = 0;
+    fault.n_submitted = fault.n_looking = fault.n_waits = 0;
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
 }
 
 static void tear_down(void)
 {
     atomic_store(&fault.hangs, false);
+    atomic_store(&fault.token_hangs, false);
     client_close(&f->client);
     http_stop(f->server);
     http_ingest_free(f->ingest);
@@ -137,6 +174,22 @@ static void tear_down(void)
 }
 
 FIXTURE(set_up, tear_down)
+
+/* From 127.0.0.2 on, the i-th. */
+static void open_from(struct client *client, size_t i)
+{
+    struct sockaddr_in own = { .sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)i) };
+    struct sockaddr_in server = { .sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    uint64_t port;
+
+    assert_true(num_get_u64(str_of(strrchr(http_address(f->server, 0), ':') + 1), &port));
+    server.sin_port = htons((uint16_t)port);
+    *client = (struct client){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+    assert_int_equal(bind(client->fd, (struct sockaddr *)&own, sizeof(own)), 0);
+    assert_int_equal(connect(client->fd, (struct sockaddr *)&server, sizeof(server)), 0);
+}
 
 static void send_post(struct client *client, const char *headers, struct str body)
 {
@@ -194,8 +247,8 @@ static void put_job(size_t cluster, uint32_t id)
     record.as_of = SUBMIT + 1;
     record.state.base = JOB_RUNNING;
     batch.jobs = &record;
-    if (__real_recorder_put(f->recorder, &batch, clock_mono(&clock_real) + TEST_DEADLINE, &never,
-                            &err) < 0)
+    if (recorder_put(f->recorder, &batch, clock_mono(&clock_real) + TEST_DEADLINE, &never, &err) <
+        0)
         fail_msg("%s", err.text);
 }
 
@@ -302,20 +355,98 @@ TEST(without_the_token_nobody_gets_in)
                  "1");
 }
 
-TEST(a_changed_token_holds_at_once)
+static void change_token(const char *text)
+{
+    if (text)
+        write_file(f->token_file, text);
+    else
+        unlink(f->token_file);
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+}
+
+TEST(a_changed_token_holds_after_a_second)
 {
     start();
     assert_reply(post(POST("")), 200, "{\"records\":0}");
-    write_file(f->token_file, "another\n");
+    change_token("another\n");
     assert_reply(post(POST("")), 401, "token");
     assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 200, "0");
-    unlink(f->token_file);
+    change_token(NULL);
     assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 503,
                  "cannot read its token");
-    write_file(f->token_file, "");
+    change_token("");
     assert_reply(post_with("Authorization: Bearer another\r\n" JSON, POST("")), 503, "token");
-    write_file(f->token_file, "s3cret");
+    change_token("s3cret");
     assert_reply(post(POST("")), 200, "0");
+}
+
+/* The first has its file looked at, on a disk that hangs; the second waits for that. */
+static void post_while_the_token_hangs(struct client clients[2])
+{
+    atomic_store(&fault.token_hangs, true);
+    open_from(&clients[0], 0);
+    send_post(&clients[0], BEARER JSON, str_of(POST("")));
+    wait_until_true(atomic_load(&fault.n_looking) == 1);
+    open_from(&clients[1], 1);
+    send_post(&clients[1], BEARER JSON, str_of(POST("")));
+    wait_until_true(atomic_load(&fault.n_waits) >= 1);
+}
+
+TEST(posts_that_come_together_wait_for_one_look_at_the_token)
+{
+    static struct client clients[2];
+
+    start();
+    post_while_the_token_hangs(clients);
+    atomic_store(&fault.token_hangs, false);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        assert_reply(client_read(&clients[i], true), 200, "0");
+        client_close(&clients[i]);
+    }
+    assert_int_equal(atomic_load(&fault.n_looking), 1);
+}
+
+TEST(a_token_that_cannot_be_looked_at_is_waited_for_no_longer_than_five_seconds)
+{
+    static struct client clients[2];
+    struct reply reply;
+
+    start();
+    post_while_the_token_hangs(clients);
+    manual_clock_advance(&f->clock, 5 * NS_PER_SEC);
+    reply = client_read(&clients[1], true);
+    assert_str(reply_header(&reply, "Retry-After"), "2");
+    assert_reply(reply, 503, "busy");
+    for (size_t i = 0; i < COUNT(clients); i++)
+        client_close(&clients[i]);
+}
+
+TEST(what_is_refused_is_refused_before_its_body_is_read)
+{
+    static const struct {
+        const char *headers;
+        unsigned status;
+        const char *answer;
+    } rows[] = {
+        { JSON, 401, "a token is needed" },
+        { "Authorization: Bearer guess\r\n" JSON, 401, "token is not the one" },
+        { BEARER, 415, "application/json" },
+        { BEARER JSON "Origin: http://evil\r\n", 403, "web page" },
+    };
+
+    start();
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct client client;
+        char head[500];
+
+        client_open(&client, http_address(f->server, 0));
+        snprintf(head, sizeof(head),
+                 "POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n",
+                 INGEST_BODY_MAX, rows[i].headers);
+        client_send_text(&client, head);
+        assert_reply(client_read(&client, true), rows[i].status, rows[i].answer);
+        client_close(&client);
+    }
 }
 
 TEST(only_json_and_not_from_a_web_page)
@@ -481,25 +612,212 @@ TEST(while_the_store_cannot_be_written_nothing_is_acknowledged)
     assert_reply(post(POST(RECORD(7, ""))), 200, "1");
 }
 
-TEST(many_at_once_wait_for_their_turn)
+/* Posts that wait for the store, which hangs: one is being written, the others come after it. */
+static void post_while_it_hangs(struct client *clients, size_t n)
 {
-    static struct client clients[8];
+    atomic_store(&fault.hangs, true);
+    for (size_t i = 0; i < n; i++) {
+        open_from(&clients[i], i);
+        send_post(&clients[i], BEARER JSON, str_of(POST(RECORD(7, ""))));
+        if (i == 0)
+            wait_until_true(atomic_load(&fault.n_hanging) == 1);
+    }
+    wait_until_true(atomic_load(&fault.n_submitted) == n);
+}
+
+TEST(posts_that_wait_share_a_commit)
+{
+    static struct client clients[MOST_POSTS];
+    struct recorder_stats before, after;
 
     start();
     put_job(0, 7);
-    atomic_store(&fault.hangs, true);
-    for (size_t i = 0; i < COUNT(clients); i++) {
-        client_open(&clients[i], http_address(f->server, 0));
-        send_post(&clients[i], BEARER JSON, str_of(POST(RECORD(7, ""))));
-    }
-    wait_until_true(atomic_load(&fault.n_hanging) == 1);
-    /* the HTTP thread serves others, and one worker is free */
+    recorder_stats(f->recorder, &before);
+    post_while_it_hangs(clients, COUNT(clients));
+    /* the HTTP thread serves others, and so do the workers */
     assert_reply(post_with(JSON, POST("")), 401, "token");
-    assert_int_equal(atomic_load(&fault.n_hanging), 1);
     atomic_store(&fault.hangs, false);
     for (size_t i = 0; i < COUNT(clients); i++) {
         assert_reply(client_read(&clients[i], true), 200, "1");
         client_close(&clients[i]);
     }
     assert_int_equal(stats_of().posts, COUNT(clients));
+    recorder_stats(f->recorder, &after);
+    assert_int_equal(after.commits - before.commits, 2);
+}
+
+TEST(posts_past_the_limit_are_told_when_to_come_again)
+{
+    static struct client clients[MOST_POSTS];
+    struct reply reply;
+
+    start();
+    put_job(0, 7);
+    post_while_it_hangs(clients, COUNT(clients));
+    reply = post(POST(RECORD(7, "")));
+    assert_str(reply_header(&reply, "Retry-After"), "2");
+    assert_reply(reply, 503, "too many agents");
+    atomic_store(&fault.hangs, false);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        assert_reply(client_read(&clients[i], true), 200, "1");
+        client_close(&clients[i]);
+    }
+    wait_until_true(stats_of().waiting == 0);
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+}
+
+static void send_head(struct client *client, size_t bytes)
+{
+    char head[300];
+
+    snprintf(head, sizeof(head),
+             "POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n" BEARER JSON "\r\n",
+             bytes);
+    client_send_text(client, head);
+}
+
+TEST(the_bytes_of_all_posts_together_have_a_ceiling)
+{
+    static struct client clients[8];
+    struct reply reply;
+
+    start();
+    put_job(0, 7);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        open_from(&clients[i], i);
+        send_head(&clients[i], INGEST_BODY_MAX);
+    }
+    wait_until_true(stats_of().waiting == COUNT(clients));
+    reply = post(POST(RECORD(7, "")));
+    assert_str(reply_header(&reply, "Retry-After"), "2");
+    assert_reply(reply, 503, "too many agents");
+    client_close(&clients[0]);
+    wait_until_true(stats_of().waiting == COUNT(clients) - 1);
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+    for (size_t i = 1; i < COUNT(clients); i++)
+        client_close(&clients[i]);
+}
+
+static void assert_sender_refused(struct client *client, const char *retry_after)
+{
+    struct reply reply;
+
+    send_post(client, BEARER JSON, str_of(POST(RECORD(7, ""))));
+    reply = client_read(client, true);
+    assert_str(reply_header(&reply, "Retry-After"), retry_after);
+    assert_reply(reply, 429, "your address posts too much");
+}
+
+TEST(one_sender_has_a_share_of_the_posts_in_progress)
+{
+    static struct client clients[MOST_POSTS / 4 + 1], next;
+
+    start();
+    put_job(0, 7);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        open_from(&clients[i], 0);
+        send_head(&clients[i], 100);
+    }
+    wait_until_true(stats_of().waiting == COUNT(clients));
+    open_from(&next, 0);
+    assert_sender_refused(&next, "2");
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+    client_close(&clients[0]);
+    wait_until_true(stats_of().waiting == COUNT(clients) - 1);
+    send_post(&next, BEARER JSON, str_of(POST(RECORD(7, ""))));
+    assert_reply(client_read(&next, true), 200, "1");
+    client_close(&next);
+    for (size_t i = 1; i < COUNT(clients); i++)
+        client_close(&clients[i]);
+}
+
+TEST(one_sender_has_a_share_of_the_bytes)
+{
+    static struct client clients[2], next;
+
+    start();
+    put_job(0, 7);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        open_from(&clients[i], 0);
+        send_head(&clients[i], INGEST_BODY_MAX);
+    }
+    wait_until_true(stats_of().waiting == COUNT(clients));
+    open_from(&next, 0);
+    assert_sender_refused(&next, "2");
+    assert_reply(post(POST(RECORD(7, ""))), 200, "1");
+    client_close(&next);
+    for (size_t i = 0; i < COUNT(clients); i++)
+        client_close(&clients[i]);
+}
+
+TEST(a_sender_that_has_posted_too_many_records_waits)
+{
+    struct buf body;
+    struct client other;
+
+    start();
+    put_job(0, 7);
+    buf_init(&body, 1 << 20);
+    buf_text(&body, "{\"cluster\":\"north\",\"records\":[");
+    for (size_t i = 0; i < INGEST_RECORDS_MAX; i++)
+        buf_printf(&body, "%s%s", i ? "," : "", RECORD(7, ""));
+    buf_text(&body, "]}");
+    /* Each is counted before the next one on its connection. */
+    for (size_t n = 0; n < SENDERS_BURST; n += INGEST_RECORDS_MAX)
+        assert_reply(post(body.p), 200, "{\"records\":2000}");
+    assert_sender_refused(&f->client, "1");
+    open_from(&other, 0);
+    send_post(&other, BEARER JSON, buf_str(&body));
+    assert_reply(client_read(&other, true), 200, "{\"records\":2000}");
+    client_close(&other);
+    manual_clock_advance(&f->clock, NS_PER_SEC);
+    assert_reply(post(body.p), 200, "{\"records\":2000}");
+    assert_sender_refused(&f->client, "2");
+    buf_free(&body);
+}
+
+TEST(a_post_of_unknown_length_is_refused)
+{
+    start();
+    client_send_text(
+        &f->client, "POST /ingest HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" BEARER JSON
+                    "\r\n0\r\n\r\n");
+    assert_reply(client_read(&f->client, true), 411, "Content-Length");
+}
+
+TEST(a_store_that_hangs_is_waited_for_no_longer_than_five_seconds)
+{
+    static struct client clients[2];
+    struct reply reply;
+
+    start();
+    put_job(0, 7);
+    post_while_it_hangs(clients, COUNT(clients));
+    manual_clock_advance(&f->clock, 5 * NS_PER_SEC);
+    for (size_t i = 0; i < COUNT(clients); i++) {
+        reply = client_read(&clients[i], true);
+        assert_str(reply_header(&reply, "Retry-After"), "10");
+        assert_reply(reply, 503, "not written in time");
+        client_close(&clients[i]);
+    }
+}
+
+/* Read on a worker, not on the HTTP thread. */
+TEST(a_large_post_is_acknowledged_when_it_is_in_the_store)
+{
+    struct buf body;
+
+    start();
+    put_job(0, 7);
+    buf_init(&body, 1 << 20);
+    buf_text(&body, "{\"cluster\":\"north\",\"records\":[");
+    for (size_t i = 0; i < 500; i++)
+        buf_printf(&body,
+                   "%s{\"job_id\":7,\"node\":\"n%zu\",\"begin_time\":1700000010,"
+                   "\"end_time\":1700000013}",
+                   i ? "," : "", i);
+    buf_text(&body, "]}");
+    assert_reply(post(body.p), 200, "{\"records\":500}");
+    assert_int_equal(count_finals("north", 7), 500);
+    buf_free(&body);
 }
