@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -53,8 +54,21 @@ static void bound(uint64_t set)
             prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
 }
 
+/* The kernel forgets which signal the end of our parent sends (PR_SET_PDEATHSIG) when the user
+ * changes. */
+static void restore_death_signal(int number, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, number, 0, 0, 0);
+    if (number && getppid() != parent)
+        raise(number);
+}
+
 static int become(const struct identity *identity, struct err *err)
 {
+    pid_t parent = getppid();
+    int death_signal = 0;
+
+    prctl(PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
     prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
     if ((identity->name[0] ? initgroups(identity->name, identity->gid)
                            : setgroups(1, &identity->gid)) < 0 ||
@@ -64,6 +78,7 @@ static int become(const struct identity *identity, struct err *err)
             err, errno,
             "cannot become user %u: %s; only root can, without --user it stays who it is",
             (unsigned)identity->uid, err_words(errno));
+    restore_death_signal(death_signal, parent);
     return 0;
 }
 

@@ -69,6 +69,7 @@ static int start_agent(struct up *up, struct err *err)
         .socket_path = up->place.agent_socket,
         .owner = up->place.uid,
         .group = up->place.gid,
+        .user = up->place.was_root ? up->place.user : NULL,
         .tick_ns = up->interval_ns,
         .log = up->log,
     };
@@ -333,9 +334,8 @@ static const char description[] =
     "behind.\n\n"
     "It listens on the loopback address. To listen elsewhere it wants to know who looks: "
     "users in --web.config.file, or --web.auth=proxy; or --web.allow-anonymous.\n\n"
-    "Started as root, the agent keeps the capabilities that it needs, and everything else "
-    "becomes the user of --user. Started by anybody else, it shows what that user may "
-    "see.\n\n"
+    "Started as root, it becomes the user of --user, and the agent keeps the capabilities "
+    "that it needs. Started by anybody else, it shows what that user may see.\n\n"
     "It answers /metrics too: point a Prometheus at it, give its address by "
     "--prometheus.url, and charts come from there.\n\n"
     "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-enum { PASSED_FD = 3, BACKLOG = 64, FLAG_MAX = 64 };
+enum { PASSED_FD = 3, BACKLOG = 64, FLAG_MAX = 80 };
 
 static const int64_t look_ns = 100 * NS_PER_MS;     /* from one look whether it lives to the next */
 static const int64_t healthy_ns = 60 * NS_PER_SEC;  /* one that lived so long is started at once */
@@ -45,6 +45,7 @@ struct keeper {
     const struct up_agent_config *config;
     struct counted *counted;
     char tick[FLAG_MAX];
+    char user[FLAG_MAX]; /* --user=NAME, or --user= */
     int listener, rope;
     struct log *log;
     pid_t pid; /* of the agent; 0: there is none */
@@ -67,7 +68,8 @@ static void become_agent(const struct keeper *keeper, pid_t parent)
     /* What the profile plugin tells is for Prometheus, which does not reach this agent: it is left
      * to one that is scraped. */
     char fds[FLAG_MAX], pid[FLAG_MAX], no_profile[] = "--profile.socket=";
-    char *argv[] = { keeper->program, (char *)keeper->tick, no_profile, NULL };
+    char *argv[] = { keeper->program, (char *)keeper->tick, (char *)keeper->user, no_profile,
+                     NULL };
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     sigset_t none;
 
@@ -396,6 +398,7 @@ int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, 
         config->program ? heap_str(str_of(config->program)) : program_beside_us("sonde-agent");
     put_number(keeper.tick, sizeof(keeper.tick), "--timer",
                (config->tick_ns + NS_PER_SEC - 1) / NS_PER_SEC);
+    snprintf(keeper.user, sizeof(keeper.user), "--user=%s", config->user ? config->user : "");
     if (code == 0)
         code = start_keeper(agent, &keeper, err);
     if (keeper.listener >= 0)

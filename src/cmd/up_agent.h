@@ -16,7 +16,9 @@ struct up_agent_config {
     const char *socket_path; /* where it will answer us */
     uid_t owner;             /* of the socket: who may ask */
     gid_t group;
-    int64_t tick_ns; /* how often it looks */
+    const char *user; /* the agent becomes this user and keeps the capabilities that it needs; NULL:
+                       * it stays who we are */
+    int64_t tick_ns;  /* how often it looks */
     struct log *log;
 };
 

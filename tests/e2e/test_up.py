@@ -22,6 +22,10 @@ NOBODY = pwd.getpwnam("nobody")
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups", "--no-new-privs")
 
 
+CAPABILITIES = "CapPrm", "CapEff", "CapBnd", "CapAmb"
+AGENTS = 1 << 2 | 1 << 12 | 1 << 19  # CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_SYS_PTRACE
+
+
 def children(pid):
     """The processes that it has started, and theirs."""
     found = []
@@ -48,6 +52,15 @@ def state_of(pid):
         return re.search(r"\) (\S)", pathlib.Path(f"/proc/{pid}/stat").read_text())[1]
     except OSError:
         return ""
+
+
+def status_of(pid):
+    """proc_pid_status(5), of a process or a thread."""
+    return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+
+
+def threads_of(pid):
+    return [status_of(path.name) for path in pathlib.Path(f"/proc/{pid}/task").iterdir()]
 
 
 def is_there(pid):
@@ -261,19 +274,44 @@ class Real(Case):
         with Up(f"--state.directory={self.directory}/state", "--source=sim:nodes=8") as again:
             self.assertEqual(again.get("/jobs").status, 200)
 
-    def test_root_is_given_up_but_by_the_agent(self):
+    def test_root_is_given_up_and_the_agent_keeps_three_capabilities(self):
         need("root")
         up = self.real()
-        [agent] = wait_until(up.agents, "an agent")
+        up.wait_answers()
+        [agent] = up.agents()
+        user = pwd.getpwnam(self.user())
+        ours, its = status_of(up.process.pid), status_of(agent)
+        for status in ours, its:
+            self.assertEqual(set(status["Uid"].split()), {str(user.pw_uid)})
+            self.assertEqual(set(status["Gid"].split()), {str(user.pw_gid)})
+            self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual({int(ours[name], 16) for name in CAPABILITIES}, {0})
+        self.assertEqual([int(its[name], 16) for name in CAPABILITIES], [AGENTS, AGENTS, AGENTS, 0])
+        self.assertEqual((self.directory / "state").stat().st_uid, user.pw_uid)
 
-        def status(pid):
-            return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
-        ours = status(up.process.pid)
-        self.assertEqual(set(ours["Uid"].split()), {str(pwd.getpwnam(self.user()).pw_uid)})
-        self.assertEqual({int(ours[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")}, {0})
-        self.assertEqual(ours["NoNewPrivs"], "1")
-        self.assertNotEqual(int(status(agent)["CapEff"], 16), 0)
-        self.assertEqual((self.directory / "state").stat().st_uid, pwd.getpwnam(self.user()).pw_uid)
+    def test_threads_of_the_agent_that_answer_or_resolve_have_no_capabilities(self):
+        need("root")
+        up = self.real()
+        up.wait_answers()
+        [agent] = up.agents()
+        has = {(thread["Name"], int(thread[kind], 16)) for thread in threads_of(agent) for kind in ("CapPrm", "CapEff")}
+        self.assertEqual({item for item in has if item[0] in ("http", "http-work", "resolver")}, {("http", 0), ("http-work", 0), ("resolver", 0)})
+        self.assertIn(("sampler", AGENTS), has)
+
+    def test_only_threads_that_answer_are_confined(self):
+        up = self.real()
+        up.wait_answers()
+        [agent] = up.agents()
+        for pid in up.process.pid, agent:
+            before = status_of(pid)["Seccomp_filters"]
+            self.assertEqual({thread["Name"] for thread in threads_of(pid) if thread["Seccomp_filters"] != before}, {"http", "http-work"})
+
+    def test_the_agent_does_not_outlive_its_keeper(self):
+        up = self.real()
+        up.wait_answers()
+        [agent] = up.agents()
+        os.kill(up.keeper(), signal.SIGKILL)
+        wait_until(lambda: not is_there(agent), "the end of the agent")
 
     def test_a_directory_that_is_somebody_elses_is_not_given_away(self):
         need("root")

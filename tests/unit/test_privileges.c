@@ -158,6 +158,25 @@ TEST(another_user_with_the_capabilities_reads_everything_and_owns_nothing)
     in_child(check_user);
 }
 
+static const char *check_death_signal(void)
+{
+    uint32_t missing;
+    struct err err = { 0 };
+    int number = 0;
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (privileges_keep(kept, COUNT(kept), "64999", &missing, &err) < 0)
+        return strdup(err.text);
+    CHECK(prctl(PR_GET_PDEATHSIG, &number) == 0 && number == SIGTERM);
+    return NULL;
+}
+
+TEST(another_user_still_ends_with_its_parent)
+{
+    need("root");
+    in_child(check_death_signal);
+}
+
 static const char *check_without(void)
 {
     CHECK(thread_set_capabilities(0));
