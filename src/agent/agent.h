@@ -31,6 +31,8 @@ struct agent_job {
     bool is_over;           /* it has ended long ago: only its directory is left */
     struct cgroup_dir *dir; /* NULL: gone, or there are no cgroups */
     struct cgroup *cgroup;
+    struct quota files; /* that are kept open for its steps */
+    bool has_told_limit;
     struct list steps;
     struct sums past; /* of steps that have ended */
     struct memory_events own_events, below_events, past_events;
@@ -66,6 +68,7 @@ struct agent_step {
     struct step_use use;
     struct cgroup_dir *dir; /* NULL as a job's */
     struct cgroup *cgroup;  /* NULL: nobody wants to know */
+    struct quota files;     /* that are kept open for it */
     pid_t stepd;            /* 0: not found yet, or ended */
     bool has_told;          /* the environment of one of its processes was read */
     uint8_t n_silent;       /* of those that had none: they were becoming another program */
@@ -99,6 +102,9 @@ struct agent {
     struct cgroup_mounts mounts;
     enum cgroup_controller hierarchy; /* v1: whose directories are watched */
     struct cgroup_tree *tree;         /* NULL: there are no cgroups */
+    struct quota kept_files;          /* all that are kept open for jobs */
+    struct quota step_files;          /* within these, of all steps */
+    uint64_t limit_told_tick;
     struct proc *proc;
     struct proc_files *files;
     struct processes *processes;
@@ -174,12 +180,23 @@ void agent_skip_users(struct agent *agent, struct agent_job *job);
 void agent_look_at_directories(struct agent *agent, struct agent_job *job, bool with_steps);
 void agent_look_at_cgroup(struct agent *agent,
                           struct agent_job *job); /* all, where there are any */
-void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir);
+void agent_look_at_task(struct agent *agent, struct agent_step *step, struct cgroup_dir *dir);
 void agent_ask_for_notices(struct agent *agent, struct agent_step *step);
 void agent_show_events(struct agent_job *job);
 /* In its use, until a step comes or goes. */
 void agent_show_steps(struct agent_job *job, bool is_local);
 void agent_close_files(struct agent_job *job); /* the next look opens what it needs */
+
+/* files.c: how many files are kept open for whom. */
+void agent_limit_files(struct agent *agent);
+void agent_limit_job_files(struct agent *agent, struct agent_job *job);
+void agent_limit_step_files(struct agent *agent, struct agent_step *step);
+uint64_t agent_limit_hits(const struct agent *agent);
+/* Logs it once for each job, and one job in each tick. */
+void agent_tell_limit(struct agent *agent, struct agent_job *job);
+/* The end of a process as an epoll event; -1: cannot be watched. */
+int agent_watch_end(struct agent *agent, pid_t pid, enum agent_event event, struct quota *files);
+void agent_unwatch_end(struct agent *agent, struct process *process);
 
 /* look.c: what a job uses now. */
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick);

@@ -28,7 +28,7 @@ void agent_ask_for_notices(struct agent *agent, struct agent_step *step)
     struct buf path;
 
     path_of(step->dir, &path);
-    oom_notices_open(&agent->mounts, buf_str(&path), &step->oom_notices);
+    oom_notices_open(&agent->mounts, buf_str(&path), &step->files, &step->oom_notices);
     buf_free(&path);
     if (agent->use.ticks)
         oom_notices_watch_end(&step->oom_notices);
@@ -56,16 +56,18 @@ static struct agent_task *new_task(void)
     return task;
 }
 
-static void open_task(struct agent *agent, const struct cgroup_dir *dir, struct agent_task *task)
+static void open_task(struct agent *agent, struct agent_step *step, const struct cgroup_dir *dir,
+                      struct agent_task *task)
 {
     bool is_wanted = agent->needs & USAGE_TASKS;
 
-    task->cgroup = open_cgroup(agent, dir, (struct cgroup_wish){ .only_events = !is_wanted });
+    task->cgroup = open_cgroup(
+        agent, dir, (struct cgroup_wish){ .only_events = !is_wanted, .files = &step->files });
     if (is_wanted && !task->use)
         task->use = new_task_use(agent, dir);
 }
 
-void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir)
+void agent_look_at_task(struct agent *agent, struct agent_step *step, struct cgroup_dir *dir)
 {
     struct agent_task *task = dir->owner ? dir->owner : new_task();
     struct cgroup_use events = { .limit_hits = task->events.limit_hits,
@@ -74,18 +76,18 @@ void agent_look_at_task(struct agent *agent, struct cgroup_dir *dir)
 
     dir->owner = task;
     if (!task->cgroup)
-        open_task(agent, dir, task);
+        open_task(agent, step, dir, task);
     use = task->use ? &task->use->cgroup : &events;
     cgroup_read(task->cgroup, use);
     task->events = (struct memory_events){ use->limit_hits, use->oom_kills };
 }
 
-static void look_at_tasks(struct agent *agent, struct cgroup_dir *dir)
+static void look_at_tasks(struct agent *agent, struct agent_step *step, struct cgroup_dir *dir)
 {
     if (dir->level == CGROUP_TASK)
-        agent_look_at_task(agent, dir);
+        agent_look_at_task(agent, step, dir);
     for (struct cgroup_dir *child = dir->first_child; child; child = child->next_sibling)
-        look_at_tasks(agent, child);
+        look_at_tasks(agent, step, child);
 }
 
 static void look_at_step(struct agent *agent, struct agent_step *step)
@@ -96,11 +98,13 @@ static void look_at_step(struct agent *agent, struct agent_step *step)
         (!is_local && !(agent->needs & (USAGE_STEPS | USAGE_TASKS))))
         return;
     if (!step->cgroup)
-        step->cgroup = open_cgroup(
-            agent, step->dir, (struct cgroup_wish){ .only_events = !(agent->needs & USAGE_STEPS) });
+        step->cgroup =
+            open_cgroup(agent, step->dir,
+                        (struct cgroup_wish){ .only_events = !(agent->needs & USAGE_STEPS),
+                                              .files = &step->files });
     cgroup_read(step->cgroup, &step->use.cgroup);
     if (is_local || agent->needs & USAGE_TASKS)
-        look_at_tasks(agent, step->dir);
+        look_at_tasks(agent, step, step->dir);
 }
 
 static void add_known(uint64_t *to, uint64_t value)
@@ -164,7 +168,8 @@ static void look_at_job_directory(struct agent *agent, struct agent_job *job)
     if (!job->cgroup)
         job->cgroup = open_cgroup(agent, job->dir,
                                   (struct cgroup_wish){ .cores = agent->needs & USAGE_CORES,
-                                                        .details = agent->needs & USAGE_CGROUP });
+                                                        .details = agent->needs & USAGE_CGROUP,
+                                                        .files = &agent->kept_files });
     if (!job->has_cgroup_cpu)
         use->cpu_ns = use->cpu_user_ns = use->cpu_system_ns = MODEL_UNKNOWN_U64;
     if (is_local)

@@ -7,28 +7,11 @@
 #include "base/arena.h"
 #include "base/num.h"
 
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-
 enum {
     MOST_ANCESTORS = 64,
     YOUNG_SECONDS = 2, /* a step that began before the agent, but not long */
     MOST_SILENT_PROCESSES = 8,
 };
-
-/* Wakes the sampler when the process ends; -1 where the kernel cannot. */
-static int watch_end(struct agent *agent, pid_t pid, enum agent_event event)
-{
-    int fd = agent->is_recorded ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-    struct epoll_event wish = { .events = EPOLLIN,
-                                .data.u64 = (uint64_t)event << 32 | (uint32_t)pid };
-
-    if (fd >= 0 && epoll_ctl(agent->epoll, EPOLL_CTL_ADD, fd, &wish) < 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
 
 /* Its past: what tasks that it has waited for had done before anybody listened. */
 static void add_past(struct agent *agent, struct agent_step *step, pid_t stepd,
@@ -128,7 +111,7 @@ static bool attach(struct agent *agent, struct agent_step *step, const struct st
     process->start_ticks = stepd->start_ticks;
     process->step = step;
     process->is_stepd = true;
-    process->pidfd = watch_end(agent, stepd->pid, EVENT_STEPD);
+    process->pidfd = agent_watch_end(agent, stepd->pid, EVENT_STEPD, &agent->kept_files);
     step->stepd = stepd->pid;
     if (!job->use.id[0])
         snprintf(job->use.id, sizeof(job->use.id), "%s", stepd->job);
@@ -517,5 +500,5 @@ void agent_watch_leader(struct agent *agent, struct process *process)
     /* v2 tells by cgroup.events. */
     if (process->pidfd < 0 && process->step->stepd && process->parent == process->step->stepd &&
         !(process->step->dir && process->step->dir->row->is_v2))
-        process->pidfd = watch_end(agent, process->pid, EVENT_LEADER);
+        process->pidfd = agent_watch_end(agent, process->pid, EVENT_LEADER, &process->step->files);
 }

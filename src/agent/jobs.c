@@ -106,6 +106,7 @@ struct agent_job *agent_job_begin(struct agent *agent, const struct cgroup_match
     /* Those that were there before the agent are not young. */
     job->look_ns = agent->use.ticks ? agent->now + first_pause_ns : INT64_MAX;
     job->tick_cpu_ns = MODEL_UNKNOWN_U64;
+    agent_limit_job_files(agent, job);
     list_init(&job->steps);
     list_append(&agent->jobs, &job->link);
     agent->n_jobs++;
@@ -133,6 +134,7 @@ struct agent_step *agent_step_begin(struct agent *agent, struct agent_job *job, 
     /* Without a directory, nobody knew whose the records were until now. */
     if (agent->exits)
         step->heard_ticks = dir ? exits_began_ticks(agent->exits) : exits_now_ticks() + 1;
+    agent_limit_step_files(agent, step);
     step->oom_notices = oom_notices_none;
     if (dir && !job->is_skipped)
         agent_ask_for_notices(agent, step);
@@ -165,8 +167,7 @@ void agent_give_up_use(struct process *process)
 void agent_forget_process(struct agent *agent, struct process *process)
 {
     agent_give_up_use(process);
-    if (process->pidfd >= 0)
-        close(process->pidfd); /* leaves the epoll with it */
+    agent_unwatch_end(agent, process);
     end_name(process);
     if (process->is_stepd)
         process->step->stepd = 0;
@@ -447,6 +448,7 @@ static struct agent_step *step_above(const struct cgroup_dir *dir)
 static void entered(void *ctx, struct cgroup_dir *dir, const struct cgroup_match *match)
 {
     struct agent *agent = ctx;
+    struct agent_step *step;
     struct agent_job *job;
 
     switch (dir->level) {
@@ -468,8 +470,9 @@ static void entered(void *ctx, struct cgroup_dir *dir, const struct cgroup_match
     case CGROUP_TASK:
         /* It may be killed for want of memory before anybody looks. */
         job = job_above(dir);
-        if (job && !job->is_skipped && step_above(dir) && agent->mounts.has_local_events)
-            agent_look_at_task(agent, dir);
+        step = step_above(dir);
+        if (job && !job->is_skipped && step && agent->mounts.has_local_events)
+            agent_look_at_task(agent, step, dir);
         break;
     default:
         break;

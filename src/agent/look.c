@@ -476,6 +476,7 @@ static void identify_by_few(struct agent *agent, struct agent_job *job)
 void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick)
 {
     bool is_turn = is_tick ? job->turn++ % COSTLY_EVERY == 0 : agent_job_is_young(agent, job);
+    uint64_t limit_hits = agent_limit_hits(agent);
 
     agent_prove(agent, job);
     /* One that begins together with the agent may have no process yet. */
@@ -494,6 +495,8 @@ void agent_look_at_job(struct agent *agent, struct agent_job *job, bool is_tick)
         look_at_all_processes(agent, job, agent->needs & USAGE_FILES && is_turn);
     else if (agent->needs & USAGE_OWNER || agent->tuning.n_skipped)
         identify_by_few(agent, job);
+    if (agent_limit_hits(agent) != limit_hits)
+        agent_tell_limit(agent, job);
     if (is_tick)
         compare_cpu(agent, job);
     job->use.allocated_cpus = first_known(job->use.cgroup.cpus, job->claimed_cpus);

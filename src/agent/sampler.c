@@ -346,8 +346,7 @@ static void leader_ended(struct sampler *sampler, pid_t pid)
     if (!process || process->pidfd < 0)
         return;
     job = process->step->job;
-    close(process->pidfd);
-    process->pidfd = -1;
+    agent_unwatch_end(agent, process);
     if (agent->exits && job->has_cgroup_cpu)
         agent_look_at_cgroup(agent, job);
     else
@@ -579,6 +578,7 @@ int sampler_start(const struct sampler_config *config, struct sampler **ret, str
 
     agent->config = *config;
     agent->epoll = sampler->wake = -1;
+    agent_limit_files(agent);
     list_init(&agent->jobs);
     telling_init(&sampler->telling);
     pthread_mutex_init(&sampler->lock, NULL);

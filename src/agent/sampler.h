@@ -33,6 +33,8 @@ struct sampler_config {
     uint32_t slurmd_uid;           /* 0 nearly everywhere */
     const char *profile_socket;    /* where the profile plugin is heard; NULL: nowhere */
     size_t max_jobs, max_processes;
+    size_t
+        max_files; /* descriptors that jobs may make it hold; 0: files are opened for each read */
     struct users *users;
     struct gpus *gpus;             /* NULL: none */
     struct lustre_targets *lustre; /* likewise */

@@ -95,16 +95,16 @@ static void count_own(struct agent *agent)
     agent->use.has_exit_records = agent->exits != NULL;
     agent->use.may_read_processes = agent->may_read;
     agent->use.processes = processes_count(agent->processes);
-    agent->use.jobs = agent->use.ended_jobs = agent->use.open_files = 0;
+    agent->use.directories_refused = tree.refused;
+    agent->use.open_files = agent->kept_files.n;
+    agent->use.open_files_limit = agent->kept_files.max;
+    agent->use.jobs = agent->use.ended_jobs = 0;
     for (struct link *link = list_first(&agent->jobs); link; link = list_next(&agent->jobs, link)) {
         const struct agent_job *job = PART_OF(link, struct agent_job, link);
 
         agent->use.jobs += agent_job_is_live(job);
         agent->use.ended_jobs += job->use.has_ended && agent_job_is_shown(agent, job);
-        if (job->cgroup)
-            agent->use.open_files += cgroup_files(job->cgroup);
     }
-    agent->use.open_files += tree.files;
     if (agent->profiles)
         profiles_count(agent->profiles, &agent->use);
 }

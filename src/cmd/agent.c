@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* What the agent needs; everything else is given up. packaging/systemd/sonde-agent.service.in gives
@@ -36,6 +37,8 @@ static const int64_t longest_spool_pause_ns = 300 * NS_PER_SEC;
 enum {
     PUSH_BYTES = 64 << 20,
     HEADERS_BYTES = 64 << 10, /* more than what a collector writes beside its samples */
+    /* For what no job decides: GPU drivers, Lustre's targets, the spool, walks. */
+    OTHER_FILES = 128,
 };
 
 struct agent {
@@ -359,6 +362,16 @@ static int start_lustre(struct agent *agent, struct err *err)
     return lustre_targets_start(&config, &agent->lustre, err);
 }
 
+/* What jobs may make the sampler keep open: never what HTTP connections and other parts need. */
+static size_t files_for_jobs(const struct agent *agent)
+{
+    struct rlimit files = { .rlim_cur = 1024 };
+    size_t reserved = http_max_descriptors(agent->server) + OTHER_FILES;
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur > reserved ? files.rlim_cur - reserved : 0;
+}
+
 static int start_sampler(struct agent *agent, struct err *err)
 {
     const struct sampler_config config = {
@@ -372,6 +385,7 @@ static int start_sampler(struct agent *agent, struct err *err)
         .profile_socket = text_or_null(agent->first.profile_socket),
         .max_jobs = agent->first.max_jobs,
         .max_processes = agent->first.max_processes,
+        .max_files = files_for_jobs(agent),
         .users = agent->users,
         .gpus = agent->gpus,
         .lustre = agent->lustre,

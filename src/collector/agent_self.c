@@ -16,7 +16,10 @@ enum {
     PROCESSES,
     LEFTOVERS,
     DIRECTORIES,
+    DIRECTORIES_REFUSED,
     FILES,
+    FILES_LIMIT,
+    FILE_LIMIT_HITS,
     JOBS_REFUSED,
     PROCESSES_REFUSED,
     WALKS,
@@ -97,10 +100,26 @@ const struct family agent_self_families[] = {
                       METRIC_GAUGE,
                       "Directories of the cgroup hierarchy watched for new jobs.",
                       { NULL } },
+    [DIRECTORIES_REFUSED] = { "sonde_agent_refused_directories",
+                              METRIC_GAUGE,
+                              "Directories of the cgroup hierarchy left out because their job, or "
+                              "all jobs, had too many or too deep ones. Their processes are not "
+                              "listed; CPU time and memory of the job include them.",
+                              { NULL } },
     [FILES] = { "sonde_agent_open_files",
                 METRIC_GAUGE,
                 "Files of cgroups and processes that are kept open.",
                 { NULL } },
+    [FILES_LIMIT] = { "sonde_agent_open_files_limit",
+                      METRIC_GAUGE,
+                      "How many files of cgroups and processes may be kept open: what the limit on "
+                      "descriptors leaves after HTTP connections and a reserve.",
+                      { NULL } },
+    [FILE_LIMIT_HITS] = { "sonde_agent_file_limit_hits_total",
+                          METRIC_COUNTER,
+                          "Times that a file was not kept open, by the limit that was reached: "
+                          "step, job, all. Such files are opened for each sample.",
+                          { "limit" } },
     [JOBS_REFUSED] = { "sonde_agent_refused_jobs_total",
                        METRIC_COUNTER,
                        "Jobs not looked at because there were more than --max-jobs.",
@@ -274,7 +293,9 @@ static const struct {
     { PROCESSES, offsetof(struct agent_use, processes) },
     { LEFTOVERS, offsetof(struct agent_use, leftover_cgroups) },
     { DIRECTORIES, offsetof(struct agent_use, watched_directories) },
+    { DIRECTORIES_REFUSED, offsetof(struct agent_use, directories_refused) },
     { FILES, offsetof(struct agent_use, open_files) },
+    { FILES_LIMIT, offsetof(struct agent_use, open_files_limit) },
     { JOBS_REFUSED, offsetof(struct agent_use, jobs_refused) },
     { PROCESSES_REFUSED, offsetof(struct agent_use, processes_refused) },
     { WALKS, offsetof(struct agent_use, scans) },
@@ -283,6 +304,19 @@ static const struct {
     { EXITS_LOST, offsetof(struct agent_use, exits_lost) },
     { EXITS_UNATTRIBUTED, offsetof(struct agent_use, exits_unattributed) },
 };
+
+static void collect_file_limits(const struct agent_use *use, struct metric_writer *writer)
+{
+    static const struct str limits[FILE_LIMITS] = {
+        [FILE_LIMIT_STEP] = STR_INIT("step"),
+        [FILE_LIMIT_JOB] = STR_INIT("job"),
+        [FILE_LIMIT_ALL] = STR_INIT("all"),
+    };
+
+    metric_begin(writer, FILE_LIMIT_HITS);
+    for (size_t i = 0; i < FILE_LIMITS; i++)
+        metric_u64(writer, METRIC_VALUES(limits[i]), use->file_limit_hits[i]);
+}
 
 static void collect_sampler(const struct agent_use *use, struct metric_writer *writer)
 {
@@ -306,6 +340,7 @@ static void collect_sampler(const struct agent_use *use, struct metric_writer *w
     metric_u64(writer, NULL, use->may_read_processes);
     metric_begin(writer, HAS_CGROUPS);
     metric_u64(writer, NULL, use->has_cgroups);
+    collect_file_limits(use, writer);
 }
 
 static void collect_profiles(const struct agent_use *use, struct metric_writer *writer)

@@ -492,6 +492,11 @@ const char *http_address(const struct http_server *server, size_t i)
     return i < server->n_listeners ? server->listeners[i].address : NULL;
 }
 
+size_t http_max_descriptors(const struct http_server *server)
+{
+    return server->n_slots;
+}
+
 bool http_is_local(const struct http_server *server)
 {
     for (size_t i = 0; i < server->n_listeners; i++)

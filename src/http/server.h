@@ -82,6 +82,9 @@ void http_wake(struct http_server *server);
  * past the last. Unix sockets as "unix:/path". Port 0 is shown as the one that was given. */
 const char *http_address(const struct http_server *server, size_t i);
 
+/* How many descriptors its clients can make it hold. */
+size_t http_max_descriptors(const struct http_server *server);
+
 /* Only this machine can reach it: loopback addresses and unix sockets. */
 bool http_is_local(const struct http_server *server);
 

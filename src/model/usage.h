@@ -199,15 +199,21 @@ enum profile_refusal {
 };
 
 /* What the agent says of itself. */
+/* Limits of the files that the agent keeps open for jobs. */
+enum file_limit { FILE_LIMIT_STEP, FILE_LIMIT_JOB, FILE_LIMIT_ALL, FILE_LIMITS };
+
 struct agent_use {
     uint64_t ticks, events;  /* samples taken at a tick, and because something happened */
     double tick_seconds;     /* what the last tick took */
     double tick_cpu_seconds; /* of it, CPU time */
     uint64_t jobs, ended_jobs, processes;
     uint64_t leftover_cgroups;
-    uint64_t watched_directories, open_files;
-    uint64_t jobs_refused;          /* past the ceiling on jobs */
-    uint64_t processes_refused;     /* past the ceiling on processes, at the last tick */
+    uint64_t watched_directories;
+    uint64_t directories_refused; /* past a ceiling, in the last walk and since */
+    uint64_t open_files, open_files_limit;
+    uint64_t file_limit_hits[FILE_LIMITS]; /* files that were not kept open, by the limit */
+    uint64_t jobs_refused;                 /* past the ceiling on jobs */
+    uint64_t processes_refused;            /* past the ceiling on processes, at the last tick */
     uint64_t scans, scan_overflows; /* whole walks; those that inotify's overflow made necessary */
     bool has_exit_records;          /* the kernel tells of processes that end (taskstats) */
     uint64_t exits, exits_lost, exits_unattributed;

@@ -19,17 +19,19 @@ enum {
 
     ABSENT = -1,  /* could not be opened: yet, perhaps */
     REFUSED = -2, /* not to be tried again */
+    BRIEF = -3,   /* past the limit of open files: opened for each read */
 };
 
 struct cgroup {
     const struct cgroup_mounts *mounts;
     struct cgroup_kept *kept; /* NULL: of events, which most cgroups are read for, nothing is */
     const struct cgroup_file *files;
+    struct quota *quota;
     uint64_t memory_limit_bytes, cpus; /* settings, when last looked at */
     char *path;                        /* NULL: all that was to be opened has been */
     unsigned wanted;
     uint32_t reads;
-    bool has_gone, lacks_descriptors;
+    bool has_gone, has_brief;
     int fd[]; /* of the wanted files that are no settings, in their order */
 };
 
@@ -112,22 +114,35 @@ static size_t count_open(const struct cgroup_file *file, unsigned wanted)
     return n;
 }
 
+static bool lacks_descriptors(int code)
+{
+    return code == -EMFILE || code == -ENFILE;
+}
+
+/* A descriptor to keep, ABSENT or BRIEF. */
+static int open_to_keep(struct cgroup *cgroup, const struct cgroup_file *file)
+{
+    int fd;
+
+    if (!quota_take(cgroup->quota, 1))
+        return BRIEF;
+    fd = open_row(cgroup, file);
+    if (fd < 0)
+        quota_give(cgroup->quota, 1);
+    return fd >= 0 ? fd : lacks_descriptors(fd) ? BRIEF : ABSENT;
+}
+
 static void open_files(struct cgroup *cgroup)
 {
     int *fd = cgroup->fd;
 
-    cgroup->lacks_descriptors = false;
+    cgroup->has_brief = false;
     for (const struct cgroup_file *file = cgroup->files; file->name; file++) {
         if (!stays_open(file, cgroup->wanted))
             continue;
-        if (*fd == ABSENT && !(file->is_instead && fd[-1] >= 0)) {
-            int opened = open_row(cgroup, file);
-
-            if (opened >= 0)
-                *fd = opened;
-            else if (opened == -EMFILE || opened == -ENFILE)
-                cgroup->lacks_descriptors = true;
-        }
+        if ((*fd == ABSENT && !(file->is_instead && fd[-1] >= 0)) || *fd == BRIEF)
+            *fd = open_to_keep(cgroup, file);
+        cgroup->has_brief |= *fd == BRIEF;
         fd++;
     }
 }
@@ -155,6 +170,7 @@ struct cgroup *cgroup_open(const struct cgroup_mounts *mounts, struct str path,
         cgroup->kept->mounts = mounts;
     }
     cgroup->files = files;
+    cgroup->quota = wish.files;
     cgroup->wanted = wanted;
     cgroup->memory_limit_bytes = cgroup->cpus = MODEL_UNKNOWN_U64;
     cgroup->path = heap_str(path);
@@ -168,9 +184,12 @@ struct cgroup *cgroup_close(struct cgroup *cgroup)
 {
     if (!cgroup)
         return NULL;
-    for (size_t i = 0, n = count_open(cgroup->files, cgroup->wanted); i < n; i++)
-        if (cgroup->fd[i] >= 0)
-            close(cgroup->fd[i]);
+    for (size_t i = 0, n = count_open(cgroup->files, cgroup->wanted); i < n; i++) {
+        if (cgroup->fd[i] < 0)
+            continue;
+        close(cgroup->fd[i]);
+        quota_give(cgroup->quota, 1);
+    }
     if (cgroup->kept)
         cgroup_kept_clear(cgroup->kept);
     free(cgroup->kept);
@@ -179,58 +198,65 @@ struct cgroup *cgroup_close(struct cgroup *cgroup)
     return NULL;
 }
 
-unsigned cgroup_files(const struct cgroup *cgroup)
-{
-    unsigned n_open = 0;
-
-    for (size_t i = 0, n = count_open(cgroup->files, cgroup->wanted); i < n; i++)
-        n_open += cgroup->fd[i] >= 0;
-    return n_open;
-}
-
 /* ENODEV: its directory was removed. EOPNOTSUPP: the kernel was told not to measure pressure. */
 static void give_up(struct cgroup *cgroup, int *fd, int code)
 {
     if (code != -ENODEV && code != -EOPNOTSUPP)
         return;
     close(*fd);
+    quota_give(cgroup->quota, 1);
     *fd = REFUSED;
     cgroup->has_gone |= code == -ENODEV;
+}
+
+/* Opens a file for one read; true if it could be read. */
+static bool read_briefly(struct cgroup *cgroup, const struct cgroup_file *file, struct page *page,
+                         struct cgroup_use *use)
+{
+    int fd = open_row(cgroup, file);
+    struct str text;
+    bool is_read = fd >= 0 && read_text(fd, page, &text) == 0;
+
+    if (is_read)
+        file->read(file, text, cgroup->kept, use);
+    if (fd >= 0)
+        close(fd);
+    return is_read;
+}
+
+static bool read_kept(struct cgroup *cgroup, const struct cgroup_file *file, int *fd,
+                      struct page *page, struct cgroup_use *use)
+{
+    struct str text;
+    int code = read_text(*fd, page, &text);
+
+    if (code == 0)
+        file->read(file, text, cgroup->kept, use);
+    else
+        give_up(cgroup, fd, code);
+    return code == 0;
 }
 
 /* How many could be read. */
 static size_t read_files(struct cgroup *cgroup, struct page *page, struct cgroup_use *use)
 {
     int *fd = cgroup->fd;
+    bool is_read = false;
     size_t n = 0;
 
     for (const struct cgroup_file *file = cgroup->files; file->name; file++) {
-        struct str text;
-        int code;
-
-        if (!stays_open(file, cgroup->wanted) || *fd++ < 0)
+        if (!stays_open(file, cgroup->wanted))
             continue;
-        code = read_text(fd[-1], page, &text);
-        if (code == 0)
-            file->read(file, text, cgroup->kept, use);
+        if (file->is_instead && is_read)
+            is_read = false;
+        else if (*fd >= 0)
+            is_read = read_kept(cgroup, file, fd, page, use);
         else
-            give_up(cgroup, &fd[-1], code);
-        n += code == 0;
+            is_read = *fd == BRIEF && read_briefly(cgroup, file, page, use);
+        n += is_read;
+        fd++;
     }
     return n;
-}
-
-static void read_setting(struct cgroup *cgroup, const struct cgroup_file *file, struct page *page,
-                         struct cgroup_use *use)
-{
-    int fd = open_row(cgroup, file);
-    struct str text;
-
-    if (fd < 0)
-        return;
-    if (read_text(fd, page, &text) == 0)
-        file->read(file, text, cgroup->kept, use);
-    close(fd);
 }
 
 static void read_settings(struct cgroup *cgroup, struct page *page)
@@ -240,7 +266,7 @@ static void read_settings(struct cgroup *cgroup, struct page *page)
 
     for (const struct cgroup_file *file = cgroup->files; file->name; file++)
         if (file->is_setting && (file->wanted & cgroup->wanted))
-            read_setting(cgroup, file, page, &use);
+            read_briefly(cgroup, file, page, &use);
     cgroup->memory_limit_bytes = use.memory_limit_bytes;
     cgroup->cpus = use.cpus;
 }
@@ -280,7 +306,7 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use)
     struct page page;
 
     page_init(&page);
-    if (cgroup->path && (is_turn || cgroup->lacks_descriptors))
+    if (cgroup->path && (is_turn || cgroup->has_brief))
         open_files(cgroup);
     if (read_files(cgroup, &page, use) == 0 && cgroup->has_gone) {
         page_free(&page);
@@ -292,7 +318,7 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use)
         read_settings(cgroup, &page);
     if (has_settings) {
         show_settings(cgroup, use);
-    } else if (!is_early && !cgroup->lacks_descriptors) {
+    } else if (!is_early && !cgroup->has_brief) {
         free(cgroup->path);
         cgroup->path = NULL;
     }

@@ -5,6 +5,7 @@
 #define SONDE_SOURCE_CGROUP_H
 
 #include "base/err.h"
+#include "base/quota.h"
 #include "model/usage.h"
 
 /* Where the hierarchies are mounted. */
@@ -47,6 +48,9 @@ struct cgroup_wish {
     bool details; /* all else that there is; otherwise, for steps and tasks, CPU time, memory, its
                    * peak and its events */
     bool only_events; /* limit hits and OOM kills, nothing else */
+    /* Of the files that it keeps open, which it must outlive; NULL: no limit. Files past it are
+     * opened for each read. */
+    struct quota *files;
 };
 
 /* Opens what there is. Never fails: what cannot be opened is absent. `path` is below the mounts,
@@ -62,8 +66,6 @@ struct cgroup *cgroup_close(struct cgroup *cgroup); /* returns NULL */
  * directory has gone: then nothing at all was read. use->core_ns and devices point into the cgroup,
  * until its next read or close; a core that cannot be there has the time 0. */
 int cgroup_read(struct cgroup *cgroup, struct cgroup_use *use);
-
-unsigned cgroup_files(const struct cgroup *cgroup); /* that it keeps open */
 
 /* v1: whether the job's device cgroup lets it use a character device: major:minor. 1, 0, or -1: not
  * told (v2, or not constrained). */

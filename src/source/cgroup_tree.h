@@ -19,12 +19,9 @@ struct cgroup_dir {
     const struct cgroup_row *row; /* as in the match that `entered` was told */
     enum cgroup_level level;
     uint32_t uid;
-    int procs_fd; /* cgroup.procs, kept open; -1: not of a level that has processes, or no
-                   * descriptor was left: cgroup_dir_pids knows what to do */
-    void *owner;  /* the tree's user's own */
+    void *owner; /* the tree's user's own */
     /* the rest is the tree's own */
     uint64_t inode;
-    int64_t read_ns; /* when its processes were last listed */
     int watch, events_watch;
     uint32_t depth;    /* below the mount */
     uint32_t n_within; /* of a job: directories below it, as far as they count for its ceiling */
@@ -72,13 +69,12 @@ void cgroup_dir_path(const struct cgroup_dir *dir, struct buf *to);
 
 /* The process ids in a directory, as they are now, appended to a growing array; -errno: -ENODEV
  * when it has gone, -EFBIG when there are more than CGROUP_DIR_PIDS (those are there). */
-int cgroup_dir_pids(struct cgroup_dir *dir, struct pid_list *to);
+int cgroup_dir_pids(const struct cgroup_dir *dir, struct pid_list *to);
 
 struct cgroup_tree_stats {
     size_t dirs;      /* that are watched over, those on the way to jobs too */
     size_t refused;   /* past a ceiling, in the last walk and since */
     size_t unwatched; /* of dirs: no inotify watch was left, so only a walk finds what is new */
-    size_t files;     /* kept open */
     uint64_t walks, overflows;
 };
 void cgroup_tree_stats(const struct cgroup_tree *tree, struct cgroup_tree_stats *ret);

@@ -41,17 +41,22 @@ static int ask_in(int directory, const char *file, const char *argument)
     return event;
 }
 
-void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret)
+void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct quota *files,
+                      struct oom_notices *ret)
 {
     const char *mount = mounts->controller[CGROUP_MEMORY];
     char full[PATH_MAX];
 
     *ret = oom_notices_none;
     if (mounts->is_v2 || !mount[0] ||
-        snprintf(full, sizeof(full), "%s/%.*s", mount, STR_ARG(path)) >= PATH_MAX)
+        snprintf(full, sizeof(full), "%s/%.*s", mount, STR_ARG(path)) >= PATH_MAX ||
+        !quota_take(files, OOM_NOTICES_FILES))
         return;
+    ret->files = files;
     ret->directory = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (ret->directory >= 0)
+    if (ret->directory < 0)
+        quota_give(files, OOM_NOTICES_FILES);
+    else
         ret->out_of_memory = ask_in(ret->directory, "memory.oom_control", "");
     if (ret->out_of_memory < 0)
         oom_notices_close(ret);
@@ -78,6 +83,8 @@ static void close_fd(int *fd)
 
 void oom_notices_close(struct oom_notices *notices)
 {
+    if (notices->directory >= 0)
+        quota_give(notices->files, OOM_NOTICES_FILES);
     close_fd(&notices->directory);
     close_fd(&notices->out_of_memory);
     close_fd(&notices->end);

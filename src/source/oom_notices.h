@@ -6,7 +6,10 @@
 
 #include "source/cgroup.h"
 
+enum { OOM_NOTICES_FILES = 3 };
+
 struct oom_notices {
+    struct quota *files; /* OOM_NOTICES_FILES of it are taken while the directory is open */
     int directory;
     int out_of_memory, end; /* eventfds; -1: the kernel does not tell */
     uint64_t n_told, n_ended;
@@ -16,8 +19,10 @@ struct oom_notices {
 /* Where nobody has asked. */
 extern const struct oom_notices oom_notices_none;
 
-/* `path` is below the mounts. Where nobody may ask (it takes root), nothing is ever noticed. */
-void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct oom_notices *ret);
+/* `path` is below the mounts. Without permission (only root has it), or past the limit of open
+ * files, nothing is ever noticed. */
+void oom_notices_open(const struct cgroup_mounts *mounts, struct str path, struct quota *files,
+                      struct oom_notices *ret);
 /* Makes notices certain also after the directory has gone. The kernel waits for all CPUs, some 20
  * ms: returns whether it was called. */
 bool oom_notices_watch_end(struct oom_notices *notices);

@@ -263,6 +263,35 @@ class Directories(FaultTest):
         self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 4)
         self.assertFalse(agent.job(4242))
 
+    def test_directories_that_a_user_makes_take_no_descriptors_from_the_server(self):
+        agent = self.agent(words=("prlimit", "--nofile=512", "--"))
+        job, other = self.node.job(JOB), self.node.job(JOB + 1)
+        job.start("name", "first")
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+        for n in range(1, 400):
+            (self.node.tops["memory"] / job.path / f"step_batch/task_{n}").mkdir()
+        job.start("name", "last", task=399)
+        self.wait_ticks(agent, 5)
+        other.start("name", "other")
+        self.wait_job(agent, JOB + 1, "sonde_job_processes", lambda samples: samples[()] == 1)
+        self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 2)
+        told = agent.metrics()
+        self.assertGreater(told.value('sonde_agent_file_limit_hits_total{limit="step"}'), 0)
+        self.assertLess(told.value("sonde_agent_open_files"), told.value("sonde_agent_open_files_limit"))
+        agent.wait_log("a job has reached its limit of open files")
+        self.assertEqual(agent.log().count("a job has reached its limit of open files"), 1)
+
+    def test_kills_for_memory_are_counted_in_directories_past_the_limit_of_open_files(self):
+        agent = self.agent(words=("prlimit", "--nofile=300", "--"))
+        job = self.node.job(JOB)
+        job.start("hold", "1").wait_said("held")
+        (self.node.tops["memory"] / job.path / "memory.limit_in_bytes").write_text("50M")
+        for n in range(1, 4):
+            self.wait_job(agent, JOB, "sonde_job_processes", lambda samples: samples[()] == 1)
+            self.assertEqual(job.start("hold", "200", task=n).said(), "")
+            self.wait_passing(lambda: agent.job(JOB)["sonde_job_oom_kills_total"].get(()) == n, "the kill is counted")
+        self.assertGreater(agent.metrics().value('sonde_agent_file_limit_hits_total{limit="step"}'), 0)
+
     def test_a_users_process_cannot_make_a_directory_a_job(self):
         agent = self.agent()
         false = self.node.job(JOB)

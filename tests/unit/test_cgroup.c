@@ -20,7 +20,8 @@
 
 enum { MIB = 1 << 20 };
 
-static const struct cgroup_wish all = { .cores = true, .details = true };
+static struct quota open_files = { .max = SIZE_MAX };
+static const struct cgroup_wish all = { .cores = true, .details = true, .files = &open_files };
 
 /* What the kernel's reads fail with, by what their file's name ends in. */
 static struct {
@@ -610,7 +611,7 @@ TEST(a_directory_that_is_made_a_little_later_is_found)
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.memory_bytes, 6);
     assert_int_equal(use.memory_limit_bytes, 7);
-    assert_int_equal(cgroup_files(cgroup), 2);
+    assert_int_equal(open_files.n, 2);
     cgroup_close(cgroup);
 }
 
@@ -621,7 +622,7 @@ TEST(nothing_at_all_is_nothing_known)
     be_v2();
     cgroup = cgroup_open(&mounts, STR("no/such/job"), all);
     cgroup_use_clear(&use);
-    assert_int_equal(cgroup_files(cgroup), 0);
+    assert_int_equal(open_files.n, 0);
     for (int i = 0; i < 10; i++)
         assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_unknown(use.cpu_ns);
@@ -663,11 +664,11 @@ TEST(few_files_are_kept_open)
         struct cgroup_wish wish;
         unsigned v1, v2;
     } rows[] = {
-        { { .details = true, .cores = true }, 11, 9 },
-        { { .details = true }, 10, 9 },
-        { { .cores = true }, 8, 4 },
-        { { .details = false }, 5, 4 },
-        { { .only_events = true }, 2, 1 },
+        { { .details = true, .cores = true, .files = &open_files }, 11, 9 },
+        { { .details = true, .files = &open_files }, 10, 9 },
+        { { .cores = true, .files = &open_files }, 8, 4 },
+        { { .details = false, .files = &open_files }, 5, 4 },
+        { { .only_events = true, .files = &open_files }, 2, 1 },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -676,14 +677,72 @@ TEST(few_files_are_kept_open)
         be_v1();
         put_v1_job();
         cgroup = cgroup_open(&mounts, v1_job, rows[i].wish);
-        assert_int_equal(cgroup_files(cgroup), rows[i].v1);
+        assert_int_equal(open_files.n, rows[i].v1);
         cgroup_close(cgroup);
         be_v2();
         put_v2_job();
         cgroup = cgroup_open(&mounts, v2_job, rows[i].wish);
-        assert_int_equal(cgroup_files(cgroup), rows[i].v2);
+        assert_int_equal(open_files.n, rows[i].v2);
         cgroup_close(cgroup);
     }
+}
+
+/* Compares all numbers; what points into the cgroup is compared by what it points to. */
+static void assert_same_use(const struct cgroup_use *a, const struct cgroup_use *b)
+{
+    struct cgroup_use one = *a, other = *b;
+
+    assert_int_equal(one.n_cores, other.n_cores);
+    assert_memory_equal(one.core_ns, other.core_ns, one.n_cores * sizeof(*one.core_ns));
+    assert_int_equal(one.n_devices, other.n_devices);
+    one.core_ns = other.core_ns = one.core_set = other.core_set = NULL;
+    one.devices = other.devices = NULL;
+    assert_memory_equal(&one, &other, sizeof(one));
+}
+
+TEST(files_past_the_limit_are_read_all_the_same)
+{
+    struct quota few = { 0 };
+    const struct cgroup_wish limited = { .cores = true, .details = true, .files = &few };
+
+    be_v1();
+    put_v1_job();
+    for (few.max = 0; few.max < 12; few.max++) {
+        struct cgroup *cgroup = cgroup_open(&mounts, v1_job, all);
+        struct cgroup *other = cgroup_open(&mounts, v1_job, limited);
+        struct cgroup_use expected;
+
+        assert_int_equal(few.n, few.max < 11 ? few.max : 11);
+        cgroup_use_clear(&use);
+        cgroup_use_clear(&expected);
+        for (int i = 0; i < 10; i++) {
+            assert_int_equal(cgroup_read(cgroup, &expected), 0);
+            assert_int_equal(cgroup_read(other, &use), 0);
+            assert_same_use(&use, &expected);
+        }
+        cgroup_close(cgroup);
+        cgroup_close(other);
+        assert_int_equal(few.n, 0);
+    }
+}
+
+TEST(files_are_kept_open_when_the_limit_allows_it_again)
+{
+    struct quota few = { .max = 2 };
+    struct cgroup *cgroup;
+
+    be_v1();
+    put_v1_job();
+    assert_true(quota_take(&few, 2));
+    cgroup =
+        cgroup_open(&mounts, v1_job, (struct cgroup_wish){ .only_events = true, .files = &few });
+    cgroup_use_clear(&use);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(cgroup_read(cgroup, &use), 0);
+    quota_give(&few, 2);
+    assert_int_equal(cgroup_read(cgroup, &use), 0);
+    assert_int_equal(few.n, 2);
+    cgroup_close(cgroup);
 }
 
 TEST(a_step_tells_time_memory_and_events_and_no_more)
@@ -765,14 +824,14 @@ TEST(pressure_that_the_kernel_does_not_measure_is_asked_for_once)
     be_v2();
     put_v2_job();
     cgroup = cgroup_open(&mounts, v2_job, all);
-    n_files = cgroup_files(cgroup);
+    n_files = open_files.n;
     cgroup_use_clear(&use);
     failing.name = ".pressure";
     failing.code = EOPNOTSUPP;
     for (int i = 0; i < 5; i++)
         assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(failing.n_asked, 3); /* of cpu, memory and io */
-    assert_int_equal(cgroup_files(cgroup), n_files - 3);
+    assert_int_equal(open_files.n, n_files - 3);
     assert_unknown(use.pressure_ns[PRESSURE_CPU_SOME]);
     assert_int_equal(use.cpu_ns, 663200000);
     cgroup_close(cgroup);
@@ -797,7 +856,7 @@ TEST(without_descriptors_it_says_so_and_tries_again)
     for (int i = 0; i < 6; i++)
         assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
-    assert_int_equal(cgroup_files(cgroup), 1);
+    assert_int_equal(open_files.n, 1);
     assert_unknown(use.memory_bytes);
     assert_int_equal(cgroup_read(cgroup, &use), 0);
     assert_int_equal(use.memory_bytes, 348160);
@@ -1080,7 +1139,7 @@ TEST(a_real_directory_that_is_removed_is_gone, .set_up = begin_v1, .tear_down = 
     assert_int_equal(cgroup_read(cgroup, &use), -ENODEV);
     assert_int_equal(cgroup_read(cgroup, &use), -ENODEV);
     assert_int_equal(use.cpu_ns, 12345);
-    assert_int_equal(cgroup_files(cgroup), 0);
+    assert_int_equal(open_files.n, 0);
     cgroup_close(cgroup);
 }
 

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -598,7 +597,6 @@ TEST(processes_are_listed_where_a_layout_has_them)
         snprintf(path, sizeof(path), "%s/cgroup.procs", places[i].path);
         put(path, "12\n345\n");
         dir = open_tree_for(places[i].is_v2, places[i].path);
-        assert_int_equal(dir->procs_fd >= 0, places[i].has_them);
         assert_int_equal(cgroup_dir_pids(dir, &pids), 0);
         assert_int_equal(pids.n, places[i].has_them ? 2 : 0);
         if (places[i].has_them)
@@ -667,34 +665,37 @@ TEST(a_directory_without_its_file_has_gone)
 
     make("slurm/uid_1/job_1");
     dir = open_tree_for(false, "slurm/uid_1/job_1");
-    assert_int_equal(dir->procs_fd, -1);
     assert_int_equal(cgroup_dir_pids(dir, &pids), -ENODEV);
     assert_int_equal(pids.n, 0);
     free(pids.pid);
 }
 
-TEST(without_descriptors_files_are_opened_each_time)
+static int next_descriptor(void)
 {
-    struct rlimit before, few;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    close(fd);
+    return fd;
+}
+
+TEST(directories_of_jobs_take_no_descriptors)
+{
     struct pid_list pids = { 0 };
     char path[100];
+    int next;
 
-    for (int i = 1; i <= 60; i++) {
-        snprintf(path, sizeof(path), "slurm/uid_1/job_%d", i);
+    for (int i = 0; i < 60; i++) {
+        snprintf(path, sizeof(path), "slurm/uid_1/job_1/step_0/task_%d", i);
         make(path);
-        snprintf(path, sizeof(path), "slurm/uid_1/job_%d/cgroup.procs", i);
+        snprintf(path, sizeof(path), "slurm/uid_1/job_1/step_0/task_%d/cgroup.procs", i);
         put(path, "17\n");
     }
-    getrlimit(RLIMIT_NOFILE, &before);
-    few = (struct rlimit){ 80, before.rlim_max };
-    setrlimit(RLIMIT_NOFILE, &few);
-    open_tree_for(false, "slurm/uid_1/job_60");
-    setrlimit(RLIMIT_NOFILE, &before);
-    assert_int_equal(stats().files, 40);
-    assert_int_equal(stats().dirs, 63);
+    next = next_descriptor();
+    open_tree_for(false, "slurm/uid_1/job_1/step_0/task_59");
     for (struct cgroup_dir *dir = found->parent->first_child; dir; dir = dir->next_sibling)
         assert_int_equal(cgroup_dir_pids(dir, &pids), 0);
     assert_int_equal(pids.n, 60);
+    assert_int_equal(next_descriptor(), next + 1); /* for inotify */
     free(pids.pid);
 }
 
@@ -777,7 +778,6 @@ static void check_real_processes(bool is_v2, const char *path)
 
     make(path);
     dir = open_tree_for(is_v2, path);
-    assert_true(dir->procs_fd >= 0);
     assert_int_equal(stats().unwatched, 0);
     assert_int_equal(pids_in(dir), 0);
     start_child();
@@ -789,7 +789,6 @@ static void check_real_processes(bool is_v2, const char *path)
     take_away(path);
     assert_int_equal(cgroup_dir_pids(dir, &pids), -ENODEV);
     cgroup_tree_read(tree);
-    assert_int_equal(stats().files, is_v2 ? 0 : 2);
     free(pids.pid);
 }
 

@@ -96,7 +96,7 @@ TEST(a_directory_that_goes_has_not_run_out)
         struct oom_notices notices;
 
         make_directory();
-        oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+        oom_notices_open(&fixture->mounts, str_of(fixture->name), NULL, &notices);
         assert_true(oom_notices_watch_end(&notices));
         assert_false(oom_notices_watch_end(&notices));
         assert_true(notices.out_of_memory >= 0);
@@ -115,7 +115,7 @@ TEST(one_that_ran_out_is_noticed)
     struct oom_notices notices;
 
     make_directory();
-    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), NULL, &notices);
     run_out();
     assert_true(oom_notices_any(&notices));
     remove_directory();
@@ -128,7 +128,7 @@ TEST(without_a_watch_a_directory_that_goes_has_not_run_out_either)
     struct oom_notices notices;
 
     make_directory();
-    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), NULL, &notices);
     remove_directory();
     wait_until_true(oom_notices_any(&notices) || notices.n_told);
     assert_false(oom_notices_any(&notices));
@@ -140,7 +140,7 @@ TEST(without_a_watch_one_that_ran_out_is_noticed_when_the_kernel_has_told_of_bot
     struct oom_notices notices;
 
     make_directory();
-    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), NULL, &notices);
     run_out();
     remove_directory();
     wait_until_true(oom_notices_any(&notices));
@@ -152,7 +152,7 @@ TEST(one_that_ran_out_is_noticed_after_its_directory_has_gone)
     struct oom_notices notices;
 
     make_directory();
-    oom_notices_open(&fixture->mounts, str_of(fixture->name), &notices);
+    oom_notices_open(&fixture->mounts, str_of(fixture->name), NULL, &notices);
     oom_notices_watch_end(&notices);
     run_out();
     remove_directory();
