@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/privileges.h"
 #include "base/thread.h"
+#include "base/watchdog.h"
 
 #include <linux/magic.h>
 #include <malloc.h>
@@ -37,6 +38,7 @@ struct sampler {
     /* the thread's own; monotonic times */
     int64_t tick_at, drain_at, publish_at; /* INT64_MAX: not wanted */
     int64_t drained_at;
+    struct watchdog watchdog;
     struct telling telling;
 };
 
@@ -425,6 +427,7 @@ static int64_t next_due(struct sampler *sampler)
 
     due = sampler->drain_at < due ? sampler->drain_at : due;
     due = sampler->publish_at < due ? sampler->publish_at : due;
+    due = sampler->watchdog.due_ns < due ? sampler->watchdog.due_ns : due;
     if (sampler->agent.profiles && profiles_due(sampler->agent.profiles) < due)
         due = profiles_due(sampler->agent.profiles);
     for (struct link *link = list_first(&sampler->agent.jobs); link;
@@ -480,6 +483,7 @@ static void *run(void *arg)
         for (int i = 0; i < n; i++)
             handle(sampler, events[i].data.u64);
         do_what_is_due(sampler);
+        watchdog_feed(&sampler->watchdog, agent->now);
     }
     return NULL;
 }
@@ -496,6 +500,7 @@ static void free_sampler(struct sampler *sampler)
     proc_files_free(agent->files);
     proc_close(agent->proc);
     telling_free(&sampler->telling);
+    watchdog_close(&sampler->watchdog);
     free(agent->pids.pid);
     free(agent->skipped);
     if (agent->epoll >= 0)
@@ -581,6 +586,7 @@ int sampler_start(const struct sampler_config *config, struct sampler **ret, str
     agent_limit_files(agent);
     list_init(&agent->jobs);
     telling_init(&sampler->telling);
+    watchdog_open(&sampler->watchdog);
     pthread_mutex_init(&sampler->lock, NULL);
     sampler->drain_at = sampler->publish_at = INT64_MAX;
     take_tuning(agent, &config->tuning, copy_skipped(&config->tuning));

@@ -15,7 +15,10 @@ static const int64_t longest_linger_ns = 24 * 3600 * NS_PER_SEC;
 static const uint64_t least_spool_bytes = 1 << 20;
 
 /* Old values are withdrawn after this, or five ticks if that is longer. */
-static const int64_t stale_ns = 300 * NS_PER_SEC;
+/* A sample of so many ticks ago is stale, but not before so long: a busy node delays short ticks.
+ */
+enum { STALE_TICKS = 5 };
+static const int64_t least_stale_ns = 10 * NS_PER_SEC;
 
 /* Of text that one collector may write. Lustre's shows as many job ids as fit: 500 of 64 bytes on
  * each of eight targets need 16 MiB. */
@@ -368,9 +371,11 @@ struct sampler_tuning agent_settings_tuning(const struct agent_settings *setting
 
 struct bulletins_tuning agent_settings_serving(const struct agent_settings *settings)
 {
+    int64_t stale_ns = STALE_TICKS * settings->tick_ns;
+
     return (struct bulletins_tuning){
         .collectors = settings->publish.collectors,
         .excluded = settings->excluded_self,
-        .stale_ns = 5 * settings->tick_ns > stale_ns ? 5 * settings->tick_ns : stale_ns,
+        .stale_ns = stale_ns > least_stale_ns ? stale_ns : least_stale_ns,
     };
 }

@@ -237,9 +237,10 @@ static void ask(struct keeper *keeper)
     }
 }
 
-/* Whatever it says, it lives. */
+/* An agent whose sampler hangs replies with another status than 200: it counts as silent. */
 static void listen_for_answer(struct keeper *keeper)
 {
+    static const char good[] = "HTTP/1.1 200 ";
     char some[64];
     ssize_t n;
 
@@ -248,7 +249,7 @@ static void listen_for_answer(struct keeper *keeper)
     n = recv(keeper->question, some, sizeof(some), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n > 0)
+    if (n >= (ssize_t)sizeof(good) - 1 && memcmp(some, good, sizeof(good) - 1) == 0)
         keeper->silent_looks = 0;
     drop_question(keeper);
 }
@@ -262,7 +263,7 @@ static void look_after(struct keeper *keeper)
         ask(keeper);
     if (keeper->is_killed || (!keeper->is_cut_off && keeper->silent_looks * look_ns < patience_ns))
         return;
-    LOG(keeper->log, LOG_WARN, "sonde agent is there and does not answer; it is killed",
+    LOG(keeper->log, LOG_WARN, "sonde agent does not answer, or its sampler hangs; it is killed",
         LOG_INT("pid", keeper->pid),
         LOG_DOUBLE("silent_seconds", (double)(keeper->silent_looks * look_ns) / NS_PER_SEC));
     keeper->is_killed = true;

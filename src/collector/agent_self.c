@@ -318,11 +318,32 @@ static void collect_file_limits(const struct agent_use *use, struct metric_write
         metric_u64(writer, METRIC_VALUES(limits[i]), use->file_limit_hits[i]);
 }
 
-static void collect_sampler(const struct agent_use *use, struct metric_writer *writer)
+/* Of a stale sample the gauges are withdrawn; counters are still true. */
+static bool is_withdrawn(const struct agent_self *self, size_t family)
 {
+    return self->is_stale && agent_self_families[family].type == METRIC_GAUGE;
+}
+
+static void collect_numbers(const struct agent_self *self, struct metric_writer *writer)
+{
+    const struct agent_use *use = &self->bulletin->agent;
+
     metric_begin(writer, SAMPLES);
     metric_u64(writer, METRIC_VALUES(STR("tick")), use->ticks);
     metric_u64(writer, METRIC_VALUES(STR("event")), use->events);
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        if (is_withdrawn(self, numbers[i].family))
+            continue;
+        metric_begin(writer, numbers[i].family);
+        metric_u64(writer, NULL, *(const uint64_t *)((const char *)use + numbers[i].offset));
+    }
+    collect_file_limits(use, writer);
+}
+
+static void collect_gauges(const struct bulletin *bulletin, struct metric_writer *writer)
+{
+    const struct agent_use *use = &bulletin->agent;
+
     metric_begin(writer, TICK_DURATION);
     metric_double(writer, NULL, use->tick_seconds);
     metric_begin(writer, TICK_CPU);
@@ -330,21 +351,20 @@ static void collect_sampler(const struct agent_use *use, struct metric_writer *w
     metric_begin(writer, JOBS);
     metric_u64(writer, METRIC_VALUES(STR("running")), use->jobs);
     metric_u64(writer, METRIC_VALUES(STR("ended")), use->ended_jobs);
-    for (size_t i = 0; i < COUNT(numbers); i++) {
-        metric_begin(writer, numbers[i].family);
-        metric_u64(writer, NULL, *(const uint64_t *)((const char *)use + numbers[i].offset));
-    }
     metric_begin(writer, EXIT_RECORDS);
     metric_u64(writer, NULL, use->has_exit_records);
     metric_begin(writer, MAY_READ);
     metric_u64(writer, NULL, use->may_read_processes);
     metric_begin(writer, HAS_CGROUPS);
     metric_u64(writer, NULL, use->has_cgroups);
-    collect_file_limits(use, writer);
+    metric_begin(writer, GPU_UP);
+    if (bulletin->gpu_up >= 0)
+        metric_u64(writer, NULL, bulletin->gpu_up > 0);
 }
 
-static void collect_profiles(const struct agent_use *use, struct metric_writer *writer)
+static void collect_profiles(const struct agent_self *self, struct metric_writer *writer)
 {
+    const struct agent_use *use = &self->bulletin->agent;
     static const struct str reasons[PROFILE_REFUSALS] = {
         [PROFILE_FOREIGN] = STR_INIT("sender"),
         [PROFILE_GARBLED] = STR_INIT("garbled"),
@@ -357,6 +377,8 @@ static void collect_profiles(const struct agent_use *use, struct metric_writer *
     metric_begin(writer, PROFILE_REFUSED);
     for (size_t i = 0; i < PROFILE_REFUSALS; i++)
         metric_u64(writer, METRIC_VALUES(reasons[i]), use->profile_refused[i]);
+    if (self->is_stale)
+        return;
     metric_begin(writer, PROFILE_STEPS);
     metric_u64(writer, NULL, use->profile_steps);
     metric_begin(writer, PROFILE_VALUES);
@@ -408,12 +430,11 @@ void agent_self_collect(const struct agent_self *self, struct metric_writer *wri
 {
     collect_freshness(self, writer);
     if (self->bulletin) {
-        collect_sampler(&self->bulletin->agent, writer);
-        metric_begin(writer, GPU_UP);
-        if (self->bulletin->gpu_up >= 0)
-            metric_u64(writer, NULL, self->bulletin->gpu_up > 0);
+        collect_numbers(self, writer);
+        if (!self->is_stale)
+            collect_gauges(self->bulletin, writer);
         if (self->bulletin->agent.hears_profiles)
-            collect_profiles(&self->bulletin->agent, writer);
+            collect_profiles(self, writer);
     }
     if (self->is_pushing)
         collect_pushes(self, writer);

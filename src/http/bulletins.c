@@ -21,6 +21,7 @@ struct bulletins {
     char *path, *node; /* the configuration they came from may be replaced */
     struct lifecycle lifecycle;
     struct http_route routes[2 + LIFECYCLE_ROUTES + 1]; /* the last one ends the table */
+    int64_t began_ns; /* before there is a sample, its age counts from here */
     atomic_size_t plain_bytes;
     atomic_uint scrapes_in_flight;
     pthread_mutex_t lock; /* guards what follows */
@@ -36,7 +37,7 @@ struct view {
     struct bulletin *bulletin; /* NULL: none yet */
     struct bulletins_tuning tuning;
     struct page_version version;
-    int64_t now;
+    int64_t now, age_ns; /* age_ns: of the newest sample */
     bool is_stale;
 };
 
@@ -51,10 +52,12 @@ static struct view take_view(struct bulletins *bulletins)
     view.tuning = bulletins->tuning;
     view.version.generation = bulletins->tunings;
     pthread_mutex_unlock(&bulletins->lock);
+    view.age_ns = view.now - bulletins->began_ns;
     if (view.bulletin) {
         view.version.serial = view.bulletin->serial;
-        view.is_stale = view.now - view.bulletin->agent.sampled_mono_ns > view.tuning.stale_ns;
+        view.age_ns = view.now - view.bulletin->agent.sampled_mono_ns;
     }
+    view.is_stale = view.age_ns > view.tuning.stale_ns;
     return view;
 }
 
@@ -349,6 +352,20 @@ static bool is_ready(void *ctx)
     return bulletin != NULL;
 }
 
+static int check_healthy(void *ctx, struct err *err)
+{
+    struct view view = take_view(ctx);
+    int code = 0;
+
+    if (view.is_stale)
+        code = err_set(err, EIO,
+                       "the last sample is %lld s old: the sampler hangs, in a file system or a "
+                       "driver of this node",
+                       (long long)(view.age_ns / NS_PER_SEC));
+    bulletin_unref(view.bulletin);
+    return code;
+}
+
 static int reload(void *ctx, struct err *err)
 {
     struct bulletins *bulletins = ctx;
@@ -366,6 +383,7 @@ struct bulletins *bulletins_new(const struct bulletins_config *config,
     bulletins->path = heap_str(str_of(config->path));
     bulletins->node = heap_str(str_of(config->node));
     bulletins->tuning = *tuning;
+    bulletins->began_ns = clock_mono(config->clock);
     pthread_mutex_init(&bulletins->lock, NULL);
     *route++ = (struct http_route){ .method = "GET",
                                     .path = bulletins->path,
@@ -374,8 +392,9 @@ struct bulletins *bulletins_new(const struct bulletins_config *config,
                                     .work = work_on_metrics };
     if (strcmp(bulletins->path, "/") != 0)
         *route++ = (struct http_route){ .method = "GET", .path = "/", .handle = serve_landing };
-    bulletins->lifecycle =
-        (struct lifecycle){ .is_ready = is_ready, .reload = reload, .ctx = bulletins };
+    bulletins->lifecycle = (struct lifecycle){
+        .is_ready = is_ready, .check_healthy = check_healthy, .reload = reload, .ctx = bulletins
+    };
     lifecycle_routes(&bulletins->lifecycle, route);
     return bulletins;
 }

@@ -4,10 +4,23 @@
 
 static const char plain[] = "text/plain; charset=utf-8";
 
+static void reply_error(struct http_exchange *x, const struct err *err)
+{
+    char sentence[sizeof(err->text) + 1];
+
+    snprintf(sentence, sizeof(sentence), "%s\n", err->text);
+    http_reply(x, 503, plain, str_of(sentence));
+}
+
 static enum http_verdict serve_healthy(void *ctx, struct http_exchange *x)
 {
-    (void)ctx;
-    http_reply(x, 200, plain, STR("sonde is healthy.\n"));
+    const struct lifecycle *lifecycle = ctx;
+    struct err err = { 0 };
+
+    if (lifecycle->check_healthy && lifecycle->check_healthy(lifecycle->ctx, &err) < 0)
+        reply_error(x, &err);
+    else
+        http_reply(x, 200, plain, STR("sonde is healthy.\n"));
     return HTTP_DONE;
 }
 
@@ -29,14 +42,10 @@ static void check_ready(void *ctx, struct http_exchange *x)
     const struct lifecycle *lifecycle = ctx;
     struct err err = { 0 };
 
-    if (lifecycle->check_ready(lifecycle->ctx, &err) < 0) {
-        char sentence[sizeof(err.text) + 1];
-
-        snprintf(sentence, sizeof(sentence), "%s\n", err.text);
-        http_reply(x, 503, plain, str_of(sentence));
-    } else {
+    if (lifecycle->check_ready(lifecycle->ctx, &err) < 0)
+        reply_error(x, &err);
+    else
         http_reply(x, 200, plain, STR("sonde is ready.\n"));
-    }
 }
 
 /* A page of another site in somebody's browser has no business here. */

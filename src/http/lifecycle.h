@@ -10,6 +10,8 @@ struct lifecycle {
     bool (*is_ready)(void *ctx); /* on the HTTP thread; NULL: from the start */
     /* In its place, on a worker. The sentence is for anybody who asks. */
     int (*check_ready)(void *ctx, struct err *err);
+    /* On the HTTP thread, so it must not block; NULL: a program that answers is healthy. */
+    int (*check_healthy)(void *ctx, struct err *err);
     /* Re-reads everything or keeps what was; runs on a worker. */
     int (*reload)(void *ctx, struct err *err);
     /* On the HTTP thread, in addition to http_is_trusted; NULL: no other condition. The reply says

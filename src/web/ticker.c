@@ -225,6 +225,21 @@ static int64_t agent_timeout_ms(const struct ticker *ticker)
     return part_ms < AGENT_TIMEOUT_MS ? part_ms : AGENT_TIMEOUT_MS;
 }
 
+static void see_up(void *ctx, const struct metric_sample *sample)
+{
+    if (str_eq(sample->name, STR("sonde_agent_up")))
+        *(bool *)ctx = sample->value > 0;
+}
+
+/* Until its first sample, or when its samples are stale, an agent replies with sonde_agent_up 0. */
+static int check_agent_is_up(struct str text, struct err *err)
+{
+    bool is_up = true;
+
+    metric_read(text, see_up, &is_up);
+    return is_up ? 0 : err_set(err, ESTALE, "the agent has no fresh sample");
+}
+
 static int ask_agent(struct ticker *ticker, struct buf *text, struct err *err)
 {
     const struct str unix_socket = STR("unix:");
@@ -249,7 +264,7 @@ static int ask_agent(struct ticker *ticker, struct buf *text, struct err *err)
     code = fetch_run(&fetch, &result, err);
     if (code == 0 && result.status != 200)
         code = err_set(err, EREMOTEIO, "the agent answers with status %ld", result.status);
-    return code;
+    return code == 0 ? check_agent_is_up(buf_str(text), err) : code;
 }
 
 /* What it said, or nothing. That it fell silent is told once. */

@@ -320,14 +320,17 @@ class Directories(FaultTest):
         self.wait_job(agent, JOB + 1)
         ended.end(with_directories=False)
         self.wait_gone(agent, JOB + 1)
+
+        def leftovers():
+            return agent.metrics().samples().get("sonde_agent_leftover_cgroups")  # none while the sample is stale
         # What has just ended, or begun, is no leftover yet.
-        self.wait_passing(lambda: agent.metrics().value("sonde_agent_leftover_cgroups") == 10, "leftovers are counted", 10)
+        self.wait_passing(lambda: leftovers() == "10", "leftovers are counted", 10)
         self.assertFalse(agent.job(JOB))
         for job in (never, ended):
             subprocess.run([*self.node.starter(), ROOT / "packaging/slurm/epilog-leftover-cgroups.sh"], check=True, env=dict(
                 os.environ, SLURM_JOB_ID=str(job.number), SLURM_JOB_UID=str(job.uid), SLURMD_NODENAME="faults"))
         self.assertFalse(any(path.exists() for job in (never, ended) for path in job.directories()))
-        self.wait_passing(lambda: agent.metrics().value("sonde_agent_leftover_cgroups") == 0, "they are gone")
+        self.wait_passing(lambda: leftovers() == "0", "they are gone")
 
     def test_a_leftover_in_one_hierarchy_does_not_make_it_the_one_to_watch(self):
         # freezer, where it is, has no directories of tasks.

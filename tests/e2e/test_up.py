@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import sonde
+from fakejobs import mounted_hierarchies, remove_tree
 from sonde import DEADLINE, SONDE, Exporter, wait_until
 from capabilities import need
 
@@ -212,10 +213,39 @@ class Real(Case):
         os.kill(keeper, signal.SIGCONT)
         wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
         self.assertFalse(is_there(first))
-        self.assertIn("sonde agent is there and does not answer; it is killed", up.log())
+        self.assertIn("sonde agent does not answer, or its sampler hangs; it is killed", up.log())
         wait_until(lambda: told('sonde_agent_restarts_total{reason="hung"}') == 1, "the metric")
         self.assertEqual(told('sonde_agent_restarts_total{reason="ended"}'), 0)
         wait_until(lambda: notice not in up.get("/").text, "its answer")
+
+    def freeze_sampler(self, pid):
+        """Stops one thread, as a file system that does not answer would; returns what lets it go on."""
+        freezer = mounted_hierarchies()["freezer"] / f"sonde-up-{os.getpid()}"
+        freezer.mkdir()
+        [thread] = [path.name for path in pathlib.Path(f"/proc/{pid}/task").iterdir() if (path / "comm").read_text() == "sampler\n"]
+        (freezer / "tasks").write_text(thread)
+        (freezer / "freezer.state").write_text("FROZEN")
+        self.addCleanup(remove_tree, freezer)
+
+        def thaw():
+            (freezer / "freezer.state").write_text("THAWED")
+        self.addCleanup(thaw)
+        return thaw
+
+    def test_an_agent_whose_sampler_hangs_is_told_and_replaced(self):
+        need("root")
+        need("cgroup-v1")
+        up = self.real()
+        [first] = wait_until(up.agents, "an agent")
+        up.wait_answers()
+        thaw = self.freeze_sampler(first)
+        wait_until(lambda: not up.series()["agent_answers"], "no fresh sample")
+        self.assertIn("the agent has no fresh sample", up.log())
+        self.assertTrue(is_there(first))
+        wait_until(lambda: "sonde agent does not answer, or its sampler hangs; it is killed" in up.log(), "its end")
+        thaw()
+        wait_until(lambda: [pid for pid in up.agents() if pid != first], "another agent")
+        up.wait_answers()
 
     def test_an_agent_whose_socket_was_removed_gets_another(self):
         up = self.real()

@@ -126,7 +126,11 @@ TEST(what_is_not_known_is_absent)
     text = collect(&self, METRIC_TEXT);
     assert_true(has(&text, "sonde_agent_up 0\n"));
     assert_true(has(&text, "sonde_agent_sample_age_seconds"));
+    assert_true(has(&text, "sonde_agent_samples_total{cause=\"tick\"} 0\n"));
     assert_false(has(&text, "sonde_agent_gpu_up"));
+    assert_false(has(&text, "sonde_agent_jobs"));
+    assert_false(has(&text, "sonde_agent_processes"));
+    assert_false(has(&text, "sonde_agent_has_cgroups"));
     assert_false(has(&text, "sonde_agent_profile"));
     assert_true(has(&text, "sonde_agent_last_push_timestamp_seconds 5\n"));
     buf_free(&text);

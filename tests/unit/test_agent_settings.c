@@ -64,7 +64,7 @@ TEST(without_flags_it_serves_on_9798_every_15_seconds)
     assert_int_equal(settings.max_lustre_ids, 500);
     assert_str(settings.lctl, "lctl");
     assert_int_equal(settings.skipped.n, 0);
-    assert_int_equal(agent_settings_serving(&settings).stale_ns, 300 * NS_PER_SEC);
+    assert_int_equal(agent_settings_serving(&settings).stale_ns, 75 * NS_PER_SEC);
 }
 
 TEST(the_flags_of_jobs_exporter_work)
@@ -78,6 +78,8 @@ TEST(the_flags_of_jobs_exporter_work)
     parse(ARGS("--timer", "90s", "--blacklist", path));
     assert_int_equal(settings.tick_ns, 90 * NS_PER_SEC);
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 450 * NS_PER_SEC);
+    parse(ARGS("-t", "500ms"));
+    assert_int_equal(agent_settings_serving(&settings).stale_ns, 10 * NS_PER_SEC);
 }
 
 TEST(by_the_name_of_jobs_exporter_it_pushes_where_that_did)

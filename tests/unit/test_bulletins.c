@@ -262,6 +262,22 @@ TEST(old_values_are_withdrawn_when_the_sampler_hangs)
     }
 }
 
+TEST(it_is_healthy_while_the_newest_sample_is_fresh)
+{
+    struct reply reply;
+
+    manual_clock_advance(&clock_of_test, 300 * NS_PER_SEC);
+    assert_int_equal(client_get(&client, "/-/healthy").status, 200);
+    manual_clock_advance(&clock_of_test, NS_PER_SEC);
+    assert_int_equal(client_get(&client, "/-/healthy").status, 503); /* no sample at all */
+    hang(1, 1, TEXT);
+    assert_int_equal(client_get(&client, "/-/healthy").status, 200);
+    manual_clock_advance(&clock_of_test, 301 * NS_PER_SEC);
+    reply = client_get(&client, "/-/healthy");
+    assert_int_equal(reply.status, 503);
+    assert_true(has(reply.body, "the last sample is 301 s old"));
+}
+
 TEST(collectors_can_be_chosen_and_an_unknown_one_is_named)
 {
     struct reply reply;

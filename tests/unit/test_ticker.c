@@ -436,6 +436,7 @@ TEST(an_agent_that_hangs_does_not_hold_up_the_rest)
 /* Answers so many requests, of any kind. */
 struct standin {
     int fd, requests;
+    const char *text;
 };
 
 static void *answer(void *arg)
@@ -449,7 +450,7 @@ static void *answer(void *arg)
 
         if (read(fd, request, sizeof(request)) > 0) {
             (void)!write(fd, reply, sizeof(reply) - 1);
-            (void)!write(fd, of_c1, sizeof(of_c1) - 1);
+            (void)!write(fd, agent->text, strlen(agent->text));
         }
         close(fd);
     }
@@ -475,7 +476,7 @@ static void make_file_without_clusters(void)
 
 TEST(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away)
 {
-    struct standin agent = { .fd = listen_at(), .requests = 3 };
+    struct standin agent = { .fd = listen_at(), .requests = 3, .text = of_c1 };
     struct ticker_stats stats;
     pthread_t thread;
     struct err err;
@@ -495,6 +496,22 @@ TEST(what_the_agent_tells_is_kept_by_cluster_also_while_slurm_is_away)
     f.is_away = true;
     stats_after(3);
     assert_int_equal(count_samples("job/simulated/7/c1/cpu_seconds"), 3);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    close(agent.fd);
+}
+
+TEST(an_agent_without_a_fresh_sample_counts_as_one_that_is_away)
+{
+    struct standin agent = { .fd = listen_at(), .requests = 1, .text = "sonde_agent_up 0\n" };
+    struct ticker_stats stats;
+    pthread_t thread;
+    struct err err;
+
+    assert_int_equal(pthread_create(&thread, NULL, answer, &agent), 0);
+    assert_int_equal(start(true, f.url, &err), 0);
+    stats = stats_after(1);
+    assert_false(stats.is_agent_up);
+    assert_int_equal(stats.agent_failures, 1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close(agent.fd);
 }
