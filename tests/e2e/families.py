@@ -9,6 +9,7 @@ import math
 import re
 
 from slurm import seconds, tres
+from sonde import wait_until
 
 
 class Exact:
@@ -928,6 +929,19 @@ FLEETING = re.compile("slurm_(job|node|diag|limit)_scrape_duration|slurm_schedul
                       "|slurm_scheduler_(server_threads|agent\\w*|dbd_agent_queue_messages|backfill_active)"
                       "|slurm_scheduler_\\w+_total|slurm_job_wait_seconds\\w*|slurm_rpc_msg_type_avg_time")
 CYCLES = "slurm_scheduler_cycles_total"
+
+
+def scrape_at_rest(exporter, other):
+    """Families of the exporter, of the other, and of the exporter again, while no series of the cluster comes or goes.
+
+    Slurm calculates fair-share usage some time after its start: families of it appear then. A scheduler cycle between may have
+    left other numbers, and the next one the same again."""
+    def scrape():
+        before, between, after = (each.metrics().families() for each in (exporter, other, exporter))
+        changed = [name for name in before.keys() | after.keys() if name.startswith("slurm_") and not FLEETING.fullmatch(name)
+                   and before.get(name, {}).keys() != after.get(name, {}).keys()]
+        return None if changed or before[CYCLES] != after[CYCLES] else (before, between, after)
+    return wait_until(scrape, "the cluster is at rest")
 
 
 def moved(rows, before, after):

@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from families import CYCLES, FLEETING
+from families import FLEETING, scrape_at_rest
 from slurm import SUITES, Slurm, hostnames
 from sonde import ROOT, Exporter, wait_until
 
@@ -76,18 +76,8 @@ class Doors:
             cls.addClassCleanup(cls.slurm.run, "scontrol", "update", f"partitionname={partition}", "state=up")
         wait_until(lambda: not cls.slurm.lines("squeue", "-h", "-a", "-t", "CG,CF"), "no job starts or ends")
 
-    def at_rest(self, door):
-        """What cli says before, the door, and cli after, with nothing between that is for others to explain."""
-        def look():
-            before, told, after = (self.doors[name].metrics().families() for name in ("cli", door, "cli"))
-            unfit = [name for name in before if name.startswith("slurm_") and not FLEETING.fullmatch(name)
-                     and before[name].keys() != after.get(name, {}).keys()]
-            # A cycle between may have left other numbers, and the next one the same again.
-            return None if unfit or before[CYCLES] != after[CYCLES] else (before, told, after)
-        return wait_until(look, "the cluster comes to rest")
-
     def differences(self, door):
-        before, told, after = self.at_rest(door)
+        before, told, after = scrape_at_rest(self.doors["cli"], self.doors[door])
         beyond_cli = unknown_to("cli", self.slurm.release)
         beyond_door = unknown_to(door, self.slurm.release)
         words = []

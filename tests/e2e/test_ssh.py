@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 from clock import Clock
-from families import CYCLES, FLEETING
+from families import FLEETING, scrape_at_rest
 from slurm import SUITES, Slurm
 from sonde import Exporter, FakeCommands, job, node, wait_until
 from capabilities import need
@@ -332,15 +332,10 @@ class RealSlurm(unittest.TestCase):
         here = self.enterContext(Exporter(*flags))
         there = self.enterContext(Exporter(f"--slurm.prefix={sshd.prefix()}", *flags))
 
-        def at_rest():
-            """Here, there, and here again, with no cycle of a scheduler between."""
-            before, through, after = (exporter.metrics().families() for exporter in (here, there, here))
-            return (before, through, after) if before[CYCLES] == after[CYCLES] else None
-
         def series_of(families):
             return {(name, series): value for name, found in families.items() if name.startswith("slurm_")
                     and not FLEETING.fullmatch(name) for series, value in found.items()}
-        looks = wait_until(at_rest, "the cluster comes to rest")
+        looks = scrape_at_rest(here, there)
         before, through, after = map(series_of, looks)
         steady = before.items() & after.items()  # requests are counted, also ours
         self.assertGreater(len(steady), 500)
