@@ -18,7 +18,7 @@ static const uint64_t least_spool_bytes = 1 << 20;
 /* A sample of so many ticks ago is stale, but not before so long: a busy node delays short ticks.
  */
 enum { STALE_TICKS = 5 };
-static const int64_t least_stale_ns = 10 * NS_PER_SEC;
+static const int64_t least_stale_ns = 30 * NS_PER_SEC;
 
 /* Of text that one collector may write. Lustre's shows as many job ids as fit: 500 of 64 bytes on
  * each of eight targets need 16 MiB. */

@@ -79,7 +79,7 @@ TEST(the_flags_of_jobs_exporter_work)
     assert_int_equal(settings.tick_ns, 90 * NS_PER_SEC);
     assert_int_equal(agent_settings_serving(&settings).stale_ns, 450 * NS_PER_SEC);
     parse(ARGS("-t", "500ms"));
-    assert_int_equal(agent_settings_serving(&settings).stale_ns, 10 * NS_PER_SEC);
+    assert_int_equal(agent_settings_serving(&settings).stale_ns, 30 * NS_PER_SEC);
 }
 
 TEST(by_the_name_of_jobs_exporter_it_pushes_where_that_did)
