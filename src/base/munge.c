@@ -11,11 +11,12 @@
 
 struct munge_ctx;
 
-enum { MUNGE_OPT_SOCKET = 8 };
+enum { MUNGE_OPT_ADDR4 = 5, MUNGE_OPT_SOCKET = 8 };
 
 static struct {
     struct munge_ctx *(*ctx_create)(void);
     void (*ctx_destroy)(struct munge_ctx *ctx);
+    int (*ctx_get)(struct munge_ctx *ctx, int option, ...);
     int (*ctx_set)(struct munge_ctx *ctx, int option, ...);
     const char *(*ctx_strerror)(struct munge_ctx *ctx); /* of the last call that had this ctx */
     int (*encode)(char **ret, struct munge_ctx *ctx, const void *payload, int n);
@@ -29,9 +30,13 @@ static const struct {
     const char *symbol;
     void *place;
 } functions[] = {
-    { "munge_ctx_create", &libmunge.ctx_create }, { "munge_ctx_destroy", &libmunge.ctx_destroy },
-    { "munge_ctx_set", &libmunge.ctx_set },       { "munge_ctx_strerror", &libmunge.ctx_strerror },
-    { "munge_encode", &libmunge.encode },         { "munge_decode", &libmunge.decode },
+    { "munge_ctx_create", &libmunge.ctx_create },
+    { "munge_ctx_destroy", &libmunge.ctx_destroy },
+    { "munge_ctx_get", &libmunge.ctx_get },
+    { "munge_ctx_set", &libmunge.ctx_set },
+    { "munge_encode", &libmunge.encode },
+    { "munge_decode", &libmunge.decode },
+    { "munge_ctx_strerror", &libmunge.ctx_strerror },
 };
 
 static void load(void)
@@ -56,14 +61,23 @@ static void load(void)
     }
 }
 
-static int open_munge(const char *socket, struct munge_ctx **ret, struct err *err)
+int munge_find(struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct munge_ctx *ctx;
 
     pthread_once(&once, load);
     if (libmunge.err.code)
         return err_set(err, libmunge.err.code, "%s", libmunge.err.text);
+    return 0;
+}
+
+static int open_munge(const char *socket, struct munge_ctx **ret, struct err *err)
+{
+    struct munge_ctx *ctx;
+    int code = munge_find(err);
+
+    if (code < 0)
+        return code;
     ctx = libmunge.ctx_create();
     if (!ctx || (socket && libmunge.ctx_set(ctx, MUNGE_OPT_SOCKET, socket) != 0)) {
         libmunge.ctx_destroy(ctx);
@@ -144,14 +158,14 @@ int munge_seal(const char *socket, struct str payload, char **ret, struct err *e
     return code;
 }
 
-int munge_unseal(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
-                 struct err *err)
+int munge_unseal(const char *socket, struct str credential, struct buf *to,
+                 struct munge_origin *ret, struct err *err)
 {
+    struct munge_origin origin = { 0 };
     struct munge_ctx *ctx;
     char *text;
     void *payload = NULL;
     int n = 0, code, number;
-    uid_t uid;
     gid_t gid;
 
     /* libmunge takes a text that ends at its NUL: what follows one would go unseen. */
@@ -162,15 +176,16 @@ int munge_unseal(const char *socket, struct str credential, struct buf *to, uid_
     if (code < 0)
         return code;
     text = heap_str(credential);
-    number = libmunge.decode(text, ctx, &payload, &n, &uid, &gid);
+    number = libmunge.decode(text, ctx, &payload, &n, &origin.uid, &gid);
     if (number)
         code = refuse(ctx, number, "the munge credential is refused", err);
     else
         buf_put(to, (struct str){ payload, (size_t)n });
+    libmunge.ctx_get(ctx, MUNGE_OPT_ADDR4, &origin.address);
     if (!code && to->over)
         code = err_set(err, EFBIG, "the munge credential holds more than %zu bytes", to->max);
     if (!code)
-        *ret_uid = uid;
+        *ret = origin;
     free(payload);
     free(text);
     libmunge.ctx_destroy(ctx);

@@ -16,13 +16,13 @@ static int ask_munge(const char *socket, struct err *err)
 {
     struct buf payload;
     char *credential;
-    uid_t uid;
+    struct munge_origin origin;
     int code = munge_seal(socket, STR("sonde"), &credential, err);
 
     if (code < 0)
         return code;
     buf_init(&payload, 100);
-    code = munge_unseal(socket, str_of(credential), &payload, &uid, err);
+    code = munge_unseal(socket, str_of(credential), &payload, &origin, err);
     buf_free(&payload);
     free(credential);
     return code;

@@ -6,31 +6,14 @@
 #include "http/trace_page.h"
 #include "http/unsealer.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define SENTENCE "text/plain; charset=utf-8"
-
-enum {
-    REFUSALS_PER_ADDRESS = 20, /* credentials, within … */
-    BAD_ADDRESSES = 1024,
-};
-
-static const int64_t refusals_last_ns = 60 * NS_PER_SEC; /* … this time */
-
-/* Where credentials come from that prove nothing. */
-struct bad_address {
-    uint64_t client;
-    int64_t until_ns;
-    unsigned n_refused; /* 0: free */
-};
 
 struct http_trace {
     struct http_trace_config config;
     struct unsealer *unsealer;
     atomic_bool is_open;
-    pthread_mutex_t lock; /* of the next, for no longer than it takes to look through it */
-    struct bad_address bad[BAD_ADDRESSES];
 };
 
 /* How each outcome of a post is told; where no sentence stands here, it is the error's. */
@@ -50,10 +33,7 @@ static const struct outcome {
 };
 
 static const struct outcome cannot_unseal = { 0, 503, "10", NULL };
-
-static const struct outcome bad_address = {
-    0, 429, "60", "too many credentials from your address prove nothing, try again in a minute\n"
-};
+static const struct outcome bad_client = { 0, 429, "60", NULL };
 
 static const struct outcome *outcome_of(int code)
 {
@@ -97,68 +77,13 @@ static enum trace_refusal refusal_of(int code)
     }
 }
 
-static bool is_current(const struct bad_address *bad, int64_t now_ns)
-{
-    return bad->n_refused && now_ns < bad->until_ns;
-}
-
-/* NULL: there is none. Under the lock. */
-static struct bad_address *find_bad(struct http_trace *trace, uint64_t client, int64_t now_ns)
-{
-    for (size_t i = 0; i < BAD_ADDRESSES; i++)
-        if (trace->bad[i].client == client && is_current(&trace->bad[i], now_ns))
-            return &trace->bad[i];
-    return NULL;
-}
-
-static struct bad_address *add_bad(struct http_trace *trace, uint64_t client, int64_t now_ns)
-{
-    for (size_t i = 0; i < BAD_ADDRESSES; i++) {
-        struct bad_address *bad = &trace->bad[i];
-
-        if (is_current(bad, now_ns))
-            continue;
-        *bad = (struct bad_address){ .client = client, .until_ns = now_ns + refusals_last_ns };
-        return bad;
-    }
-    return NULL;
-}
-
-static bool is_bad_address(struct http_trace *trace, uint64_t client)
-{
-    const struct bad_address *bad;
-    bool is_bad;
-
-    pthread_mutex_lock(&trace->lock);
-    bad = find_bad(trace, client, clock_mono(trace->config.clock));
-    is_bad = bad && bad->n_refused >= REFUSALS_PER_ADDRESS;
-    pthread_mutex_unlock(&trace->lock);
-    return is_bad;
-}
-
-/* False: there are too many such addresses. */
-static bool blame_address(struct http_trace *trace, uint64_t client)
-{
-    int64_t now_ns = clock_mono(trace->config.clock);
-    struct bad_address *bad;
-
-    pthread_mutex_lock(&trace->lock);
-    bad = find_bad(trace, client, now_ns);
-    if (!bad)
-        bad = add_bad(trace, client, now_ns);
-    if (bad)
-        bad->n_refused++;
-    pthread_mutex_unlock(&trace->lock);
-    return bad != NULL;
-}
-
 /* Garbage is its sender's, and does not use up what all may post, as long as he is held to account
  * for it. That munged could not be asked is nobody's fault. */
 static void account_for_refusal(struct http_trace *trace, struct http_exchange *x, int code)
 {
     bool is_garbage = code == -EACCES || code == -EFBIG;
 
-    if (code == -EAGAIN || (is_garbage && blame_address(trace, http_client(x))))
+    if (code == -EAGAIN || (is_garbage && unsealer_blame(trace->unsealer, http_client(x))))
         trace_readmit(trace->config.trace);
 }
 
@@ -178,17 +103,18 @@ static void take_credential(struct http_trace *trace, struct http_exchange *x, s
 {
     struct err err = { 0 };
     struct buf body;
-    uid_t uid;
+    struct munge_origin origin;
     int code;
 
     buf_init(&body, TRACE_BODY_MAX);
-    code = unsealer_open(trace->unsealer, text, &body, &uid, &err);
+    code = unsealer_open(trace->unsealer, text, &body, &origin, &err);
     if (code < 0) {
         account_for_refusal(trace, x, code);
         refuse_credential(trace, x, code, &err);
     } else {
-        take(trace, x, buf_str(&body),
-             &(struct trace_identity){ .proof = TRACE_UID, .uid = uid, .is_admitted = true });
+        take(
+            trace, x, buf_str(&body),
+            &(struct trace_identity){ .proof = TRACE_UID, .uid = origin.uid, .is_admitted = true });
     }
     buf_free(&body);
 }
@@ -221,15 +147,15 @@ static void work_on_post(void *ctx, struct http_exchange *x)
 static enum http_verdict begin_credential(struct http_trace *trace, struct http_exchange *x)
 {
     struct err err = { 0 };
-    int code = unsealer_check(trace->unsealer, &err);
+    int code = unsealer_check(trace->unsealer, http_client(x), &err);
 
-    if (code < 0) {
-        refuse_credential(trace, x, code, &err);
+    if (code == -EBUSY) {
+        trace_refuse(trace->config.trace, TRACE_TOO_OFTEN);
+        reply(x, &bad_client, &err);
         return HTTP_DONE;
     }
-    if (is_bad_address(trace, http_client(x))) {
-        trace_refuse(trace->config.trace, TRACE_TOO_OFTEN);
-        reply(x, &bad_address, &err);
+    if (code < 0) {
+        refuse_credential(trace, x, code, &err);
         return HTTP_DONE;
     }
     code = trace_admit(trace->config.trace, &err);
@@ -298,7 +224,6 @@ struct http_trace *http_trace_new(const struct http_trace_config *config)
     trace->config = *config;
     trace->unsealer = unsealer_new(&credentials);
     atomic_init(&trace->is_open, config->is_open);
-    pthread_mutex_init(&trace->lock, NULL);
     return trace;
 }
 
@@ -306,7 +231,6 @@ struct http_trace *http_trace_free(struct http_trace *trace)
 {
     if (trace) {
         unsealer_free(trace->unsealer);
-        pthread_mutex_destroy(&trace->lock);
         free(trace);
     }
     return NULL;

@@ -5,10 +5,9 @@
 #define SONDE_HTTP_TRACE_H
 
 #include "base/buf.h"
+#include "base/munge.h"
 #include "http/server.h"
 #include "source/trace.h"
-
-#include <sys/types.h>
 
 struct http_trace;
 
@@ -26,8 +25,8 @@ struct http_trace_config {
     void *look_ctx;
 
     /* munge_unseal, or what a test has instead. On a worker, on one at a time. */
-    int (*unseal)(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
-                  struct err *err);
+    int (*unseal)(const char *socket, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err);
     const char *munge_socket; /* or NULL */
     const struct clock *clock;
     struct log *log;

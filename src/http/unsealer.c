@@ -4,6 +4,20 @@
 
 #include "base/arena.h"
 
+enum {
+    REFUSALS_PER_CLIENT = 20, /* within … */
+    BAD_CLIENTS = 1024,
+};
+
+static const int64_t refusals_last_ns = 60 * NS_PER_SEC; /* … this time */
+
+/* Whose credentials were refused. */
+struct bad_client {
+    uint64_t client;
+    int64_t until_ns;
+    unsigned n_refused; /* 0: free */
+};
+
 struct unsealer {
     struct unsealer_config config;
     pthread_mutex_t lock; /* of the rest; not held while munged is asked */
@@ -12,6 +26,7 @@ struct unsealer {
     int64_t since_ns;  /* … since then */
     bool is_away;      /* the last one failed for want of munged: … */
     int64_t resume_ns; /* … the next is tried then, alone */
+    struct bad_client bad[BAD_CLIENTS];
 };
 
 struct unsealer *unsealer_new(const struct unsealer_config *config)
@@ -52,14 +67,65 @@ static int check(const struct unsealer *unsealer, struct err *err)
     return 0;
 }
 
-int unsealer_check(struct unsealer *unsealer, struct err *err)
+static bool is_current(const struct bad_client *bad, int64_t now_ns)
 {
+    return bad->n_refused && now_ns < bad->until_ns;
+}
+
+/* NULL: there is none. Under the lock. */
+static struct bad_client *find_bad(struct unsealer *unsealer, uint64_t client)
+{
+    int64_t now_ns = now_of(unsealer);
+
+    for (size_t i = 0; i < BAD_CLIENTS; i++)
+        if (unsealer->bad[i].client == client && is_current(&unsealer->bad[i], now_ns))
+            return &unsealer->bad[i];
+    return NULL;
+}
+
+static struct bad_client *add_bad(struct unsealer *unsealer, uint64_t client)
+{
+    int64_t now_ns = now_of(unsealer);
+
+    for (size_t i = 0; i < BAD_CLIENTS; i++) {
+        struct bad_client *bad = &unsealer->bad[i];
+
+        if (is_current(bad, now_ns))
+            continue;
+        *bad = (struct bad_client){ .client = client, .until_ns = now_ns + refusals_last_ns };
+        return bad;
+    }
+    return NULL;
+}
+
+int unsealer_check(struct unsealer *unsealer, uint64_t client, struct err *err)
+{
+    const struct bad_client *bad;
     int code;
 
     pthread_mutex_lock(&unsealer->lock);
     code = check(unsealer, err);
+    bad = find_bad(unsealer, client);
+    if (code == 0 && bad && bad->n_refused >= REFUSALS_PER_CLIENT)
+        code =
+            err_set(err, EBUSY,
+                    "too many credentials from your address were refused; try again in a minute");
     pthread_mutex_unlock(&unsealer->lock);
     return code;
+}
+
+bool unsealer_blame(struct unsealer *unsealer, uint64_t client)
+{
+    struct bad_client *bad;
+
+    pthread_mutex_lock(&unsealer->lock);
+    bad = find_bad(unsealer, client);
+    if (!bad)
+        bad = add_bad(unsealer, client);
+    if (bad)
+        bad->n_refused++;
+    pthread_mutex_unlock(&unsealer->lock);
+    return bad != NULL;
 }
 
 static int enter(struct unsealer *unsealer, struct err *err)
@@ -95,15 +161,15 @@ static void leave(struct unsealer *unsealer, int code)
     pthread_mutex_unlock(&unsealer->lock);
 }
 
-int unsealer_open(struct unsealer *unsealer, struct str credential, struct buf *to, uid_t *ret_uid,
-                  struct err *err)
+int unsealer_open(struct unsealer *unsealer, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err)
 {
     const struct unsealer_config *config = &unsealer->config;
     int code = enter(unsealer, err);
 
     if (code < 0)
         return code;
-    code = config->unseal(config->socket, credential, to, ret_uid, err);
+    code = config->unseal(config->socket, credential, to, ret, err);
     leave(unsealer, code);
     return code;
 }

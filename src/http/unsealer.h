@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opens munge credentials one at a time. libmunge waits some ten seconds for a munged that hangs,
- * and cannot be told to wait less: so that this holds up one worker and no more, and not once for
- * each post, nobody is let in while munged is thought to be away. docs/trace.md. */
+ * and its wait cannot be shortened: so that this occupies one worker and no more, and not once for
+ * each post, credentials are refused while munged seems to be away. Slurm needs munged too: from an
+ * address whose credentials were refused, few more are passed on to it. docs/trace.md. */
 #ifndef SONDE_HTTP_UNSEALER_H
 #define SONDE_HTTP_UNSEALER_H
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-
-#include <sys/types.h>
+#include "base/munge.h"
 
 /* After this time without an answer munged hangs; … */
 #define UNSEALER_PATIENCE_NS (1 * NS_PER_SEC)
@@ -20,8 +20,8 @@ struct unsealer;
 
 struct unsealer_config {
     /* munge_unseal, or what a test has instead; not from two threads at once. */
-    int (*unseal)(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
-                  struct err *err);
+    int (*unseal)(const char *socket, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err);
     const char *socket; /* or NULL */
     const struct clock *clock;
 };
@@ -29,12 +29,16 @@ struct unsealer_config {
 struct unsealer *unsealer_new(const struct unsealer_config *config);
 struct unsealer *unsealer_free(struct unsealer *unsealer); /* returns NULL */
 
-/* -EAGAIN while munged is thought to be away. Waits for nothing. */
-int unsealer_check(struct unsealer *unsealer, struct err *err);
+/* Whether a credential of this client (http_client) will be opened: -EAGAIN while munged seems to
+ * be away, -EBUSY after too many of its credentials were refused. Waits for nothing. */
+int unsealer_check(struct unsealer *unsealer, uint64_t client, struct err *err);
+
+/* A credential of this client was refused. False: there are too many such clients to count. */
+bool unsealer_blame(struct unsealer *unsealer, uint64_t client);
 
 /* As munge_unseal. While another thread is at it, waits for its turn: no longer than the patience,
  * and then -EAGAIN. */
-int unsealer_open(struct unsealer *unsealer, struct str credential, struct buf *to, uid_t *ret_uid,
-                  struct err *err);
+int unsealer_open(struct unsealer *unsealer, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err);
 
 #endif

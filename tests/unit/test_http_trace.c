@@ -49,8 +49,8 @@ static struct section *give_jobs(void *ctx, bool *ret_is_simulated)
     return jobs ? section_ref(jobs) : NULL;
 }
 
-static int unseal(const char *socket, struct str credential, struct buf *to, uid_t *ret_uid,
-                  struct err *err)
+static int unseal(const char *socket, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err)
 {
     struct str rest = str_skip(credential, strlen("MUNGE:"));
     struct str number = str_cut(&rest, ':');
@@ -69,7 +69,7 @@ static int unseal(const char *socket, struct str credential, struct buf *to, uid
         return err_set(err, ENOENT, "munged is not there");
     if (!num_get_u64(number, &uid))
         return err_set(err, EACCES, "the credential is forged");
-    *ret_uid = (uid_t)uid;
+    ret->uid = (uid_t)uid;
     buf_put(to, rest);
     return to->over ? err_set(err, EFBIG, "the credential holds too much") : 0;
 }

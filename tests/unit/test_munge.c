@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "files.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -23,6 +24,7 @@ void *__wrap_dlopen(const char *name, int flags)
 }
 
 static const char munged_program[] = "/usr/sbin/munged";
+static const char host_address[] = "127.0.0.9";
 static pid_t munged;
 static const char *munge_socket;
 
@@ -32,8 +34,8 @@ static void start_munged(void)
     char flags[COUNT(files)][300];
     unsigned char key[256];
     /* In a user namespace, /tmp has an unknown owner, which munged refuses without --force. */
-    char *argv[COUNT(files) + 4] = { (char *)munged_program, (char *)"--foreground",
-                                     (char *)"--force" };
+    char *argv[COUNT(files) + 5] = { (char *)munged_program, (char *)"--foreground",
+                                     (char *)"--force", (char *)"--origin=127.0.0.9" };
     posix_spawn_file_actions_t actions;
 
     need("munge");
@@ -43,7 +45,7 @@ static void start_munged(void)
     for (size_t i = 0; i < COUNT(files); i++) {
         snprintf(flags[i], sizeof(flags[i]), "--%s%s=%s", files[i], i == 1 ? "" : "-file",
                  test_path("%s", files[i]));
-        argv[i + 3] = flags[i];
+        argv[i + 4] = flags[i];
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
@@ -70,9 +72,9 @@ static char *seal(struct str payload)
     return credential;
 }
 
-static int unseal(struct str credential, struct buf *to, uid_t *ret_uid, struct err *err)
+static int unseal(struct str credential, struct buf *to, struct munge_origin *ret, struct err *err)
 {
-    return munge_unseal(munge_socket, credential, to, ret_uid, err);
+    return munge_unseal(munge_socket, credential, to, ret, err);
 }
 
 static void *seal_once(void *arg)
@@ -122,7 +124,7 @@ TEST(what_was_sealed_comes_out_with_its_maker)
 {
     static const char payload[] = "{\"job_id\":1}\0and after a NUL";
     struct buf out;
-    uid_t uid = (uid_t)-1;
+    struct munge_origin origin = { .uid = (uid_t)-1 };
     struct err err;
     char *credential;
 
@@ -130,11 +132,12 @@ TEST(what_was_sealed_comes_out_with_its_maker)
     assert_true(str_starts(str_of(credential), STR("MUNGE:")));
     buf_init(&out, 1000);
     buf_text(&out, "before ");
-    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    assert_int_equal(unseal(str_of(credential), &out, &origin, &err), 0);
     assert_true(str_starts(buf_str(&out), STR("before {\"job_id\":1}")));
     assert_int_equal(out.n, strlen("before ") + sizeof(payload));
     assert_memory_equal(out.p + strlen("before "), payload, sizeof(payload));
-    assert_int_equal(uid, geteuid());
+    assert_int_equal(origin.uid, geteuid());
+    assert_string_equal(inet_ntoa(origin.address), host_address);
     buf_free(&out);
     free(credential);
 }
@@ -142,18 +145,18 @@ TEST(what_was_sealed_comes_out_with_its_maker)
 TEST(a_credential_opens_once)
 {
     struct buf out;
-    uid_t uid = 4711;
+    struct munge_origin origin = { .uid = 4711 };
     struct err err;
     char *credential;
 
     credential = seal(STR("secret"));
     buf_init(&out, 1000);
-    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    assert_int_equal(unseal(str_of(credential), &out, &origin, &err), 0);
     buf_reset(&out);
-    uid = 4711;
-    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EACCES);
+    origin.uid = 4711;
+    assert_int_equal(unseal(str_of(credential), &out, &origin, &err), -EACCES);
     assert_contains(err.text, "one use");
-    assert_int_equal(uid, 4711);
+    assert_int_equal(origin.uid, 4711);
     assert_int_equal(out.n, 0);
     buf_free(&out);
     free(credential);
@@ -162,7 +165,7 @@ TEST(a_credential_opens_once)
 TEST(a_changed_credential_is_refused_wherever_it_was_changed)
 {
     struct buf out;
-    uid_t uid = 4711;
+    struct munge_origin origin = { .uid = 4711 };
     struct err err;
     char *credential;
     size_t n;
@@ -177,14 +180,14 @@ TEST(a_changed_credential_is_refused_wherever_it_was_changed)
         if (before == '=' || credential[i + 1] == '=' || credential[i + 1] == ':')
             continue;
         credential[i] = before == 'A' ? 'B' : 'A';
-        assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EACCES);
+        assert_int_equal(unseal(str_of(credential), &out, &origin, &err), -EACCES);
         assert_string_not_equal(err.text, "");
         credential[i] = before;
     }
-    assert_int_equal(unseal(str_head(str_of(credential), n / 2), &out, &uid, &err), -EACCES);
+    assert_int_equal(unseal(str_head(str_of(credential), n / 2), &out, &origin, &err), -EACCES);
     assert_int_equal(out.n, 0);
-    assert_int_equal(uid, 4711);
-    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), 0);
+    assert_int_equal(origin.uid, 4711);
+    assert_int_equal(unseal(str_of(credential), &out, &origin, &err), 0);
     buf_free(&out);
     free(credential);
 }
@@ -196,19 +199,19 @@ TEST(rubbish_is_refused)
         STR_INIT("{\"a\"}"), STR_INIT("MUNGE:AAAA====:"), STR_INIT("\xff\xfe\x01"),
     };
     struct buf out;
-    uid_t uid;
+    struct munge_origin origin;
     struct err err;
 
     buf_init(&out, 1000);
     for (size_t i = 0; i < COUNT(rubbish); i++)
-        assert_int_equal(unseal(rubbish[i], &out, &uid, &err), -EACCES);
+        assert_int_equal(unseal(rubbish[i], &out, &origin, &err), -EACCES);
     buf_free(&out);
 }
 
 TEST(nothing_can_hide_behind_a_nul)
 {
     struct buf out, longer;
-    uid_t uid;
+    struct munge_origin origin;
     struct err err;
     char *credential;
 
@@ -217,7 +220,7 @@ TEST(nothing_can_hide_behind_a_nul)
     buf_init(&longer, 1000);
     buf_text(&longer, credential);
     buf_put(&longer, STR("\0hidden"));
-    assert_int_equal(unseal(buf_str(&longer), &out, &uid, &err), -EACCES);
+    assert_int_equal(unseal(buf_str(&longer), &out, &origin, &err), -EACCES);
     assert_contains(err.text, "NUL");
     buf_free(&out);
     buf_free(&longer);
@@ -227,14 +230,14 @@ TEST(nothing_can_hide_behind_a_nul)
 TEST(ceilings_hold_on_both_sides)
 {
     struct buf out, large;
-    uid_t uid = 4711;
+    struct munge_origin origin = { .uid = 4711 };
     struct err err;
     char *credential;
 
     credential = seal(STR("0123456789"));
     buf_init(&out, 9);
-    assert_int_equal(unseal(str_of(credential), &out, &uid, &err), -EFBIG);
-    assert_int_equal(uid, 4711);
+    assert_int_equal(unseal(str_of(credential), &out, &origin, &err), -EFBIG);
+    assert_int_equal(origin.uid, 4711);
     free(credential);
     buf_free(&out);
 
@@ -249,14 +252,14 @@ TEST(without_munged_the_socket_is_named)
 {
     struct err err;
     struct buf out;
-    uid_t uid;
+    struct munge_origin origin;
     char *credential;
 
     assert_int_equal(munge_seal("/nonexistent/socket", STR("x"), &credential, &err), -ENOENT);
     assert_contains(err.text, "/nonexistent/socket");
     assert_contains(err.text, "is munged running");
     buf_init(&out, 100);
-    assert_int_equal(munge_unseal("/nonexistent/socket", STR("MUNGE:AAAA:"), &out, &uid, &err),
+    assert_int_equal(munge_unseal("/nonexistent/socket", STR("MUNGE:AAAA:"), &out, &origin, &err),
                      -ENOENT);
     buf_free(&out);
 }
