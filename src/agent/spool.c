@@ -510,7 +510,7 @@ static void copy_config(struct spool *spool, const struct spool_config *config)
 {
     spool->config = *config;
     spool->config.directory = spool->config.url = spool->config.cluster = NULL;
-    spool->config.token_file = spool->config.ca_file = NULL;
+    spool->config.token_file = spool->config.munge_socket = spool->config.ca_file = NULL;
     spool->directory = heap_str(str_of(config->directory));
 }
 
@@ -520,9 +520,11 @@ int spool_start(const struct spool_config *config, struct spool **ret, struct er
     const struct spool_post_config post = {
         .url = config->url,
         .token_file = config->token_file,
+        .munge_socket = config->munge_socket,
         .ca_file = config->ca_file,
         .cluster = config->cluster,
         .cancelled = &spool->is_cancelled,
+        .clock = config->clock,
     };
     int code;
 

@@ -18,10 +18,12 @@
 struct spool;
 
 struct spool_config {
-    const char *directory;            /* made (0700) if it is not there */
-    const char *url;                  /* of the exporter: "https://monitor:9092" */
-    const char *token_file, *ca_file; /* ca_file: NULL: the system's */
-    const char *cluster;              /* as the exporter calls it; empty: it has but one */
+    const char *directory;    /* made (0700) if it is not there */
+    const char *url;          /* of the exporter: "https://monitor:9092" */
+    const char *token_file;   /* NULL: none; used where munge is not, or is refused */
+    const char *munge_socket; /* NULL: the usual one */
+    const char *ca_file;      /* NULL: the system's */
+    const char *cluster;      /* as the exporter calls it; empty: it has but one */
     int64_t timeout_ns, retry_ns, max_backoff_ns;
     int64_t goodbye_ns; /* for what can still be posted at the end */
     uint64_t max_bytes; /* of the directory: the oldest go first */
@@ -31,8 +33,9 @@ struct spool_config {
 };
 
 /* -EINVAL for a URL that cannot be used; -ENOENT with a sentence that names the package when
- * libcurl is not installed; what open(2) says of the token file. A directory that cannot be used is
- * logged, and tried again: until then records are kept in memory. */
+ * libcurl is not installed, or neither libmunge nor a token is there; what open(2) says of the
+ * token file. A directory that cannot be used is logged, and tried again: until then records are
+ * kept in memory. */
 int spool_start(const struct spool_config *config, struct spool **ret, struct err *err);
 struct spool *spool_stop(struct spool *spool); /* tries once more, for a moment; returns NULL */
 

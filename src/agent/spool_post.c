@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/fetch.h"
 #include "base/json.h"
+#include "base/munge.h"
 #include "base/secret.h"
+#include "model/ingest_claim.h"
 
 #include <stdlib.h>
 
@@ -17,11 +19,16 @@ enum {
     LONGEST_RETRY = 300, /* seconds */
 };
 
+/* After munge has failed or was refused, the token is used for this time. */
+static const int64_t token_ns = 600 * NS_PER_SEC;
+
 struct spool_post {
     struct fetch_base base;
-    char *url, *token_file, *ca_file, *cluster; /* ca_file: NULL: the system's */
-    struct fetch_line *line;                    /* NULL: a connection for each request */
+    char *url, *token_file, *munge_socket, *ca_file, *cluster; /* NULL as in the configuration */
+    struct fetch_line *line;                                   /* NULL: one for each request */
     const atomic_bool *cancelled;
+    const struct clock *clock;
+    int64_t token_until_ns;
 
     /* of the batch at hand */
     struct spool_record *records;
@@ -83,8 +90,8 @@ static const struct status {
     long status;
     const char *advice;
 } statuses[] = {
-    { 401, "is the token in --ingest.token-file the exporter's?" },
-    { 403, "is this node allowed to post?" },
+    { 401, "is munge's key, or the token in --ingest.token-file, the same there?" },
+    { 403, "is the agent's user in --ingest.users there, and does the node's name resolve there?" },
     { 404, "does the exporter keep jobs in a store, and is --ingest.cluster one that it knows?" },
     { 429, "it has too much to do" },
     { 503, "it has too much to do, or cannot write its store" },
@@ -127,13 +134,54 @@ static void make_body(struct spool_post *post, size_t first, size_t n)
     buf_text(body, "]}");
 }
 
-/* The token is read each time: it may have been changed. */
-static enum outcome send_records(struct spool_post *post, size_t first, size_t n,
-                                 struct answer *answer, struct err *err)
+/* What proves to the exporter who sends the body: one of the two. */
+struct proof {
+    char *token;
+    char *header; /* with a munge credential */
+};
+
+static int make_credential(const struct spool_post *post, struct proof *proof, struct err *err)
 {
-    struct fetch fetch = {
+    char claim[INGEST_CLAIM_SIZE], *credential = NULL;
+    struct buf header;
+    int code = ingest_claim(buf_str(&post->body), claim, err);
+
+    if (code == 0)
+        code = munge_seal(post->munge_socket, str_of(claim), &credential, err);
+    if (code < 0)
+        return code;
+    buf_init(&header, MOST_ANSWER);
+    buf_printf(&header, "Authorization: Munge %s", credential);
+    proof->header = header.p;
+    free(credential);
+    return 0;
+}
+
+/* The token is read each time: it may have been changed. */
+static int make_proof(struct spool_post *post, struct proof *proof, struct err *err)
+{
+    int64_t now_ns = clock_mono(post->clock);
+
+    if (!post->token_file)
+        return make_credential(post, proof, err);
+    if (now_ns >= post->token_until_ns) {
+        if (make_credential(post, proof, err) == 0)
+            return 0;
+        post->token_until_ns = clock_mono(post->clock) + token_ns;
+    }
+    return secret_read(post->token_file, "token", &proof->token, err);
+}
+
+static enum outcome send_body(struct spool_post *post, const struct proof *proof,
+                              struct answer *answer, struct err *err)
+{
+    const char *headers[] = { proof->header, NULL };
+    const struct fetch fetch = {
         .url = post->url,
+        .body = buf_str(&post->body),
         .content_type = "application/json",
+        .headers = headers,
+        .bearer = proof->token,
         .ca_file = post->ca_file,
         .timeout_ms = post->timeout_ms,
         .max_answer = MOST_ANSWER,
@@ -143,19 +191,42 @@ static enum outcome send_records(struct spool_post *post, size_t first, size_t n
         .ctx = answer,
     };
     struct fetch_result result = { 0 };
-    char *token = NULL;
-    int code;
+    int code = fetch_run(&fetch, &result, err);
 
-    make_body(post, first, n);
-    fetch.body = buf_str(&post->body);
-    code = secret_read(post->token_file, "token", &token, err);
-    fetch.bearer = token;
-    if (code == 0)
-        code = fetch_run(&fetch, &result, err);
-    secret_free(token);
     answer->status = result.status;
     answer->retry_after = result.retry_after;
     return code < 0 ? POST_FAILED : judge(post, answer, err);
+}
+
+static enum outcome prove_and_send(struct spool_post *post, struct answer *answer,
+                                   bool *ret_is_munge, struct err *err)
+{
+    struct proof proof = { 0 };
+    enum outcome outcome = POST_FAILED;
+
+    if (make_proof(post, &proof, err) == 0)
+        outcome = send_body(post, &proof, answer, err);
+    *ret_is_munge = proof.header != NULL;
+    free(proof.header);
+    secret_free(proof.token);
+    return outcome;
+}
+
+/* An exporter that refuses the credential may accept the token. */
+static enum outcome send_records(struct spool_post *post, size_t first, size_t n,
+                                 struct answer *answer, struct err *err)
+{
+    enum outcome outcome;
+    bool is_munge;
+
+    make_body(post, first, n);
+    outcome = prove_and_send(post, answer, &is_munge, err);
+    if (is_munge && post->token_file && (answer->status == 401 || answer->status == 403)) {
+        post->token_until_ns = clock_mono(post->clock) + token_ns;
+        buf_reset(&answer->text);
+        outcome = prove_and_send(post, answer, &is_munge, err);
+    }
+    return outcome;
 }
 
 static void keep_words(struct spool_batch *batch, const struct answer *answer)
@@ -231,9 +302,22 @@ bool spool_post_send(struct spool_post *post, struct spool_record *records, size
     return is_done;
 }
 
-static int prepare(struct spool_post *post, const struct spool_post_config *config, struct err *err)
+static int check_proof(const struct spool_post_config *config, struct err *err)
 {
     char *token = NULL;
+    int code;
+
+    if (config->token_file) {
+        code = secret_read(config->token_file, "token", &token, err);
+        secret_free(token);
+        return code;
+    }
+    code = munge_find(err);
+    return code < 0 ? err_prefix(err, "munge is needed without --ingest.token-file") : 0;
+}
+
+static int prepare(struct spool_post *post, const struct spool_post_config *config, struct err *err)
+{
     struct buf url;
     int code = fetch_base_of(config->url, &post->base, err);
 
@@ -242,8 +326,7 @@ static int prepare(struct spool_post *post, const struct spool_post_config *conf
     if (post->base.user)
         return err_set(err, EINVAL, "%s is to be reached with a token, not as a user",
                        post->base.origin);
-    code = secret_read(config->token_file, "token", &token, err);
-    secret_free(token);
+    code = check_proof(config, err);
     buf_init(&url, strlen(post->base.url) + sizeof("/ingest"));
     buf_printf(&url, "%s/ingest", post->base.url);
     post->url = url.p;
@@ -253,15 +336,22 @@ static int prepare(struct spool_post *post, const struct spool_post_config *conf
     return code;
 }
 
+static char *copy_or_null(const char *text)
+{
+    return text ? heap_str(str_of(text)) : NULL;
+}
+
 int spool_post_new(const struct spool_post_config *config, struct spool_post **ret, struct err *err)
 {
     struct spool_post *post = heap_alloc(sizeof(*post));
     int code;
 
-    post->token_file = heap_str(str_of(config->token_file));
-    post->ca_file = config->ca_file ? heap_str(str_of(config->ca_file)) : NULL;
+    post->token_file = copy_or_null(config->token_file);
+    post->munge_socket = copy_or_null(config->munge_socket);
+    post->ca_file = copy_or_null(config->ca_file);
     post->cluster = heap_str(str_of(config->cluster));
     post->cancelled = config->cancelled;
+    post->clock = config->clock;
     code = prepare(post, config, err);
     if (code < 0)
         spool_post_free(post);
@@ -277,6 +367,7 @@ struct spool_post *spool_post_free(struct spool_post *post)
         fetch_base_clear(&post->base);
         free(post->url);
         free(post->token_file);
+        free(post->munge_socket);
         free(post->ca_file);
         free(post->cluster);
         free(post);

@@ -16,8 +16,10 @@ enum {
 struct spool_post;
 
 struct spool_post_config {
-    const char *url, *token_file, *ca_file, *cluster; /* as struct spool_config; copied */
+    const char *url, *token_file, *munge_socket, *ca_file, *cluster; /* as struct spool_config;
+                                                                      * copied */
     const atomic_bool *cancelled;
+    const struct clock *clock;
 };
 
 /* As spool_start. */

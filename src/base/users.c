@@ -295,6 +295,21 @@ bool users_settle(struct users *users, int64_t deadline_ns)
     return is_settled;
 }
 
+int users_find(const char *name, uid_t *ret)
+{
+    char text[4096];
+    struct passwd entry, *found = NULL;
+    int code = getpwnam_r(name, &entry, text, sizeof(text), &found);
+
+    if (found) {
+        *ret = found->pw_uid;
+        return 0;
+    }
+    /* getpwnam(3) lists what means "not found" beside 0. */
+    return code == 0 || code == ENOENT || code == ESRCH || code == EBADF || code == EPERM ? -ENOENT
+                                                                                          : -code;
+}
+
 /* Either of what is asked for may be NULL. */
 static bool find_record(uid_t uid, char *name, gid_t *group)
 {

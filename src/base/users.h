@@ -26,6 +26,10 @@ struct users_lookup {
 
 extern const struct users_lookup users_system; /* getpwuid_r, getgrgid_r */
 
+/* The uid of a name, without the thread: waits for the directory. -ENOENT: there is no such user;
+ * or another -errno. */
+int users_find(const char *name, uid_t *ret);
+
 struct users *users_new(const struct users_lookup *lookup, const struct clock *clock);
 
 /* Does not wait for a lookup that hangs: its thread is left behind and frees its memory when the

@@ -135,7 +135,7 @@ static void look_for_unknown_users(struct agent *agent)
 
     pthread_mutex_lock(&agent->reloading);
     if (settings->skipped.n_unknown &&
-        blacklist_read(settings->blacklist.p, user_find, &agent->arena, &skipped, &err) == 0 &&
+        blacklist_read(settings->blacklist.p, users_find, &agent->arena, &skipped, &err) == 0 &&
         skipped.n_unknown < settings->skipped.n_unknown) {
         struct sampler_tuning tuning;
 
@@ -278,7 +278,8 @@ static int start_spool(struct agent *agent, struct err *err)
     const struct spool_config config = {
         .directory = settings->ingest.spool.p,
         .url = settings->ingest.url.p,
-        .token_file = settings->ingest.token_file.p,
+        .token_file = text_or_null(settings->ingest.token_file),
+        .munge_socket = text_or_null(settings->ingest.munge_socket),
         .ca_file = text_or_null(settings->ingest.ca_file),
         .cluster = settings->ingest.cluster.n ? settings->ingest.cluster.p : "",
         .timeout_ns = settings->ingest.timeout_ns,
@@ -296,7 +297,7 @@ static int start_spool(struct agent *agent, struct err *err)
         return 0;
     if (spool_start(&config, &spool, err) < 0)
         return err_prefix(err, "--ingest.url");
-    if (secret_check(config.token_file, "token", err) < 0)
+    if (config.token_file && secret_check(config.token_file, "token", err) < 0)
         LOG(agent->log, LOG_WARN, "the file of --ingest.token-file will not do",
             LOG_STR("error", err->text));
     agent->spool = spool;
@@ -468,7 +469,7 @@ static void make_spool_directory(const struct agent *agent)
         return;
     if (num_get_u64(str_of(user), &number) && number < UINT32_MAX)
         uid = (uint32_t)number;
-    else if (user_find(user, &uid) < 0)
+    else if (users_find(user, &uid) < 0)
         return;
     if (chown(path, uid, (gid_t)-1) < 0)
         rmdir(path); /* better none than one that is root's */

@@ -93,7 +93,11 @@ static const struct option sample_options[] = {
       "Hand in what each job used, when it has ended, to this exporter, which keeps it with the "
       "job: https://HOST:9092." },
     { "ingest.token-file", OPTION_STRING, SETTING(ingest.token_file), "FILE", NULL, NULL, NULL,
-      "Ingest", "What the exporter knows this agent by: the same as its own --ingest.token-file." },
+      "Ingest",
+      "Send the token in this file where munge is not installed, or where the exporter refuses its "
+      "credentials: the same as the exporter's --ingest.token-file." },
+    { "ingest.munge-socket", OPTION_STRING, SETTING(ingest.munge_socket), "PATH", NULL, NULL, NULL,
+      "Ingest", "The socket of munged, if not the usual one." },
     { "ingest.ca-file", OPTION_STRING, SETTING(ingest.ca_file), "FILE", NULL, NULL, NULL, "Ingest",
       "Certificates to trust for https, if not the system's." },
     { "ingest.cluster", OPTION_STRING, SETTING(ingest.cluster), "NAME", NULL, NULL, NULL, "Ingest",
@@ -158,9 +162,6 @@ static int check_ingest(const struct agent_settings *settings, struct err *err)
         return err_set(err, EINVAL, "--ingest.timeout must be more than 0");
     if (settings->ingest.max_bytes < least_spool_bytes)
         return err_set(err, EINVAL, "--ingest.spool-size must be at least 1M");
-    if (settings->ingest.url.n && !settings->ingest.token_file.n)
-        return err_set(err, EINVAL,
-                       "--ingest.token-file must be given: the exporter wants a token");
     if (settings->ingest.url.n && !settings->ingest.spool.n)
         return err_set(err, EINVAL, "--ingest.spool-dir must not be empty");
     return 0;
@@ -232,10 +233,10 @@ static int find_users(struct agent_settings *settings, struct arena *arena, stru
         settings->slurmd_uid = 0; /* a directory need not be asked for that */
     else if (num_get_u64(slurmd, &number) && number < UINT32_MAX)
         settings->slurmd_uid = (uint32_t)number;
-    else if (user_find(slurmd.p, &settings->slurmd_uid) < 0)
+    else if (users_find(slurmd.p, &settings->slurmd_uid) < 0)
         return err_set(err, EINVAL, "--slurmd.user: there is no user \"%s\"", quote(slurmd).text);
     if (settings->blacklist.n)
-        code = blacklist_read(settings->blacklist.p, user_find, arena, &settings->skipped, err);
+        code = blacklist_read(settings->blacklist.p, users_find, arena, &settings->skipped, err);
     return code < 0 ? err_prefix(err, "--blacklist") : 0;
 }
 
@@ -318,6 +319,7 @@ static const struct {
     { "push.ca-file", SETTING(push.ca_file) },
     { "ingest.url", SETTING(ingest.url) },
     { "ingest.token-file", SETTING(ingest.token_file) },
+    { "ingest.munge-socket", SETTING(ingest.munge_socket) },
     { "ingest.ca-file", SETTING(ingest.ca_file) },
     { "ingest.cluster", SETTING(ingest.cluster) },
     { "ingest.spool-dir", SETTING(ingest.spool) },

@@ -20,7 +20,7 @@ struct agent_settings {
         int64_t timeout_ns;
     } push;
     struct {
-        struct str url, token_file, ca_file, cluster, spool;
+        struct str url, token_file, munge_socket, ca_file, cluster, spool;
         int64_t timeout_ns;
         uint64_t max_bytes;
     } ingest;

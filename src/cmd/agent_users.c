@@ -7,28 +7,12 @@
 #include "base/quote.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 
 enum {
     FILE_BYTES = 1 << 20,
     NAME_BYTES = 256,
     STEP_BYTES = 16 * 1024,
 };
-
-int user_find(const char *name, uint32_t *ret)
-{
-    char text[4096];
-    struct passwd entry, *found = NULL;
-    int code = getpwnam_r(name, &entry, text, sizeof(text), &found);
-
-    if (found) {
-        *ret = found->pw_uid;
-        return 0;
-    }
-    /* getpwnam(3) lists what means "not found" beside 0. */
-    return code == 0 || code == ENOENT || code == ESRCH || code == EBADF || code == EPERM ? -ENOENT
-                                                                                          : -code;
-}
 
 static int read_text(const char *path, struct buf *to, struct err *err)
 {

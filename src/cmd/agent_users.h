@@ -9,10 +9,8 @@
 
 #include <stdint.h>
 
-/* The uid of a user; a test puts its own. 0, -ENOENT: there is none, or another -errno. */
+/* users_find, or a test's own. */
 typedef int user_finder(const char *name, uint32_t *ret);
-
-int user_find(const char *name, uint32_t *ret); /* as the system knows them; waits for it */
 
 struct blacklist {
     uint32_t *uids; /* in order, each once */

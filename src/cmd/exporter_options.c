@@ -62,9 +62,13 @@ static const struct option store_options[] = {
     { "store.history-timeout", OPTION_DURATION, SETTING(store.history.timeout_ns), "DURATION", "2m",
       NULL, NULL, "Store", "It has this long to answer one question." },
     { "ingest.token-file", OPTION_STRING, SETTING(store.token_file), "FILE", NULL, NULL, NULL,
+      "Store", "Accept what jobs used from agents that send the token in this file, at /ingest." },
+    { "ingest.users", OPTION_STRING, SETTING(store.ingest_users), "LIST", INGEST_USERS, NULL, NULL,
       "Store",
-      "A file with the token by which agents hand in what jobs have used, at /ingest. Without it, "
-      "nothing is taken." },
+      "Accept it without a token from agents that these users run, by name or number, on the node "
+      "that it is about; munge proves who they are. Empty: a token is needed." },
+    { "ingest.munge-socket", OPTION_STRING, SETTING(store.munge_socket), "PATH", NULL, NULL, NULL,
+      "Store", "The socket of munged, if not the usual one." },
     { "store.summaries", OPTION_UINT, SETTING(store.summaries_per_second), "NUMBER", "5", NULL,
       NULL, "Store",
       "With --prometheus.url: keep what each finished job used, as that Prometheus tells it, of so "

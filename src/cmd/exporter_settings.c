@@ -376,6 +376,10 @@ int settings_check_reload(const struct exporter_shape *shape, const struct setti
         changed = "report.config";
     else if (!str_eq(old->store.token_file, new->store.token_file))
         changed = "ingest.token-file";
+    else if (!str_eq(old->store.ingest_users, new->store.ingest_users))
+        changed = "ingest.users";
+    else if (!str_eq(old->store.munge_socket, new->store.munge_socket))
+        changed = "ingest.munge-socket";
     else if (settings_want_store(old) && !same_history(old, new))
         changed = "how slurmdbd is asked (--store.history and those that begin so)";
     else if (settings_want_store(old) && !same_clusters(old, new))

@@ -63,6 +63,9 @@ struct exporter_shape {
     const struct exporter_hooks *hooks; /* or NULL */
 };
 
+/* Whose munge credentials /ingest accepts; the second is the user of the agent's unit. */
+#define INGEST_USERS "root,sonde-agent"
+
 struct settings {
     struct serve_options serve;
     struct cluster_options own; /* of the one cluster, unless there are files */
@@ -80,7 +83,7 @@ struct settings {
     struct {
         struct str url;
         int64_t interval_ns;
-        struct str token_file, allocations_file;
+        struct str token_file, ingest_users, munge_socket, allocations_file;
         uint64_t summaries_per_second;
         struct {
             bool is_on;

@@ -2,7 +2,11 @@
 /* Starts and stops the parts that record jobs in a store. */
 #include "cmd/keeping.h"
 
+#include "base/munge.h"
+#include "base/num.h"
+#include "base/quote.h"
 #include "base/secret.h"
+#include "base/users.h"
 #include "http/ingest.h"
 #include "record/history.h"
 #include "record/kept.h"
@@ -141,23 +145,74 @@ static int start_histories(struct keeping *keeping, const struct settings *setti
     return code;
 }
 
+enum { MOST_INGEST_USERS = 32 };
+
+static bool find_ingest_user(struct str word, uid_t *ret)
+{
+    uint64_t number;
+    char *name;
+    int code;
+
+    if (num_get_u64(word, &number)) {
+        *ret = (uid_t)number;
+        return number < (uid_t)-1;
+    }
+    name = heap_str(word);
+    code = users_find(name, ret);
+    free(name);
+    return code == 0;
+}
+
+/* The users of --ingest.users. Of the default, the agent's own may be absent here. */
+static size_t find_ingest_users(const struct keeping *keeping, struct str list,
+                                uid_t to[MOST_INGEST_USERS])
+{
+    bool is_default = str_eq(list, STR(INGEST_USERS));
+    size_t n = 0;
+
+    for (struct str rest = list; rest.p && n < MOST_INGEST_USERS;) {
+        struct str word = str_trim(str_cut(&rest, ','));
+
+        if (word.n && find_ingest_user(word, &to[n]))
+            n++;
+        else if (word.n && !is_default)
+            LOG(keeping->log, LOG_WARN, "a user of --ingest.users does not exist on this host",
+                LOG_STR("user", quote(word).text));
+    }
+    return n;
+}
+
+static void check_token_file(const struct keeping *keeping, const char *path)
+{
+    struct err err;
+
+    if (secret_check(path, "token", &err) < 0)
+        LOG(keeping->log, LOG_WARN, "the file of --ingest.token-file will not do",
+            LOG_STR("error", err.text));
+}
+
 static void start_ingest(struct keeping *keeping, const struct settings *settings,
                          struct metrics *metrics)
 {
+    uid_t users[MOST_INGEST_USERS];
     struct http_ingest_config config = {
         .recorder = keeping->recorder,
+        .munge = { .credentials = { .unseal = munge_unseal, .clock = keeping->clock },
+                   .lookup = node_lookup_system,
+                   .users = users,
+                   .n_users = find_ingest_users(keeping, settings->store.ingest_users, users) },
+        .max_posts = (unsigned)settings->serve.max_connections / 2 + 1,
         .clock = keeping->clock,
         .log = keeping->log,
     };
     struct http_route routes[HTTP_INGEST_ROUTES];
-    struct err err;
 
-    keeping->token_file = heap_str(settings->store.token_file);
-    if (secret_check(keeping->token_file, "token", &err) < 0)
-        LOG(keeping->log, LOG_WARN, "the file of --ingest.token-file will not do",
-            LOG_STR("error", err.text));
-    config.token_file = keeping->token_file;
-    config.max_posts = (unsigned)settings->serve.max_connections / 2 + 1;
+    if (settings->store.token_file.n) {
+        config.token_file = settings->store.token_file.p;
+        check_token_file(keeping, config.token_file);
+    }
+    if (settings->store.munge_socket.n)
+        config.munge.credentials.socket = settings->store.munge_socket.p;
     keeping->ingest = http_ingest_new(&config);
     http_ingest_routes(keeping->ingest, routes);
     for (size_t i = 0; i < HTTP_INGEST_ROUTES; i++)
@@ -171,7 +226,7 @@ int keeping_start(struct keeping *keeping, const struct settings *settings,
 
     if (code == 0)
         code = keeping_make_summaries(keeping, settings, engine, &keeping->summaries, err);
-    if (code == 0 && settings->store.token_file.n)
+    if (code == 0 && (settings->store.token_file.n || settings->store.ingest_users.n))
         start_ingest(keeping, settings, metrics);
     return code;
 }
@@ -263,6 +318,5 @@ void keeping_end(struct keeping *keeping)
     recorder_stop(keeping->recorder);
     for (size_t i = 0; i < CLUSTERS_MAX; i++)
         keep_free(keeping->keeps[i]);
-    free(keeping->token_file);
     pthread_mutex_destroy(&keeping->telling);
 }

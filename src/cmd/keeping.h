@@ -25,7 +25,6 @@ struct keeping {
     struct keep *keeps[CLUSTERS_MAX]; /* of the histories */
     struct summaries *summaries;
     struct http_ingest *ingest;
-    char *token_file;
     pthread_mutex_t telling; /* of summaries, which a reload may replace */
 };
 

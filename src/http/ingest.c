@@ -5,12 +5,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/quote.h"
-#include "base/secret.h"
 #include "http/ingest_body.h"
 #include "http/ingest_senders.h"
+#include "http/ingest_token.h"
 
-#include <pthread.h>
-#include <sys/stat.h>
+#include <stdatomic.h>
 
 #define JSON "application/json"
 
@@ -22,28 +21,26 @@ enum {
 };
 
 static const int64_t put_ns = 5 * NS_PER_SEC;
-static const int64_t look_ns = 5 * NS_PER_SEC;    /* for a look at the token's file */
-static const int64_t token_lasts_ns = NS_PER_SEC; /* until the next one */
+static const int64_t look_ns = 5 * NS_PER_SEC; /* for a look at the token's file */
 
 struct http_ingest {
     struct http_ingest_config config;
-    char *token_file;
-    struct stat seen; /* the file as it was when the token was read; of the worker that looks */
+    struct ingest_token *token; /* NULL: tokens are not accepted */
+    struct ingest_munge *munge; /* NULL: munge credentials are not accepted */
     atomic_uint waiting;
     uint64_t bytes; /* of the posts that wait, as their headers say; of the HTTP thread, as … */
     struct senders *senders;
     atomic_ullong posts, refused, records;
-
-    pthread_mutex_t lock; /* of what follows; held for a moment only */
-    char *token;          /* NULL: there is none to compare with */
-    int64_t looked_ns;    /* when the last look at the file began */
-    bool is_looking;      /* a worker is at it */
 };
 
 /* A post from its header to its answer. */
 struct post {
     struct http_ingest *ingest;
-    struct sender *sender;   /* that has proved who he is; NULL: it is not admitted yet */
+    struct sender *sender;        /* that has proved its identity; NULL: it is not admitted yet */
+    struct ingest_sender *proved; /* by a munge credential; NULL: by the token */
+    bool is_opened;               /* the credential, with this result: */
+    int credential_code;
+    struct err credential_err;
     uint64_t bytes;          /* of its body */
     int64_t since_ns;        /* its header came; then, its body was complete */
     struct request *request; /* that the recorder works on, or NULL */
@@ -60,6 +57,7 @@ static void free_post(void *state)
         senders_leave(post->sender, post->bytes, post->n_records);
     }
     recorder_forget(post->ingest->config.recorder, post->request);
+    free(post->proved);
     free(post);
 }
 
@@ -81,89 +79,6 @@ static bool is_late(const struct post *post, int64_t after_ns)
     return clock_mono(post->ingest->config.clock) - post->since_ns >= after_ns;
 }
 
-/* --- the token --- */
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-/* Only by the worker that looks. A file that cannot be read lets nobody in. */
-static void read_token(struct http_ingest *ingest)
-{
-    char *token = NULL, *old;
-    struct err err = { 0 };
-
-    if (secret_read(ingest->token_file, "token", &token, &err) < 0)
-        LOG(ingest->config.log, LOG_ERROR, "/ingest refuses all posts: cannot read its token",
-            LOG_STR("error", err.text));
-    pthread_mutex_lock(&ingest->lock);
-    old = ingest->token;
-    ingest->token = token;
-    pthread_mutex_unlock(&ingest->lock);
-    secret_free(old);
-}
-
-/* On a worker: the file may be on a disk that hangs. */
-static void look_at_token(struct http_ingest *ingest)
-{
-    int64_t began_ns = clock_mono(ingest->config.clock);
-    struct stat now = { 0 };
-
-    if (stat(ingest->token_file, &now) < 0 || !ingest->token || !is_same_file(&now, &ingest->seen))
-        read_token(ingest);
-    ingest->seen = now;
-    pthread_mutex_lock(&ingest->lock);
-    ingest->looked_ns = began_ns;
-    ingest->is_looking = false;
-    pthread_mutex_unlock(&ingest->lock);
-}
-
-/* Takes as long whatever differs. */
-static bool is_equal(struct str given, struct str token)
-{
-    unsigned char difference = given.n != token.n;
-
-    for (size_t i = 0; i < given.n; i++)
-        difference |= (unsigned char)(given.p[i] ^ token.p[token.n ? i % token.n : 0]);
-    return !difference;
-}
-
-static struct str bearer(const struct http_exchange *x)
-{
-    struct str rest = str_trim(http_header(x, "Authorization")), scheme = str_cut(&rest, ' ');
-
-    return rest.p && str_eq_nocase(scheme, STR("Bearer")) ? str_trim(rest) : STR("");
-}
-
-enum proof {
-    PROOF_GOOD,
-    PROOF_WRONG,
-    PROOF_NO_TOKEN, /* to compare with */
-    PROOF_LOOK,     /* at the file first: the caller must see to it */
-    PROOF_WAIT,     /* until a worker has looked */
-};
-
-static enum proof check_token(struct http_ingest *ingest, const struct post *post, struct str given)
-{
-    int64_t now_ns = clock_mono(ingest->config.clock);
-    enum proof proof = PROOF_WRONG;
-
-    pthread_mutex_lock(&ingest->lock);
-    if (ingest->looked_ns < post->since_ns && now_ns - ingest->looked_ns >= token_lasts_ns)
-        proof = ingest->is_looking ? PROOF_WAIT : PROOF_LOOK;
-    else if (!ingest->token)
-        proof = PROOF_NO_TOKEN;
-    else if (is_equal(given, str_of(ingest->token)))
-        proof = PROOF_GOOD;
-    if (proof == PROOF_LOOK)
-        ingest->is_looking = true;
-    pthread_mutex_unlock(&ingest->lock);
-    return proof;
-}
-
 /* --- the answer --- */
 
 struct outcome {
@@ -180,8 +95,10 @@ static void refuse(struct http_ingest *ingest, struct http_exchange *x, struct o
     atomic_fetch_add(&ingest->refused, 1);
     if (outcome.retry_after)
         http_add_header(x, "Retry-After", outcome.retry_after);
-    if (outcome.status == 401)
+    if (outcome.status == 401 && ingest->token)
         http_add_header(x, "WWW-Authenticate", "Bearer realm=\"sonde\"");
+    if (outcome.status == 401 && ingest->munge)
+        http_add_header(x, "WWW-Authenticate", "Munge");
     buf_init(&answer, MOST_ANSWER);
     buf_text(&answer, "{\"error\":");
     buf_json(&answer, str_of(sentence));
@@ -214,10 +131,44 @@ static void refuse_look(void *ctx, struct http_exchange *x)
 {
     struct http_ingest *ingest = ctx;
 
-    pthread_mutex_lock(&ingest->lock);
-    ingest->is_looking = false;
-    pthread_mutex_unlock(&ingest->lock);
+    ingest_token_cancel_look(ingest->token);
     refuse_busy(ingest, x, "the exporter is busy, try again");
+}
+
+static void refuse_credential(void *ctx, struct http_exchange *x)
+{
+    refuse_busy(ctx, x, "the exporter is busy, try again");
+}
+
+/* What the Authorization header has of that scheme; empty if it has none. */
+static struct str authorization(const struct http_exchange *x, struct str wanted)
+{
+    struct str rest = str_trim(http_header(x, "Authorization")), scheme = str_cut(&rest, ' ');
+
+    return rest.p && str_eq_nocase(scheme, wanted) ? str_trim(rest) : STR("");
+}
+
+static struct str bearer(const struct http_exchange *x)
+{
+    return authorization(x, STR("Bearer"));
+}
+
+static struct str credential(const struct http_exchange *x)
+{
+    return authorization(x, STR("Munge"));
+}
+
+/* NULL if the post has a proof of a kind that is accepted. */
+static const char *missing_proof(const struct http_ingest *ingest, const struct http_exchange *x)
+{
+    if (credential(x).n)
+        return ingest->munge ? NULL : "munge credentials are not accepted: --ingest.users is empty";
+    if (bearer(x).n)
+        return ingest->token ? NULL : "tokens are not accepted: there is no --ingest.token-file";
+    if (!ingest->munge)
+        return "a token is needed: Authorization: Bearer TOKEN";
+    return ingest->token ? "a proof is needed: Authorization: Munge CREDENTIAL or Bearer TOKEN"
+                         : "a proof is needed: Authorization: Munge CREDENTIAL";
 }
 
 static bool is_json(struct str type)
@@ -225,16 +176,16 @@ static bool is_json(struct str type)
     return str_eq_nocase(str_trim(str_cut(&type, ';')), STR(JSON));
 }
 
-/* What needs no token to be seen. */
+/* What can be judged without opening the proof. */
 static bool is_acceptable(struct http_ingest *ingest, struct http_exchange *x)
 {
+    const char *missing = missing_proof(ingest, x);
     uint64_t bytes;
 
     if (http_header(x, "Origin").n)
         refuse(ingest, x, (struct outcome){ 403, NULL, -1 }, "posts from web pages are refused");
-    else if (!bearer(x).n)
-        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
-               "a token is needed: Authorization: Bearer TOKEN");
+    else if (missing)
+        refuse(ingest, x, (struct outcome){ 401, NULL, -1 }, missing);
     else if (!is_json(http_header(x, "Content-Type")))
         refuse(ingest, x, (struct outcome){ 415, NULL, -1 }, "a post must be " JSON);
     else if (!http_body_length(x, &bytes))
@@ -289,6 +240,62 @@ static void let_in(struct http_ingest *ingest, struct http_exchange *x, struct p
     post->bytes = bytes;
 }
 
+static enum http_verdict admit_by_token(struct http_ingest *ingest, struct http_exchange *x,
+                                        struct post *post)
+{
+    switch (ingest_token_check(ingest->token, bearer(x), post->since_ns)) {
+    case TOKEN_RIGHT:
+        let_in(ingest, x, post);
+        break;
+    case TOKEN_WRONG:
+        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
+               "the token is not the one in --ingest.token-file");
+        break;
+    case TOKEN_UNREADABLE:
+        refuse(ingest, x, (struct outcome){ 503, "60", -1 }, "the exporter cannot read its token");
+        break;
+    case TOKEN_LOOK:
+        http_share(x, STR("/ingest"), refuse_look);
+        return HTTP_WORK;
+    case TOKEN_WAIT:
+        return await_look(ingest, x, post);
+    }
+    return HTTP_DONE;
+}
+
+static struct outcome outcome_of_proof(int code)
+{
+    switch (-code) {
+    case EACCES:
+        return (struct outcome){ 401, NULL, -1 };
+    case EPERM:
+    case ENOENT: /* the node's name cannot be resolved */
+        return (struct outcome){ 403, NULL, -1 };
+    case EBUSY:
+        return (struct outcome){ 429, "60", -1 };
+    default:
+        return (struct outcome){ 503, "10", -1 };
+    }
+}
+
+static enum http_verdict admit_by_munge(struct http_ingest *ingest, struct http_exchange *x,
+                                        struct post *post)
+{
+    if (!post->is_opened) {
+        post->credential_code =
+            ingest_munge_admit(ingest->munge, http_client(x), &post->credential_err);
+        if (post->credential_code == 0) {
+            http_share(x, STR("/ingest"), refuse_credential);
+            return HTTP_WORK;
+        }
+    }
+    if (post->credential_code == 0)
+        let_in(ingest, x, post);
+    else
+        refuse(ingest, x, outcome_of_proof(post->credential_code), post->credential_err.text);
+    return HTTP_DONE;
+}
+
 static enum http_verdict admit(void *ctx, struct http_exchange *x)
 {
     struct http_ingest *ingest = ctx;
@@ -297,24 +304,18 @@ static enum http_verdict admit(void *ctx, struct http_exchange *x)
     if (!is_acceptable(ingest, x))
         return HTTP_DONE;
     post = post_of(ingest, x);
-    switch (check_token(ingest, post, bearer(x))) {
-    case PROOF_GOOD:
-        let_in(ingest, x, post);
-        break;
-    case PROOF_WRONG:
-        refuse(ingest, x, (struct outcome){ 401, NULL, -1 },
-               "the token is not the one in --ingest.token-file");
-        break;
-    case PROOF_NO_TOKEN:
-        refuse(ingest, x, (struct outcome){ 503, "60", -1 }, "the exporter cannot read its token");
-        break;
-    case PROOF_LOOK:
-        http_share(x, STR("/ingest"), refuse_look);
-        return HTTP_WORK;
-    case PROOF_WAIT:
-        return await_look(ingest, x, post);
-    }
-    return HTTP_DONE;
+    return credential(x).n ? admit_by_munge(ingest, x, post) : admit_by_token(ingest, x, post);
+}
+
+/* On a worker. -ENOENT from munge is munged's absence, not the sender's fault. */
+static void open_credential(struct http_ingest *ingest, struct http_exchange *x, struct post *post)
+{
+    post->proved = heap_alloc(sizeof(*post->proved));
+    post->credential_code = ingest_munge_open(ingest->munge, credential(x), http_client(x),
+                                              http_peer(x), post->proved, &post->credential_err);
+    if (post->credential_code == -ENOENT)
+        post->credential_code = -EAGAIN;
+    post->is_opened = true;
 }
 
 /* --- the body --- */
@@ -378,18 +379,49 @@ static void answer(struct http_ingest *ingest, struct http_exchange *x, size_t n
         refuse(ingest, x, (struct outcome){ 503, "10", -1 }, err->text);
 }
 
+/* Of a post with a munge credential: 0, or why it is refused; then *ret_bad is the record, or -1.
+ */
+static int check_sender(struct http_ingest *ingest, const struct post *post,
+                        const struct ingest_body *body, int64_t *ret_bad, struct err *err)
+{
+    int code = 0;
+
+    *ret_bad = -1;
+    for (size_t i = 0; post->proved && code == 0 && i < body->n_records; i++) {
+        code = ingest_munge_check_node(ingest->munge, post->proved, body->records[i].node, err);
+        *ret_bad = code == 0 ? -1 : (int64_t)i;
+    }
+    return code;
+}
+
+static void refuse_proof(struct http_ingest *ingest, struct http_exchange *x, int code, int64_t bad,
+                         const struct err *err)
+{
+    struct outcome outcome = outcome_of_proof(code);
+
+    outcome.record = bad;
+    refuse(ingest, x, outcome, err->text);
+}
+
 /* Answers, unless it is up to the recorder: then there is a request. */
 static void take(struct http_ingest *ingest, struct http_exchange *x, struct post *post)
 {
     struct arena arena = { 0 };
     struct ingest_body body;
     struct err err = { 0 };
-    int64_t bad;
-    int code = ingest_body_read(http_request_body(x), &arena, &body, &bad, &err);
+    int64_t bad = -1;
+    int code = post->proved ? ingest_munge_check_body(post->proved, http_request_body(x), &err) : 0;
 
+    if (code < 0) {
+        refuse_proof(ingest, x, code, bad, &err);
+        return;
+    }
+    code = ingest_body_read(http_request_body(x), &arena, &body, &bad, &err);
     http_drop_body(x);
     if (code < 0) {
         refuse(ingest, x, (struct outcome){ 400, NULL, bad }, err.text);
+    } else if ((code = check_sender(ingest, post, &body, &bad, &err)) < 0) {
+        refuse_proof(ingest, x, code, bad, &err);
     } else {
         code = submit(x, post, &body, &err);
         if (!post->request)
@@ -427,7 +459,7 @@ static enum http_verdict handle(void *ctx, struct http_exchange *x)
     if (post->request)
         return await_recorder(ingest, x, post);
     post->since_ns = clock_mono(ingest->config.clock);
-    if (http_request_body(x).n > SMALL_BODY) {
+    if (http_request_body(x).n > SMALL_BODY || post->proved) {
         http_share(x, STR("/ingest"), refuse_body);
         return HTTP_WORK;
     }
@@ -445,7 +477,11 @@ static void work(void *ctx, struct http_exchange *x)
         take(ingest, x, post);
         return;
     }
-    look_at_token(ingest);
+    if (credential(x).n) {
+        open_credential(ingest, x, post);
+        return;
+    }
+    ingest_token_look(ingest->token);
     http_wake(http_server_of(x));
 }
 
@@ -459,9 +495,10 @@ struct http_ingest *http_ingest_new(const struct http_ingest_config *config)
 
     ingest->config = *config;
     ingest->senders = senders_new(&senders);
-    ingest->token_file = heap_str(str_of(config->token_file));
-    ingest->looked_ns = INT64_MIN / 2;
-    pthread_mutex_init(&ingest->lock, NULL);
+    if (config->token_file)
+        ingest->token = ingest_token_new(config->token_file, config->clock, config->log);
+    if (config->munge.n_users)
+        ingest->munge = ingest_munge_new(&config->munge);
     return ingest;
 }
 
@@ -469,15 +506,14 @@ struct http_ingest *http_ingest_free(struct http_ingest *ingest)
 {
     if (ingest) {
         senders_free(ingest->senders);
-        secret_free(ingest->token);
-        pthread_mutex_destroy(&ingest->lock);
-        free(ingest->token_file);
+        ingest_token_free(ingest->token);
+        ingest_munge_free(ingest->munge);
         free(ingest);
     }
     return NULL;
 }
 
-/* Who has the token needs no password besides. */
+/* A token or a credential is proof enough: no password is needed besides. */
 void http_ingest_routes(struct http_ingest *ingest, struct http_route to[HTTP_INGEST_ROUTES])
 {
     to[0] = (struct http_route){

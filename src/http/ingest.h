@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The route by which agents hand in what jobs used until their end: POST /ingest with a token. An
- * answer of 200 means that it is in the store for good. docs/store.md has the format. */
+/* The route by which agents hand in what jobs used until their end: POST /ingest with a token or a
+ * munge credential. An answer of 200 means that it is in the store for good. docs/store.md has the
+ * format. */
 #ifndef SONDE_HTTP_INGEST_H
 #define SONDE_HTTP_INGEST_H
 
+#include "http/ingest_munge.h"
 #include "http/server.h"
 #include "record/recorder.h"
 
@@ -11,8 +13,9 @@ struct http_ingest;
 
 struct http_ingest_config {
     struct recorder *recorder;
-    const char *token_file; /* read again when it changes */
-    unsigned max_posts;     /* at once: of the server's connections, some are left for others */
+    const char *token_file; /* copied; NULL: tokens are not accepted; read again when it changes */
+    struct ingest_munge_config munge; /* without users, munge credentials are not accepted */
+    unsigned max_posts; /* at once: of the server's connections, some are left for others */
     const struct clock *clock;
     struct log *log;
 };

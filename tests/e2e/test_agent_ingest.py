@@ -16,7 +16,7 @@ import time
 import unit
 from clock import Clock
 from cluster import Cluster, JobTest
-from sonde import DEADLINE, SONDE, Agent, Exporter, own_host, wait_until
+from sonde import DEADLINE, SONDE, Agent, Exporter, mount_namespace, own_host, wait_until
 from capabilities import need
 
 MIB = 1 << 20
@@ -93,7 +93,7 @@ class Ingest(JobTest):
         return self.enterContext(self.start(*flags, **arguments))
 
     def start(self, *flags, **arguments):
-        return Agent("-t", "10m", f"--ingest.url=http://{self.exporter.host}:{self.exporter.port}",
+        return Agent("-t", "10m", "--ingest.munge-socket=/nonexistent", f"--ingest.url=http://{self.exporter.host}:{self.exporter.port}",
                      f"--ingest.token-file={self.token}", f"--ingest.spool-dir={self.spool}", "--ingest.cluster=one",
                      f"--ingest.timeout={DEADLINE}s", "--collector.steps", *flags, env=self.clock.env, **arguments)
 
@@ -257,15 +257,49 @@ class Ingest(JobTest):
 class Whole(JobTest):
     """With a real exporter and its store."""
 
-    def test_a_job_is_in_the_store_with_what_it_used(self):
-        directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        token, store = directory / "token", f"--store=sqlite:{directory}/sonde.db"
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def start(self, *flags, starter=()):
+        store = f"--store=sqlite:{self.directory}/sonde.db"
+        exporter = self.enterContext(Exporter(store, "--store.interval=1s", *flags, starter=starter,
+                                              path=CLUSTER.env["SANDBOX_BIN"]))
+        agent = self.enterContext(Agent("-t", "1", f"--ingest.url={exporter.url}", f"--ingest.spool-dir={self.directory}/spool",
+                                        *flags))
+        return store, exporter, agent
+
+    @staticmethod
+    def munge():
+        return f"--ingest.munge-socket={CLUSTER.env['SANDBOX_STATE']}/run/munge/socket"
+
+    def resolving_nodes_to(self, address):
+        """Starts a program with an /etc/hosts that has the nodes."""
+        etc = self.directory / "etc"
+        shutil.copytree("/etc", etc, symlinks=True)
+        nodes = {node for line in CLUSTER.run("sinfo", "-h", "-N", "-o", "%N").stdout.splitlines() for node in line.split()}
+        (etc / "hosts").write_text("".join(f"{address} {node}\n" for node in sorted(nodes)))
+        return [*mount_namespace(), "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "sh", str(etc)]
+
+    def test_a_job_is_in_the_store_by_a_token(self):
+        token = self.directory / "token"
         token.write_text("s3cret\n")
         token.chmod(0o600)
-        exporter = self.enterContext(Exporter(store, f"--ingest.token-file={token}", "--store.interval=1s",
-                                              path=CLUSTER.env["SANDBOX_BIN"]))
-        agent = self.enterContext(Agent("-t", "1", f"--ingest.url={exporter.url}", f"--ingest.token-file={token}",
-                                        f"--ingest.spool-dir={directory}/spool"))
+        self.check_kept(f"--ingest.token-file={token}", "--ingest.munge-socket=/nonexistent")
+
+    def test_a_job_is_in_the_store_by_munge(self):
+        self.check_kept(self.munge(), starter=self.resolving_nodes_to("127.0.0.1"))
+
+    def test_an_agent_does_not_post_for_another_node(self):
+        _, exporter, agent = self.start(self.munge(), starter=self.resolving_nodes_to("127.1.2.3"))
+        job_id = self.submit("hold", "5")
+        self.wait_said(job_id, "held")
+        self.wait_family(agent, job_id, "jobs_rss", bool)
+        CLUSTER.run("scancel", str(job_id))
+        wait_until(lambda: "has another address than the sender" in agent.log(), "the reason is logged")
+        self.assertEqual(exporter.metrics().value('sonde_ingest_posts_total{outcome="taken"}'), 0)
+
+    def check_kept(self, *flags, starter=()):
+        store, exporter, agent = self.start(*flags, starter=starter)
 
         def wait_kept(good, what):
             def kept():

@@ -110,7 +110,7 @@ class Scraped(JobTest):
         self.wait_family(self.agent, job_id, "sonde_job_gpu_processes", lambda s: sum(s.values()) == 1)
         for rule in ("hang nvmlDeviceGetUtilizationRates", "fail nvmlDeviceGetCount_v2 999"):
             self.write_gpus(pid, more=rule)
-            wait_until(lambda: self.agent.metrics().samples().get("sonde_agent_gpu_up") == 0, rule)
+            wait_until(lambda: self.agent.metrics().families()["sonde_agent_gpu_up"] == {(): 0}, rule)
             self.wait_ticks(self.agent, 1)
             job = self.agent.job(job_id)
             self.assertGreaterEqual(job["jobs_rss"][()], 5)

@@ -147,7 +147,6 @@ TEST(mistakes_are_told)
     assert_refused(ARGS("--web.telemetry-path=metrics"), "must begin with /");
     assert_refused(ARGS("--push.url=http://x:1", "--push.job="), "--push.job must not be empty");
     assert_refused(ARGS("--push.timeout=0"), "--push.timeout must be more than 0");
-    assert_refused(ARGS("--ingest.url=http://x:1"), "--ingest.token-file must be given");
     assert_refused(ARGS("--ingest.url=http://x:1", "--ingest.token-file=x", "--ingest.spool-dir="),
                    "--ingest.spool-dir must not be empty");
     assert_refused(ARGS("--ingest.timeout=0"), "--ingest.timeout must be more than 0");
@@ -179,6 +178,7 @@ TEST(some_things_cannot_change_under_way)
         { "--push.url=http://x:1", "push.url" },
         { "--push.timeout=1s", "push.timeout" },
         { "--ingest.token-file=x", "ingest.token-file" },
+        { "--ingest.munge-socket=x", "ingest.munge-socket" },
         { "--ingest.ca-file=x", "ingest.ca-file" },
         { "--ingest.cluster=x", "ingest.cluster" },
         { "--ingest.spool-dir=/x", "ingest.spool-dir" },

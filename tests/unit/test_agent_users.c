@@ -83,9 +83,9 @@ TEST(the_system_knows_root)
 {
     uint32_t uid = 99;
 
-    assert_int_equal(user_find("root", &uid), 0);
+    assert_int_equal(users_find("root", &uid), 0);
     assert_int_equal(uid, 0);
-    assert_int_equal(user_find("no-such-user-here", &uid), -ENOENT);
+    assert_int_equal(users_find("no-such-user-here", &uid), -ENOENT);
 }
 
 static void tear_down(void)

@@ -30,6 +30,8 @@ enum { SUBMIT = 1700000000, MOST_POSTS = 9 };
 struct fixture {
     struct manual_clock clock;
     const char *store, *token_file;
+    uid_t users[2]; /* whose munge credentials are accepted */
+    size_t n_users;
     struct log *log;
     struct recorded_cluster clusters[2];
     size_t n_clusters;
@@ -48,7 +50,7 @@ static struct {
     atomic_bool hangs;
     atomic_uint n_hanging, n_submitted;
     atomic_bool token_hangs; /* the disk that its file is on */
-    atomic_uint n_looking, n_waits;
+    atomic_uint n_looking, n_waits, n_unsealed, n_looked_up;
 } fault;
 
 int __real_recorder_submit(struct recorder *recorder, const struct record_batch *batch,
@@ -98,6 +100,38 @@ int __wrap_ledger_write(struct ledger *ledger, struct round *round, struct err *
     return __real_ledger_write(ledger, round, err);
 }
 
+/* A credential is "MUNGE:UID:ADDRESS:CLAIM". */
+static int unseal(const char *socket, struct str credential, struct buf *to,
+                  struct munge_origin *ret, struct err *err)
+{
+    struct str rest = str_skip(credential, strlen("MUNGE:")), uid = str_cut(&rest, ':');
+    struct str address = str_cut(&rest, ':');
+    char text[20];
+    uint64_t number;
+
+    assert_string_equal(socket, "/run/munge.test");
+    atomic_fetch_add(&fault.n_unsealed, 1);
+    if (str_eq(uid, STR("away")))
+        return err_set(err, ENOENT, "munged is not there");
+    if (!num_get_u64(uid, &number))
+        return err_set(err, EACCES, "the credential is forged");
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(address));
+    *ret = (struct munge_origin){ .uid = (uid_t)number };
+    inet_pton(AF_INET, text, &ret->address);
+    buf_put(to, rest);
+    return to->over ? err_set(err, EFBIG, "too large") : 0;
+}
+
+static size_t look_up(const char *name, struct network *to)
+{
+    atomic_fetch_add(&fault.n_looked_up, 1);
+    if (strcmp(name, "n1") == 0)
+        return network_read(STR("127.0.0.1"), to);
+    if (strcmp(name, "n2") == 0)
+        return network_read(STR("fd00::2"), &to[0]) + (size_t)network_read(STR("10.0.0.2"), &to[1]);
+    return 0;
+}
+
 static void start_server(void)
 {
     static const struct str listen = STR_INIT("127.0.0.1:0");
@@ -132,6 +166,10 @@ static void start(void)
     };
     struct http_ingest_config config = {
         .token_file = f->token_file,
+        .munge = { .credentials = { unseal, "/run/munge.test", &f->clock.clock },
+                   .lookup = look_up,
+                   .users = f->users,
+                   .n_users = f->n_users },
         .max_posts = MOST_POSTS,
         .clock = &f->clock.clock,
         .log = f->log,
@@ -157,6 +195,7 @@ static void set_up(void)
     f->client.fd = -1;
     fault.code = 0;
     fault.n_submitted = fault.n_looking = fault.n_waits = 0;
+    fault.n_unsealed = fault.n_looked_up = 0;
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
 }
 
@@ -353,6 +392,138 @@ TEST(without_the_token_nobody_gets_in)
     assert_int_equal(count_finals("north", 7), 0);
     assert_reply(post_with("Authorization: bearer  s3cret \r\n" JSON, POST(RECORD(7, ""))), 200,
                  "1");
+}
+
+/* With a munge credential that user `uid` has made for `claimed` on the host of that address. */
+static struct reply post_claiming(const char *uid, const char *address, const char *claimed,
+                                  const char *body)
+{
+    char claim[INGEST_CLAIM_SIZE], headers[300];
+
+    assert_int_equal(ingest_claim(str_of(claimed), claim, NULL), 0);
+    snprintf(headers, sizeof(headers), JSON "Authorization: Munge MUNGE:%s:%s:%s\r\n", uid, address,
+             claim);
+    return post_with(headers, body);
+}
+
+static struct reply post_as(const char *uid, const char *address, const char *body)
+{
+    return post_claiming(uid, address, body, body);
+}
+
+static void accept_munge(void)
+{
+    f->users[0] = 0;
+    f->users[1] = 990;
+    f->n_users = 2;
+}
+
+#define AT_N2 "{\"job_id\":7,\"node\":\"n2\",\"begin_time\":1700000010,\"end_time\":1700000013}"
+#define AT_N9 "{\"job_id\":7,\"node\":\"n9\",\"begin_time\":1700000010,\"end_time\":1700000013}"
+
+TEST(a_munge_credential_is_good_for_the_node_that_it_comes_from)
+{
+    accept_munge();
+    start();
+    put_job(0, 7);
+    assert_reply(post_as("0", "0.0.0.0", POST(RECORD(7, ""))), 200, "{\"records\":1}");
+    assert_reply(post_as("990", "10.0.0.2", POST(AT_N2)), 200, "{\"records\":1}");
+    assert_reply(post_as("990", "10.0.0.2", POST(RECORD(7, "") "," AT_N2)), 200, "2");
+    assert_int_equal(count_finals("north", 7), 2);
+    assert_int_equal(atomic_load(&fault.n_looked_up), 2);
+    assert_reply(post(POST(AT_N9)), 200, "1"); /* the token is good for all nodes */
+}
+
+TEST(a_munge_credential_is_no_good_for_other_nodes)
+{
+    accept_munge();
+    start();
+    put_job(0, 7);
+    assert_reply(post_as("0", "10.0.0.3", POST(RECORD(7, "") "," AT_N2)), 403,
+                 "another address than the sender");
+    assert_reply(post_as("0", "10.0.0.3", POST(AT_N2)), 403, "\"record\":0");
+    assert_reply(post_as("0", "127.0.0.1", POST(AT_N9)), 403, "node n9 has no address");
+    assert_int_equal(count_finals("north", 7), 0);
+    assert_int_equal(stats_of().refused, 3);
+}
+
+TEST(a_munge_credential_is_no_good_for_another_post_or_of_another_user)
+{
+    accept_munge();
+    start();
+    put_job(0, 7);
+    assert_reply(post_claiming("0", "127.0.0.1", POST(""), POST(RECORD(7, ""))), 403,
+                 "made for another post");
+    assert_reply(post_as("1000", "127.0.0.1", POST(RECORD(7, ""))), 403,
+                 "user 1000, who is not in --ingest.users");
+    assert_int_equal(count_finals("north", 7), 0);
+}
+
+TEST(a_forged_munge_credential_is_refused_before_the_body_comes)
+{
+    char head[] = "POST /ingest HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n" JSON
+                  "Authorization: Munge MUNGE:x:y:z\r\n\r\n";
+    struct reply reply;
+
+    accept_munge();
+    start();
+    client_send_text(&f->client, head);
+    reply = client_read(&f->client, true);
+    assert_reply(reply, 401, "forged");
+    assert_true(reply_header(&reply, "WWW-Authenticate").n > 0);
+}
+
+TEST(munged_is_not_asked_about_every_credential_of_an_address_that_forges_them)
+{
+    enum { TRIED = 20 };
+    struct reply reply;
+
+    accept_munge();
+    start();
+    for (unsigned i = 0; i < TRIED; i++)
+        assert_reply(post_as("forged", "", POST("")), 401, "forged");
+    reply = post_as("0", "127.0.0.1", POST(""));
+    assert_str(reply_header(&reply, "Retry-After"), "60");
+    assert_reply(reply, 429, "try again in a minute");
+    assert_int_equal(atomic_load(&fault.n_unsealed), TRIED);
+    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+    assert_reply(post_as("0", "127.0.0.1", POST("")), 200, "0");
+}
+
+TEST(without_munged_a_credential_is_to_be_sent_again_and_a_token_is_accepted)
+{
+    struct reply reply;
+
+    accept_munge();
+    start();
+    for (unsigned i = 0; i < 2; i++) {
+        reply = post_as("away", "", POST(""));
+        assert_str(reply_header(&reply, "Retry-After"), "10");
+        assert_reply(reply, 503, "munged");
+    }
+    assert_int_equal(atomic_load(&fault.n_unsealed), 1);
+    assert_reply(post(POST("")), 200, "0");
+}
+
+TEST(proofs_of_a_kind_that_is_not_configured_are_refused)
+{
+    start();
+    assert_reply(post_as("0", "127.0.0.1", POST("")), 401, "--ingest.users is empty");
+    assert_int_equal(atomic_load(&fault.n_unsealed), 0);
+}
+
+TEST(without_a_token_file_no_token_is_accepted)
+{
+    struct reply reply;
+
+    accept_munge();
+    f->token_file = NULL;
+    start();
+    reply = post(POST(""));
+    assert_str(reply_header(&reply, "WWW-Authenticate"), "Munge");
+    assert_reply(reply, 401, "there is no --ingest.token-file");
+    assert_reply(post_with(JSON, POST("")), 401, "Authorization: Munge CREDENTIAL");
+    assert_reply(post_as("0", "127.0.0.1", POST("")), 200, "0");
 }
 
 static void change_token(const char *text)

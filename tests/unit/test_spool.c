@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "agent/final.h"
 #include "agent/spool.h"
+#include "model/ingest_claim.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,6 +51,31 @@ struct fixture {
 };
 
 static struct fixture *fixture;
+
+/* What munge does: 0: it makes a credential that contains the payload; or it fails so. */
+static atomic_int munge_code;
+static atomic_bool munge_is_missing;
+
+int __wrap_munge_seal(const char *socket, struct str payload, char **ret, struct err *err);
+int __wrap_munge_find(struct err *err);
+
+int __wrap_munge_seal(const char *socket, struct str payload, char **ret, struct err *err)
+{
+    struct buf credential;
+
+    assert_string_equal(socket, "/run/munge.test");
+    if (atomic_load(&munge_code))
+        return err_set(err, atomic_load(&munge_code), "munged is away");
+    buf_init(&credential, 1000);
+    buf_printf(&credential, "MUNGE:%.*s:", STR_ARG(payload));
+    *ret = credential.p;
+    return 0;
+}
+
+int __wrap_munge_find(struct err *err)
+{
+    return munge_is_missing ? err_set(err, ENOENT, "libmunge.so.2 cannot be loaded") : 0;
+}
 
 /* --- the exporter --- */
 
@@ -207,6 +233,8 @@ static void setup(void)
 {
     fixture = heap_alloc(sizeof(*fixture));
     fixture->exporter.bad_status = 400;
+    munge_code = ENOENT;
+    munge_is_missing = false;
     fixture->peer = peer_open(NULL);
     peer_reply_by(fixture->peer, take_post);
     fixture->path = test_path("spool");
@@ -217,6 +245,7 @@ static void setup(void)
         .directory = fixture->path,
         .url = fixture->url,
         .token_file = fixture->token_file,
+        .munge_socket = "/run/munge.test",
         .cluster = "one",
         .timeout_ns = TEST_DEADLINE,
         .goodbye_ns = TEST_DEADLINE,
@@ -535,6 +564,90 @@ TEST(the_token_is_read_again_each_time)
                         "Bearer another");
 }
 
+static const char *authorization_of(size_t request)
+{
+    return peer_header(peer_request(fixture->peer, request + 1), "Authorization");
+}
+
+TEST(a_munge_credential_is_made_for_each_post)
+{
+    char claim[INGEST_CLAIM_SIZE], expected[200];
+
+    munge_code = 0;
+    fixture->config.token_file = NULL;
+    start();
+    for (uint32_t id = 1; id <= 2; id++) {
+        add(fixture->spool, id);
+        wait_until_true(stats_of(fixture->spool).posted == id);
+        assert_int_equal(ingest_claim(peer_request(fixture->peer, id)->body, claim, NULL), 0);
+        snprintf(expected, sizeof(expected), "Munge MUNGE:%s:", claim);
+        assert_string_equal(authorization_of(id - 1), expected);
+    }
+}
+
+static void refuse_munge(const struct peer_request *request, struct peer_reply *ret)
+{
+    if (strcmp(peer_header(request, "Authorization"), "Bearer s3cret") == 0)
+        take_post(request, ret);
+    else
+        ret->status = fixture->exporter.bad_status;
+}
+
+static void post_one(uint32_t id)
+{
+    add(fixture->spool, id);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    manual_clock_advance(&fixture->manual, fixture->config.retry_ns);
+    wait_until_true(stats_of(fixture->spool).posted == id);
+    wait_until_true(on_disk(fixture->spool) == 0);
+}
+
+static void check_token_after(unsigned status)
+{
+    munge_code = 0;
+    fixture->exporter.bad_status = status;
+    fixture->config.clock = &fixture->manual.clock;
+    peer_reply_by(fixture->peer, refuse_munge);
+    start();
+    post_one(1);
+    post_one(2);
+    manual_clock_advance(&fixture->manual, 600 * NS_PER_SEC);
+    post_one(3);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(str_starts(str_of(authorization_of(i)), STR("Munge")), i == 0 || i == 3);
+    assert_int_equal(stats_of(fixture->spool).failures, 0);
+}
+
+TEST(an_exporter_that_knows_no_munge_gets_the_token)
+{
+    check_token_after(401);
+}
+
+TEST(an_exporter_that_refuses_the_credential_gets_the_token)
+{
+    check_token_after(403);
+}
+
+TEST(without_munge_and_without_a_token_it_does_not_start)
+{
+    struct err err;
+
+    munge_is_missing = true;
+    fixture->config.token_file = NULL;
+    assert_int_equal(spool_start(&fixture->config, &fixture->spool, &err), -ENOENT);
+    assert_contains(err.text, "without --ingest.token-file");
+}
+
+TEST(while_munged_is_away_records_wait)
+{
+    fixture->config.token_file = NULL;
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(stats_of(fixture->spool).failures > 0);
+    munge_code = 0;
+    wait_until_true(stats_of(fixture->spool).posted == 1);
+}
+
 TEST(many_are_posted_in_batches)
 {
     peer_close(fixture->peer);
@@ -818,6 +931,7 @@ static int hand_in_until_killed(char **argv)
     const struct spool_config config = {
         .directory = argv[1],
         .url = argv[2],
+        .munge_socket = "/run/munge.test",
         .token_file = argv[3],
         .cluster = "one",
         .timeout_ns = TEST_DEADLINE,

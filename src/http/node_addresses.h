@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The addresses of nodes, by their names, as this host resolves them (getaddrinfo(3)). Answers are
+ * cached. By any thread. */
+#ifndef SONDE_HTTP_NODE_ADDRESSES_H
+#define SONDE_HTTP_NODE_ADDRESSES_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/network.h"
+
+enum { NODE_ADDRESSES_MAX = 8 }; /* of one node */
+
+struct node_addresses;
+
+/* Fills in at most NODE_ADDRESSES_MAX and returns how many, 0 if there are none. May block. */
+typedef size_t (*node_lookup)(const char *name, struct network *to);
+
+size_t node_lookup_system(const char *name, struct network *to);
+
+struct node_addresses *node_addresses_new(node_lookup lookup, const struct clock *clock);
+struct node_addresses *node_addresses_free(struct node_addresses *nodes); /* returns NULL */
+
+/* Whether one of the addresses is the node's: 0, -ENOENT if the node's name has no address here, or
+ * -EPERM if it has others. May block in the lookup. */
+int node_addresses_check(struct node_addresses *nodes, struct str node,
+                         const struct network *addresses, size_t n, struct err *err);
+
+#endif
