@@ -21,23 +21,38 @@ static const int64_t rest_ns = NS_PER_SEC, idle_ns = 300 * NS_PER_SEC;
 /* How often it is checked whether a client reads its answer. */
 static const int64_t look_ns = 2 * NS_PER_SEC;
 
+/* A client that has sent less than a request for longer than this gets no answer when its place is
+ * taken. */
+static const int64_t refuse_ns = 2 * NS_PER_SEC;
+
 /* A limit that the descriptors do not suffice for would not be one: accept would fail instead. */
-static unsigned affordable(unsigned wanted)
+static rlim_t count_descriptors(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-        limit.rlim_cur < (rlim_t)wanted + SPARE_DESCRIPTORS)
-        wanted = limit.rlim_cur > SPARE_DESCRIPTORS + FEWEST_CONNECTIONS
-                     ? (unsigned)limit.rlim_cur - SPARE_DESCRIPTORS
-                     : FEWEST_CONNECTIONS;
-    return wanted;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return RLIM_INFINITY;
+    return limit.rlim_cur > SPARE_DESCRIPTORS + FEWEST_CONNECTIONS
+               ? limit.rlim_cur - SPARE_DESCRIPTORS
+               : FEWEST_CONNECTIONS;
+}
+
+static unsigned at_most(unsigned wanted, rlim_t most)
+{
+    return wanted < most ? wanted : (unsigned)most;
 }
 
 void conn_init(struct http_server *server)
 {
-    server->max_connections = affordable(server->config.max_connections);
-    server->n_slots = server->max_connections + SPARE_SLOTS;
+    rlim_t descriptors = count_descriptors();
+
+    server->max_connections = at_most(server->config.max_connections, descriptors);
+    descriptors -= server->max_connections;
+    server->max_refused = at_most(server->max_connections, descriptors);
+    descriptors -= server->max_refused;
+    server->max_lingering = at_most(server->max_connections / 4, descriptors);
+    list_init(&server->lingering);
+    server->n_slots = server->max_connections + server->max_refused + SPARE_SLOTS;
     server->slots = heap_alloc(server->n_slots * sizeof(server->slots[0]));
     clients_init(server);
 }
@@ -46,6 +61,7 @@ static void stage_remove(struct conn_list *list, struct conn *conn)
 {
     *(conn->prev ? &conn->prev->next : &list->first) = conn->next;
     *(conn->next ? &conn->next->prev : &list->last) = conn->prev;
+    list->n--;
 }
 
 static void stage_append(struct conn_list *list, struct conn *conn)
@@ -54,6 +70,7 @@ static void stage_append(struct conn_list *list, struct conn *conn)
     conn->next = NULL;
     *(list->last ? &list->last->next : &list->first) = conn;
     list->last = conn;
+    list->n++;
 }
 
 static void move(struct conn *conn, enum stage stage)
@@ -62,13 +79,14 @@ static void move(struct conn *conn, enum stage stage)
 
     stage_remove(&server->stages[conn->stage], conn);
     stage_append(&server->stages[stage], conn);
-    client_note_stage(conn, conn->stage, stage);
+    if (conn->client)
+        client_note_stage(conn, conn->stage, stage);
     conn->stage = stage;
 }
 
 void conn_enter(struct conn *conn, enum stage stage)
 {
-    if (conn->stage == STAGE_CUT)
+    if (conn->stage == STAGE_REFUSED || conn->stage == STAGE_CUT)
         return;
     move(conn, stage);
     conn->since_ns = server_now(conn->listener->server);
@@ -77,21 +95,61 @@ void conn_enter(struct conn *conn, enum stage stage)
         conn->sending_ns = conn->since_ns;
 }
 
+static void take_place(struct conn *conn)
+{
+    struct http_server *server = conn->listener->server;
+
+    client_join(conn);
+    server->n_live++;
+    conn->since_ns = server_now(server);
+    conn->turn = ++server->last_turn;
+}
+
+static void leave_place(struct conn *conn)
+{
+    if (!conn->client)
+        return;
+    client_leave(conn);
+    conn->listener->server->n_live--;
+}
+
 /* libmicrohttpd closes it when it next looks, which the shutdown makes it do. */
 static void cut(struct conn *conn)
 {
     if (conn->stage == STAGE_CUT)
         return;
     move(conn, STAGE_CUT);
-    client_leave(conn);
-    conn->listener->server->n_live--;
+    leave_place(conn);
     conn->listener->must_run = true;
     shutdown(conn->fd, SHUT_RDWR);
 }
 
+/* Whether the rest of a request may be on its way. */
+static bool is_sending_request(const struct conn *conn)
+{
+    return conn->stage == STAGE_READING &&
+           server_now(conn->listener->server) - conn->since_ns < refuse_ns;
+}
+
+/* In a burst of connections, a client whose request is on its way is answered with 503 when the
+ * request is here, so that it knows when to try again. Such connections have room of their own, in
+ * which the newest take the place of the oldest: clients that send nothing gain nothing. */
+static void refuse(struct conn *conn)
+{
+    struct http_server *server = conn->listener->server;
+    const struct conn_list *refused = &server->stages[STAGE_REFUSED];
+
+    move(conn, STAGE_REFUSED);
+    leave_place(conn);
+    conn->since_ns = server_now(server);
+    exchange_refuse(&conn->exchange);
+    if (refused->n > server->max_refused)
+        cut(refused->first);
+}
+
 void conn_cut_quiet(struct http_server *server)
 {
-    static const enum stage quiet[] = { STAGE_READING, STAGE_RESTING, STAGE_IDLE };
+    static const enum stage quiet[] = { STAGE_READING, STAGE_RESTING, STAGE_IDLE, STAGE_REFUSED };
 
     for (size_t i = 0; i < COUNT(quiet); i++)
         while (server->stages[quiet[i]].first)
@@ -116,14 +174,34 @@ static struct conn *find_inactive(const struct http_server *server)
 
 void conn_evict(struct http_server *server, const struct conn *newcomer)
 {
-    struct conn *conn = client_find_crowded(server, newcomer);
+    struct conn *conn = newcomer ? NULL : server->stages[STAGE_REFUSED].first;
 
     if (!conn)
+        conn = client_find_crowded(server, newcomer);
+    if (!conn)
         conn = find_inactive(server);
-    if (conn) {
-        atomic_fetch_add(&server->evicted, 1);
+    if (!conn)
+        return;
+    atomic_fetch_add(&server->evicted, conn->stage != STAGE_REFUSED);
+    if (newcomer && is_sending_request(conn))
+        refuse(conn);
+    else
         cut(conn);
-    }
+}
+
+bool conn_readmit(struct conn *conn, bool is_urgent)
+{
+    struct http_server *server = conn->listener->server;
+
+    if (conn->stage != STAGE_REFUSED)
+        return true;
+    if (server->n_live >= server->max_connections && !is_urgent)
+        return false;
+    take_place(conn);
+    move(conn, STAGE_READING);
+    if (server->n_live > server->max_connections)
+        conn_evict(server, conn);
+    return conn->stage == STAGE_READING;
 }
 
 /* From now on, epoll tells of the first byte: libmicrohttpd would only tell of a whole line. */
@@ -153,6 +231,8 @@ static int64_t lasts_ns(const struct http_server *server, enum stage stage)
         return look_ns;
     case STAGE_RESTING:
         return rest_ns;
+    case STAGE_REFUSED:
+        return refuse_ns;
     case STAGE_IDLE:
         return idle_ns;
     default:
@@ -223,6 +303,7 @@ static void expire(struct conn *conn, int64_t now)
         watch(conn);
         return;
     case STAGE_IDLE:
+    case STAGE_REFUSED:
         cut(conn);
         return;
     case STAGE_SENDING:
@@ -329,16 +410,13 @@ static struct conn *open_conn(struct listener *listener, struct MHD_Connection *
     *conn = (struct conn){
         .watch = WATCH_CONN,
         .stage = STAGE_READING,
-        .since_ns = server_now(server),
-        .turn = ++server->last_turn,
         .listener = listener,
         .mhd = mhd,
         .fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
     conn->exchange.conn = conn;
     stage_append(&server->stages[STAGE_READING], conn);
-    client_join(conn);
-    server->n_live++;
+    take_place(conn);
     listener->unheard_since_ns = 0;
     atomic_fetch_add(&server->n_open, 1);
     if (server->has_tls)
@@ -353,14 +431,13 @@ static void close_conn(struct conn *conn)
     struct http_server *server = conn->listener->server;
 
     exchange_reset(&conn->exchange);
+    if (conn->is_unfinished && conn->stage != STAGE_CUT)
+        linger_begin(server, conn->fd);
     /* A child between fork and exec may hold the socket open, and with it epoll's memory of it. */
     if (conn->is_watched)
         epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
     stage_remove(&server->stages[conn->stage], conn);
-    if (conn->stage != STAGE_CUT) {
-        client_leave(conn);
-        server->n_live--;
-    }
+    leave_place(conn);
     atomic_fetch_sub(&server->n_open, 1);
     /* libmicrohttpd listens again, after it could not accept, only when it is run once more. */
     conn->listener->must_run = true;

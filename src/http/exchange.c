@@ -48,6 +48,24 @@ void exchange_reset(struct http_exchange *x)
     *x = (struct http_exchange){ .conn = x->conn };
 }
 
+static void refuse_place(struct http_exchange *x)
+{
+    http_add_header(x, MHD_HTTP_HEADER_CONNECTION, "close");
+    reply_busy(x);
+}
+
+/* Of a request whose header is not here yet, judge_head decides. */
+void exchange_refuse(struct http_exchange *x)
+{
+    if (x->step != STEP_BODY || x->answer.status)
+        return;
+    if (x->free_state && x->state)
+        x->free_state(x->state);
+    x->state = NULL;
+    http_drop_body(x);
+    refuse_place(x);
+}
+
 static void suspend(struct http_exchange *x, enum step step)
 {
     x->step = step;
@@ -219,7 +237,9 @@ static bool judge_head(struct http_exchange *x, const char *method, const char *
         MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
     find_route(x, method);
-    if (x->is_bad)
+    if (!conn_readmit(x->conn, x->route && x->route->is_urgent))
+        refuse_place(x);
+    else if (x->is_bad)
         reply_text(x, MHD_HTTP_BAD_REQUEST, "this is no path\n");
     else if (is_ambiguous(x))
         refuse_header(x, "the length of the body is told twice\n");
@@ -260,7 +280,10 @@ static enum MHD_Result begin_body(struct http_exchange *x)
         return MHD_YES;
     if (x->is_too_big && !x->answer.status)
         reply_text(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large\n");
-    return x->answer.status ? reply_queue(x) : MHD_YES;
+    if (!x->answer.status)
+        return MHD_YES;
+    x->conn->is_unfinished = true;
+    return reply_queue(x);
 }
 
 static void take_body(struct http_exchange *x, struct str piece)

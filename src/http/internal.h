@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 /* What an event of our epoll is about: the first member of what it points to. */
-enum watch { WATCH_WAKE, WATCH_LISTENER, WATCH_CONN };
+enum watch { WATCH_WAKE, WATCH_LISTENER, WATCH_CONN, WATCH_LINGER };
 
 /* Where a connection stands. Each stage is a list in the order of arrival, and each but BUSY and
  * CUT is left after a while (conn.c). */
@@ -29,6 +29,7 @@ enum stage {
     STAGE_STALLED, /* sending, but the client does not read */
     STAGE_RESTING, /* between requests, a moment ago still at work */
     STAGE_IDLE,    /* between requests; its socket is watched for a first byte */
+    STAGE_REFUSED, /* has lost its place to another; its request is read to be answered with 503 */
     STAGE_CUT,     /* shut down by us; libmicrohttpd has not noticed yet */
     STAGES,
 };
@@ -117,7 +118,7 @@ struct conn {
     struct conn *prev, *next; /* of its stage; next alone when the slot is free */
     int64_t since_ns;         /* it came to its stage */
     uint64_t turn;            /* of all connections, the lowest was active the longest ago */
-    struct client *client;    /* NULL once it is cut */
+    struct client *client;    /* NULL once it is refused or cut */
     struct link of_client;    /* in client->evictable */
     int64_t sending_ns;       /* when the answer that is being sent was complete */
     uint64_t delivered;       /* bytes that had reached the client when this was last checked */
@@ -125,13 +126,15 @@ struct conn {
     struct MHD_Connection *mhd;
     struct webconfig *web; /* whose TLS settings its session uses */
     int fd;
-    bool is_watched; /* epoll knows the socket */
+    bool is_watched;    /* epoll knows the socket */
+    bool is_unfinished; /* it was answered before its request was read to the end */
     char peer[INET6_ADDRSTRLEN];
     struct http_exchange exchange;
 };
 
 struct conn_list {
     struct conn *first, *last;
+    unsigned n;
 };
 
 struct listener {
@@ -152,6 +155,8 @@ struct http_server {
     struct network *proxies;
     size_t n_proxies;
     unsigned max_connections; /* what config asks for, as far as descriptors go */
+    unsigned max_refused;     /* besides: connections in STAGE_REFUSED … */
+    unsigned max_lingering;   /* … and those of linger.c */
     int epoll_fd, wake_fd;
     pthread_t thread;
     struct listener *listeners;
@@ -162,9 +167,11 @@ struct http_server {
     size_t n_slots, n_used; /* those never used lie behind n_used */
     struct conn *free_slots, *closed_slots;
     struct conn_list stages[STAGES];
-    unsigned n_live; /* connections that are not cut */
+    unsigned n_live; /* connections that are neither refused nor cut */
     uint64_t last_turn;
     struct clients clients;
+    struct list lingering; /* those of linger.c, the oldest first */
+    unsigned n_lingering;
 
     struct pool *workers;
     struct pool *reload_worker; /* one thread that is not confined: http/confine.h */
@@ -230,14 +237,26 @@ void conn_enter(struct conn *conn, enum stage stage);
 void conn_heard(struct conn *conn);            /* bytes have come on an idle one */
 void conn_recycle(struct http_server *server); /* outside of libmicrohttpd */
 void conn_expire(struct http_server *server, int64_t now);
-/* Closes a connection to make room, for `newcomer` if that is not NULL: one of an address with more
- * than its share, else one that stalls, else the one that was active the longest ago. */
+/* Takes a connection's place for `newcomer`: one of an address with more than its share, else one
+ * that stalls, else the one that was active the longest ago. With NULL, a connection is closed to
+ * free its descriptor. */
 void conn_evict(struct http_server *server, const struct conn *newcomer);
+/* The header of a request is complete. False if its connection was refused a place and there is
+ * still none: then the answer is 503. An urgent one takes the place of another. */
+bool conn_readmit(struct conn *conn, bool is_urgent);
 void conn_cut_quiet(struct http_server *server); /* those without a request */
 int64_t conn_next_deadline(const struct http_server *server);
 enum MHD_Result conn_on_accept(void *listener, const struct sockaddr *address, socklen_t size);
 void conn_on_notify(void *listener, struct MHD_Connection *mhd, void **socket_context,
                     enum MHD_ConnectionNotificationCode what);
+
+/* linger.c */
+struct lingering_conn;
+void linger_begin(struct http_server *server, int fd); /* which the caller closes */
+void linger_read(struct lingering_conn *conn);         /* there are bytes, or its end */
+int64_t linger_next_deadline(const struct http_server *server);
+void linger_expire(struct http_server *server, int64_t now);
+void linger_end_all(struct http_server *server);
 
 /* exchange.c */
 void *exchange_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd);
@@ -247,7 +266,8 @@ enum MHD_Result exchange_on_request(void *listener, struct MHD_Connection *mhd, 
 void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **request_context,
                            enum MHD_RequestTerminationCode why);
 void exchange_reset(struct http_exchange *x);
-void exchange_start_work(struct http_server *server);             /* hands `to_work` to the pool */
+void exchange_refuse(struct http_exchange *x);        /* its connection has lost its place */
+void exchange_start_work(struct http_server *server); /* hands `to_work` to the pool */
 void exchange_call_waiting(struct http_server *server, bool all); /* or only those that are due */
 void exchange_finish_work(struct http_server *server); /* takes back what other threads did */
 void exchange_give_up(struct http_server *server);     /* 503 for all that wait */

@@ -14,7 +14,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { FIRST_INHERITED_FD = 3, MOST_INHERITED = 64, BACKLOG = 1024 };
+enum {
+    FIRST_INHERITED_FD = 3,
+    MOST_INHERITED = 64,
+    /* Connections that wait to be accepted. The kernel allows net.core.somaxconn of them, 4096 by
+     * default, and drops the handshakes of the others, which their clients repeat after seconds. */
+    BACKLOG = 4096,
+};
 
 struct place {
     struct str host; /* empty: every address of this machine */

@@ -65,6 +65,7 @@ static int timeout_ms(const struct http_server *server)
     int64_t next = earlier(conn_next_deadline(server), server->next_wait_ns);
     int64_t ms = INT64_MAX;
 
+    next = earlier(next, linger_next_deadline(server));
     next = earlier(next, reload_next_check(server));
     if (atomic_load(&server->n_open))
         next = earlier(next, server->next_listen_check_ns);
@@ -105,6 +106,9 @@ static void note_events(struct http_server *server, const struct epoll_event *ev
             break;
         case WATCH_WAKE:
             is_woken = take_signals(server);
+            break;
+        case WATCH_LINGER:
+            linger_read((struct lingering_conn *)watch);
             break;
         }
     }
@@ -171,6 +175,7 @@ static void go_round(struct http_server *server)
     run_daemons(server);
     exchange_start_work(server);
     conn_expire(server, server_now(server));
+    linger_expire(server, server_now(server));
     check_listeners(server, server_now(server));
     reload_check(server);
 }
@@ -238,6 +243,7 @@ static struct http_server *server_free(struct http_server *server)
     pool_free(server->reload_worker);
     for (size_t i = 0; i < server->n_listeners; i++)
         close_listener(&server->listeners[i]);
+    linger_end_all(server);
     conn_recycle(server);
     auth_free(server->auth);
     webconfig_unref(server->web);
@@ -494,7 +500,7 @@ const char *http_address(const struct http_server *server, size_t i)
 
 size_t http_max_descriptors(const struct http_server *server)
 {
-    return server->n_slots;
+    return server->n_slots + server->max_lingering;
 }
 
 bool http_is_local(const struct http_server *server)

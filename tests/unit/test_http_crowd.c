@@ -66,6 +66,7 @@ static enum http_verdict wait_for_ready(void *ctx, struct http_exchange *x)
 
 static const struct http_route routes[] = {
     { .method = "GET", .path = "/hello", .handle = say_hello },
+    { .method = "POST", .path = "/hello", .max_body = 100, .handle = say_hello },
     { .method = "GET", .path = "/big", .handle = send_big },
     { .method = "GET", .path = "/small", .handle = send_small },
     { .method = "GET", .path = "/wait", .handle = wait_for_ready },
@@ -390,6 +391,106 @@ static void fail_unless_told_to_retry(int fd)
     assert_int_equal(reply.status, 503);
     assert_true(reply_header(&reply, "Retry-After").n > 0);
     client_close(&client);
+}
+
+/* All places are taken by requests that are on their way, the first of which has begun with these
+ * bytes. Then another takes its place. */
+static void take_place_of(const char *begun)
+{
+    start(NULL, 0);
+    open_from(&other, "127.0.0.2");
+    client_send_text(&other, begun);
+    wait_until_true(stats().connections == 1);
+    for (unsigned i = 0; i < MOST; i++)
+        join_with_part(address_of(i));
+    wait_until_true(stats().evicted == 1);
+}
+
+static void fail_unless_retried(const char *rest)
+{
+    struct reply reply;
+
+    client_send_text(&other, rest);
+    reply = client_read(&other, true);
+    assert_int_equal(reply.status, 503);
+    assert_str(reply_header(&reply, "Retry-After"), "1");
+    client_await_close(&other);
+    assert_int_equal(stats().refused_busy, 1);
+}
+
+TEST(a_request_whose_place_was_taken_before_its_header_came_is_told_to_retry)
+{
+    take_place_of("GET /he");
+    fail_unless_retried("llo HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+
+TEST(a_request_whose_place_was_taken_before_its_first_byte_is_told_to_retry)
+{
+    take_place_of("");
+    fail_unless_retried("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+
+TEST(a_request_whose_place_was_taken_before_its_body_came_is_told_to_retry)
+{
+    take_place_of("POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n0123456789");
+    fail_unless_retried("0123456789");
+}
+
+TEST(a_scrape_whose_place_was_taken_gets_another)
+{
+    struct reply reply;
+
+    atomic_store(&is_ready, true);
+    take_place_of("GET /scr");
+    client_send_text(&other, "ape HTTP/1.1\r\nHost: x\r\n\r\n");
+    reply = client_read(&other, true);
+    assert_int_equal(reply.status, 200);
+    assert_int_equal(stats().evicted, 2);
+    reply = client_get(&other, "/hello");
+    assert_int_equal(reply.status, 200);
+}
+
+TEST(a_request_whose_place_was_taken_gets_one_that_is_free_again)
+{
+    struct reply reply;
+
+    take_place_of("GET /he");
+    close(crowd[--n_crowd]);
+    wait_until_true(stats().connections == MOST);
+    client_send_text(&other, "llo HTTP/1.1\r\nHost: x\r\n\r\n");
+    reply = client_read(&other, true);
+    assert_int_equal(reply.status, 200);
+    assert_int_equal(stats().evicted, 1);
+}
+
+TEST(who_sends_no_request_after_losing_its_place_is_closed)
+{
+    take_place_of("GET /he");
+    manual_clock_advance(&manual, 3 * NS_PER_SEC);
+    assert_int_equal(client_read(&other, true).status, 0);
+}
+
+TEST(who_has_sent_nothing_for_seconds_loses_place_and_connection)
+{
+    start(NULL, 0);
+    open_from(&other, "127.0.0.2");
+    wait_until_true(stats().connections == 1);
+    manual_clock_advance(&manual, 3 * NS_PER_SEC);
+    for (unsigned i = 0; i < MOST; i++)
+        join_with_part(address_of(i));
+    assert_int_equal(client_read(&other, true).status, 0);
+}
+
+TEST(connections_without_a_place_have_a_limit)
+{
+    start(NULL, 0);
+    for (unsigned i = 0; i < COUNT(crowd); i++)
+        join_with_part(address_of(i));
+    assert_int_equal(count_open(crowd, COUNT(crowd)), 2 * MOST);
+    open_from(&other, address_of(COUNT(crowd)));
+    wait_until_true(stats().evicted == MOST + 1);
+    wait_until_true(!is_open(crowd[0]));
+    assert_int_equal(count_open(crowd, COUNT(crowd)), 2 * MOST - 1);
 }
 
 TEST(of_one_address_only_a_share_of_requests_waits)

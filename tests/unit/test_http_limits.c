@@ -24,6 +24,7 @@ static struct manual_clock manual;
 static struct client client, other;
 static atomic_bool is_ready;
 static atomic_int n_waiting;
+static const char piece[50000];
 
 static enum http_verdict say_hello(void *ctx, struct http_exchange *x)
 {
@@ -470,7 +471,7 @@ TEST(at_the_limit_the_longest_without_a_request_is_closed)
     client_open(&first, http_address(server, 0)); /* never asks for anything */
     pass_time(1);
     client_open(&second, http_address(server, 0));
-    pass_time(1);
+    pass_time(2);
     client_open(&third, http_address(server, 0)); /* one too many */
     client_await_close(&first);
     go_round();
@@ -509,10 +510,71 @@ TEST(in_a_crowd_of_idle_connections_a_scrape_is_answered)
         assert_int_equal(reply.status, 200);
         client_close(&client);
     }
+    manual_clock_advance(&manual, 3 * NS_PER_SEC); /* their requests do not come */
+    open_other();
     wait_until_true(stats().connections <= 512);
     assert_true(stats().evicted >= CROWD - 512);
     for (int i = 0; i < CROWD; i++)
         close(crowd[i]);
+}
+
+static bool has_answer(const struct client *c)
+{
+    char byte;
+
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Begins a large request, which is refused at once: the server's side is closed. */
+static void send_refused_body(void)
+{
+    client_open(&client, http_address(server, 0));
+    client_send_text(&client, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+    client_send(&client, (struct str){ piece, sizeof(piece) });
+    wait_until_true(has_answer(&client));
+    wait_until_true(stats().connections == 1);
+}
+
+TEST(who_is_still_sending_a_large_body_gets_the_answer)
+{
+    struct reply reply;
+
+    start(100);
+    open_other();
+    send_refused_body();
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(send(client.fd, piece, sizeof(piece), MSG_NOSIGNAL), sizeof(piece));
+        go_round();
+    }
+    reply = client_read(&client, true);
+    assert_int_equal(reply.status, 413);
+}
+
+static bool is_reset(int fd)
+{
+    return send(fd, "x", 1, MSG_NOSIGNAL) < 0;
+}
+
+TEST(who_never_ends_a_body_that_was_refused_is_cut)
+{
+    start(100);
+    open_other();
+    send_refused_body();
+    pass_time(1);
+    assert_false(is_reset(client.fd));
+    pass_time(2);
+    wait_until_true(is_reset(client.fd));
+}
+
+TEST(who_sends_without_end_after_a_refusal_is_cut)
+{
+    start(100);
+    open_other();
+    send_refused_body();
+    for (size_t n = 0; n < 64 << 20; n += sizeof(piece))
+        if (send(client.fd, piece, sizeof(piece), MSG_NOSIGNAL) < 0)
+            break;
+    wait_until_true(is_reset(client.fd));
 }
 
 TEST(more_connections_than_descriptors_are_not_promised)

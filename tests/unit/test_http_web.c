@@ -21,6 +21,8 @@
 #define TLS_13      "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 #define SERVER_PAIR "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
 
+enum { MOST_CONNECTIONS = 100 };
+
 static struct certificate authority, stranger_authority, old_server, new_server;
 static struct certificate good_client, other_client, expired_client, wrong_purpose_client;
 static struct http_server *server;
@@ -188,7 +190,7 @@ static void start_with_clock(const char *web_config, const struct clock *clock)
         .listen = &listen,
         .n_listen = 1,
         .web_config = test_path("web.yml"),
-        .max_connections = 100,
+        .max_connections = MOST_CONNECTIONS,
         .workers = 1,
         .queue = 10,
         .request_ns = TEST_DEADLINE,
@@ -296,6 +298,32 @@ TEST(a_handler_can_wait_over_tls)
     reply = client_read(&client, true);
     assert_int_equal(reply.status, 200);
     client_close(&client);
+    gnutls_certificate_free_credentials(credentials);
+}
+
+TEST(who_loses_its_place_before_the_handshake_is_told_to_retry)
+{
+    gnutls_certificate_credentials_t credentials = certificate_credentials(NULL);
+    struct manual_clock manual;
+    struct reply reply;
+    int others[MOST_CONNECTIONS];
+
+    manual_clock_init(&manual, 0, 1000 * NS_PER_SEC);
+    start_with_clock(SERVER_PAIR, &manual.clock);
+    client_open(&client, http_address(server, 0));
+    wait_until_true(stats().connections == 1);
+    for (unsigned i = 0; i < COUNT(others); i++)
+        others[i] = client_connect(http_address(server, 0));
+    wait_until_true(stats().evicted == 1);
+    assert_int_equal(client_handshake(&client, credentials, ANY_TLS), 0);
+    reply = client_get(&client, "/who");
+    assert_int_equal(reply.status, 503);
+    assert_str(reply_header(&reply, "Retry-After"), "1");
+    client_close(&client);
+    for (unsigned i = 0; i < COUNT(others); i++)
+        close(others[i]);
+    server = http_stop(server);
+    manual_clock_destroy(&manual);
     gnutls_certificate_free_credentials(credentials);
 }
 
