@@ -220,6 +220,7 @@ static void count_post(struct spool *spool, bool is_taken, const struct spool_ba
         spool->stats.posted += batch->n_taken;
         spool->stats.dropped += batch->n_refused;
         spool->stats.last_success_wall_ns = clock_wall(spool->config.clock);
+        spool->stats.is_retention_paused = false;
     }
     pthread_cond_broadcast(&spool->changed);
     pthread_mutex_unlock(&spool->lock);
@@ -268,11 +269,21 @@ static bool are_old(const struct spool *spool, size_t n)
     return n_old == n;
 }
 
+static void show_retention(struct spool *spool, bool is_paused)
+{
+    pthread_mutex_lock(&spool->lock);
+    spool->stats.is_retention_paused = is_paused;
+    pthread_mutex_unlock(&spool->lock);
+}
+
 /* Records that could not be delivered, all of them too old by a clock that can be trusted. */
 static bool give_up_old(struct spool *spool, size_t n)
 {
-    if (atomic_load(&spool->is_cancelled) || !are_old(spool, n) ||
-        !clock_watch_allows(&spool->watch, spool->config.log))
+    bool is_old = !atomic_load(&spool->is_cancelled) && are_old(spool, n);
+    bool may_drop = is_old && clock_watch_allows(&spool->watch, spool->config.log);
+
+    show_retention(spool, is_old && clock_watch_is_paused(&spool->watch));
+    if (!may_drop)
         return false;
     LOG(spool->config.log, LOG_WARN,
         "records of ended jobs could not be delivered and are dropped: they are too old",

@@ -53,6 +53,7 @@ struct spool_stats {
     uint64_t waiting, waiting_bytes; /* on disk and in memory; on disk */
     uint64_t in_memory;              /* of these, not on disk */
     int64_t last_success_wall_ns;    /* 0: never */
+    bool is_retention_paused; /* those that are too old are not dropped: base/clock_watch.h */
 };
 void spool_stats(struct spool *spool, struct spool_stats *ret);
 

@@ -96,6 +96,11 @@ static void tell(struct clock_watch *watch, enum clock_trust trust, struct log *
     watch->told = trust;
 }
 
+bool clock_watch_is_paused(const struct clock_watch *watch)
+{
+    return warnings[watch->told] != NULL;
+}
+
 bool clock_watch_allows(struct clock_watch *watch, struct log *log)
 {
     enum clock_trust trust = clock_watch_judge(watch);

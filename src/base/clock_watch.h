@@ -49,4 +49,8 @@ enum clock_trust clock_watch_judge(struct clock_watch *watch);
 /* Whether data may be deleted by its age now. Logs when that stops, and when it resumes. */
 bool clock_watch_allows(struct clock_watch *watch, struct log *log);
 
+/* Whether deletion is paused because the clock is wrong, or was, as last logged. False while the
+ * clock has only not been seen for long enough, as after every start. */
+bool clock_watch_is_paused(const struct clock_watch *watch);
+
 #endif

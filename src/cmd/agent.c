@@ -205,6 +205,7 @@ static void tell_spool(const struct agent *agent, struct agent_self *to)
     spool_stats(spool, &stats);
     to->is_handing_in = true;
     to->ingest_is_up = stats.is_up;
+    to->ingest_is_retention_paused = stats.is_retention_paused;
     to->ingest_records = stats.records;
     to->ingest_posted = stats.posted;
     to->ingest_dropped = stats.dropped;

@@ -287,6 +287,7 @@ bool keeping_tell(struct keeping *keeping, struct self_store *store, struct self
         .behind_seconds = stats.behind_seconds,
         .bytes = stats.size.bytes,
         .runs = stats.size.runs,
+        .is_retention_paused = stats.is_retention_paused,
         .takes_posts = keeping->ingest != NULL,
     };
     for (size_t i = 0; i < RECORDER_REASONS && stats.errors[i].reason; i++) {

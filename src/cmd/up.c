@@ -169,6 +169,7 @@ static void tell_up(void *ctx, struct up_self *up_self)
         .agent_hangs = agent.hangs,
         .has_series = ticker != NULL,
         .is_series_up = stats.is_up,
+        .is_retention_paused = stats.is_retention_paused,
         .ticks = stats.ticks,
         .tick_failures = stats.failures,
         .series = stats.series.series,

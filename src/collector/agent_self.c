@@ -52,6 +52,7 @@ enum {
     INGEST_WAITING,
     INGEST_BYTES,
     INGEST_SUCCESS,
+    INGEST_RETENTION,
     PROGRAM,
 };
 
@@ -262,6 +263,11 @@ const struct family agent_self_families[] = {
                          METRIC_GAUGE,
                          "When the exporter last took a post.",
                          { NULL } },
+    [INGEST_RETENTION] = { "sonde_agent_ingest_retention_paused",
+                           METRIC_GAUGE,
+                           "1 while records that are too old and cannot be delivered are not "
+                           "deleted because the clock jumped less than an hour ago. Else 0.",
+                           { NULL } },
 #include "collector/program.inc"
 };
 
@@ -424,6 +430,8 @@ static void collect_ingest(const struct agent_self *self, struct metric_writer *
     metric_begin(writer, INGEST_SUCCESS);
     if (self->ingest_success_wall_ns)
         metric_double(writer, NULL, seconds(self->ingest_success_wall_ns));
+    metric_begin(writer, INGEST_RETENTION);
+    metric_u64(writer, NULL, self->ingest_is_retention_paused);
 }
 
 void agent_self_collect(const struct agent_self *self, struct metric_writer *writer)

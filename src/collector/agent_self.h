@@ -20,7 +20,7 @@ struct agent_self {
     bool is_sweeping;             /* likewise */
     uint64_t swept_groups, sweep_failures;
     bool is_handing_in; /* likewise */
-    bool ingest_is_up;
+    bool ingest_is_up, ingest_is_retention_paused;
     uint64_t ingest_records, ingest_posted, ingest_dropped, ingest_failures;
     uint64_t ingest_on_disk, ingest_in_memory, ingest_bytes;
     int64_t ingest_success_wall_ns; /* 0: never */

@@ -38,6 +38,7 @@ enum {
     STORE_BEHIND,
     STORE_BYTES,
     STORE_RUNS,
+    STORE_RETENTION,
     INGEST_POSTS,
     SUMMARIES_UP,
     SUMMARIES,
@@ -209,6 +210,13 @@ const struct family self_families[] = {
                      METRIC_GAUGE,
                      "Runs of jobs that are in the store.",
                      { NULL } },
+    [STORE_RETENTION] = { "sonde_store_retention_paused",
+                          METRIC_GAUGE,
+                          "1 while recorded jobs are not deleted by age because the clock is in "
+                          "doubt: it jumped, differs from slurmctld's or is far ahead of the "
+                          "newest "
+                          "record, and the log says which. Else 0.",
+                          { NULL } },
     [INGEST_POSTS] = { "sonde_ingest_posts_total",
                        METRIC_COUNTER,
                        "Posts of agents that were taken, and that were refused.",
@@ -433,6 +441,7 @@ static void collect_store(const struct self_store *store, struct metric_writer *
         { STORE_BEHIND, store->behind_seconds },
         { STORE_BYTES, (double)store->bytes },
         { STORE_RUNS, (double)store->runs },
+        { STORE_RETENTION, store->is_retention_paused },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {

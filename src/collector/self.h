@@ -32,7 +32,7 @@ struct self_cluster {
 
 /* What is said of the store. */
 struct self_store {
-    bool is_up;
+    bool is_up, is_retention_paused;
     uint64_t commits, jobs, finals, unchanged, skipped, replaced;
     double last_seconds, behind_seconds;
     uint64_t bytes, runs;

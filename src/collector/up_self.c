@@ -11,6 +11,7 @@ enum {
     SERIES_SKIPPED,
     SERIES_NAMES,
     SERIES_BYTES,
+    SERIES_RETENTION,
 };
 
 const struct family up_self_families[] = {
@@ -50,6 +51,12 @@ const struct family up_self_families[] = {
                        METRIC_GAUGE,
                        "Size of the file of the embedded series and of its log.",
                        { NULL } },
+    [SERIES_RETENTION] = { "sonde_series_retention_paused",
+                           METRIC_GAUGE,
+                           "1 while built-in time series are not deleted by age because the clock "
+                           "is in doubt: it jumped, differs from slurmctld's or is far ahead of "
+                           "the newest sample, and the log says which. Else 0.",
+                           { NULL } },
 };
 
 const size_t n_up_self_families = COUNT(up_self_families);
@@ -69,9 +76,13 @@ static void collect_series(const struct up_self *self, struct metric_writer *wri
         size_t family;
         uint64_t value;
     } rows[] = {
-        { SERIES_UP, self->is_series_up },      { SERIES_TICKS, self->ticks },
-        { SERIES_ERRORS, self->tick_failures }, { SERIES_SKIPPED, self->skipped },
-        { SERIES_NAMES, self->series },         { SERIES_BYTES, self->bytes },
+        { SERIES_UP, self->is_series_up },
+        { SERIES_TICKS, self->ticks },
+        { SERIES_ERRORS, self->tick_failures },
+        { SERIES_SKIPPED, self->skipped },
+        { SERIES_NAMES, self->series },
+        { SERIES_BYTES, self->bytes },
+        { SERIES_RETENTION, self->is_retention_paused },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -10,7 +10,7 @@ struct up_self {
     bool is_agent_up;
     uint64_t agent_ends, agent_hangs; /* after which it was started again */
     bool has_series;                  /* likewise */
-    bool is_series_up;
+    bool is_series_up, is_retention_paused;
     uint64_t ticks, tick_failures, series, skipped, bytes;
 };
 

@@ -33,10 +33,11 @@ struct cluster {
     int64_t retention_ns;
     uint64_t max_bytes;
     struct slot waiting[KINDS]; /* under the lock */
-    int64_t not_before[KINDS];  /* likewise, as the next two */
+    int64_t not_before[KINDS];  /* likewise, as the next three */
     int64_t slurm_time;         /* slurmctld's, seconds; 0: unknown */
     int64_t slurm_time_mono_ns; /* when it was that */
-    struct slot taken[KINDS];   /* the thread's own, as what follows */
+    bool is_retention_paused;
+    struct slot taken[KINDS]; /* the thread's own, as what follows */
     int64_t prune_at;
     struct clock_watch watch;
     struct store_pruned pruned; /* and not logged yet */
@@ -348,6 +349,8 @@ void recorder_stats(struct recorder *recorder, struct recorder_stats *ret)
 
     pthread_mutex_lock(&recorder->lock);
     *ret = recorder->stats;
+    for (size_t i = 0; i < recorder->n_clusters; i++)
+        ret->is_retention_paused |= recorder->clusters[i].is_retention_paused;
     since = oldest_since(recorder);
     pthread_mutex_unlock(&recorder->lock);
     ret->behind_seconds = (double)later(0, clock_mono(recorder->clock) - since) / NS_PER_SEC;
@@ -618,6 +621,7 @@ static int64_t next_upkeep(const struct recorder *r)
 static bool may_expire(struct recorder *r, struct cluster *cluster)
 {
     int64_t time, mono_ns;
+    bool may;
 
     pthread_mutex_lock(&r->lock);
     time = cluster->slurm_time;
@@ -625,7 +629,11 @@ static bool may_expire(struct recorder *r, struct cluster *cluster)
     pthread_mutex_unlock(&r->lock);
     if (time)
         clock_watch_hear(&cluster->watch, time, mono_ns);
-    return clock_watch_allows(&cluster->watch, r->log);
+    may = clock_watch_allows(&cluster->watch, r->log);
+    pthread_mutex_lock(&r->lock);
+    cluster->is_retention_paused = clock_watch_is_paused(&cluster->watch);
+    pthread_mutex_unlock(&r->lock);
+    return may;
 }
 
 static void say_pruned(struct recorder *r, struct cluster *cluster)

@@ -112,14 +112,15 @@ int recorder_open_runs(struct recorder *recorder, size_t cluster, int64_t as_of,
 enum { RECORDER_REASONS = 10 };
 
 struct recorder_stats {
-    bool is_up;            /* the last write succeeded */
-    uint64_t commits;      /* transactions */
-    uint64_t jobs, finals; /* records written */
-    uint64_t unchanged;    /* jobs of sections that were as before */
-    uint64_t skipped;      /* jobs of sections that do not tell when they were submitted */
-    uint64_t replaced;     /* sections that were never written, as newer ones came */
-    double last_seconds;   /* what the last transaction took */
-    double behind_seconds; /* age of the oldest that waits; 0: none */
+    bool is_up;               /* the last write succeeded */
+    uint64_t commits;         /* transactions */
+    uint64_t jobs, finals;    /* records written */
+    uint64_t unchanged;       /* jobs of sections that were as before */
+    uint64_t skipped;         /* jobs of sections that do not tell when they were submitted */
+    uint64_t replaced;        /* sections that were never written, as newer ones came */
+    double last_seconds;      /* what the last transaction took */
+    double behind_seconds;    /* age of the oldest that waits; 0: none */
+    bool is_retention_paused; /* of any cluster: base/clock_watch.h */
     struct store_size size;
     struct {
         const char *reason; /* err_reason(), NULL ends */

@@ -463,6 +463,7 @@ static void note_tick(struct ticker *ticker, int code, const struct gathered *ga
     pthread_mutex_lock(&ticker->lock);
     ticker->stats.left_out += gathered->left_out;
     ticker->stats.is_up = code == 0;
+    ticker->stats.is_retention_paused = clock_watch_is_paused(&ticker->watch);
     ticker->stats.last_seconds = (double)(clock_mono(&clock_real) - began_ns) / NS_PER_SEC;
     if (code == 0) {
         ticker->stats.ticks++;

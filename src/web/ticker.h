@@ -31,7 +31,8 @@ struct ticker_stats {
     uint64_t left_out;   /* samples that are too many for one tick */
     double last_seconds; /* what the last one took */
     bool is_up, is_agent_up;
-    uint64_t agent_failures; /* since it has last answered */
+    bool is_retention_paused; /* base/clock_watch.h */
+    uint64_t agent_failures;  /* since it has last answered */
     struct ticks_stats series;
 };
 void ticker_stats(struct ticker *ticker, struct ticker_stats *ret);

@@ -187,6 +187,7 @@ class Ingest(JobTest):
         metrics = agent.metrics()
         self.assertEqual(metrics.value("sonde_agent_ingest_up"), 1)
         self.assertEqual(metrics.value("sonde_agent_ingest_dropped_total"), 0)
+        self.assertEqual(metrics.value("sonde_agent_ingest_retention_paused"), 0)
 
     def test_a_job_killed_for_its_memory_says_so(self):
         agent = self.agent()

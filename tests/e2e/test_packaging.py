@@ -250,6 +250,8 @@ tests:
       - {{series: 'sonde_source_up{{source="cli", kind="jobs", cluster="a"}}', values: '1x5 0x35'}}
       - {{series: 'sonde_source_age_seconds{{source="cli", kind="jobs", cluster="a"}}', values: '0+60x40'}}
       - {{series: 'sonde_source_age_seconds{{source="cli", kind="config", cluster="a"}}', values: '3000x40'}}
+      - {{series: 'sonde_store_retention_paused{{job="sonde-exporter", instance="e1:9092"}}', values: '0x10 1x30'}}
+      - {{series: 'sonde_series_retention_paused{{job="sonde-up", instance="two:8080"}}', values: '0x40'}}
       - {{series: 'slurm_state_cpus{{cluster="a", state="idle", use="unusable"}}', values: '20x40'}}
       - {{series: 'slurm_cpus_total{{cluster="a"}}', values: '100x40'}}
       - {{series: 'slurm_state_cpus{{cluster="b", state="idle", use="unusable"}}', values: '1x40'}}
@@ -281,6 +283,12 @@ tests:
         alertname: SondeDataOld
         exp_alerts: [{{exp_labels: {{severity: warning, source: cli, kind: jobs, cluster: a}},
                        exp_annotations: {{summary: "What is shown of jobs is 30m 0s old"}}}}]
+      - {{eval_time: 14m, alertname: SondeRetentionPaused, exp_alerts: []}}
+      - eval_time: 30m
+        alertname: SondeRetentionPaused
+        exp_alerts: [{{exp_labels: {{severity: warning, job: sonde-exporter, instance: "e1:9092"}},
+                       exp_annotations: {{summary: "The clock of e1:9092 is in doubt: sonde-exporter deletes no data by age",
+                                          description: "Check NTP there and on slurmctld's host. The log of sonde says what is wrong with the clock."}}}}]
       - eval_time: 30m
         alertname: SlurmCpusUnusable
         exp_alerts: [{{exp_labels: {{severity: warning, cluster: a}},

@@ -249,6 +249,7 @@ class Clocks(Faults):
             clock.advance(100 * self.DAY)
             with self.exporter("--store.retention=90d", env=clock.env) as exporter:
                 self.pass_minutes(clock, exporter, "the clock differs from slurmctld's")
+                wait_until(lambda: exporter.metrics().value("sonde_store_retention_paused") == 1, "the metric says so")
         self.check_whole(10)
 
     def test_what_is_past_its_retention_is_deleted_and_logged(self):
@@ -258,6 +259,7 @@ class Clocks(Faults):
             clock.advance(61)
             self.wait_kept(0)
             exporter.wait_log('msg="deleted recorded jobs past their retention" cluster=fake runs=10')
+            self.assertEqual(exporter.metrics().value("sonde_store_retention_paused"), 0)
 
 
 class Token(Faults):

@@ -274,6 +274,7 @@ class Real(Case):
         self.assertFalse(up.series()["is_written"])
         self.assertIn("Numbers over time are not written", up.get("/").text)
         self.assertEqual(up.get("/metrics").samples()["sonde_series_up"], "0")
+        self.assertEqual(up.get("/metrics").samples()["sonde_series_retention_paused"], "0")
         for path in series.parent.glob("series.db*"):
             os.chown(path, owner.st_uid, owner.st_gid)
         wait_until(lambda: up.series()["is_written"], "what is written again")

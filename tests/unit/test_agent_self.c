@@ -148,6 +148,7 @@ TEST(what_is_handed_in_is_told)
         "sonde_agent_ingest_waiting{place=\"memory\"} 6\n",
         "sonde_agent_ingest_spool_bytes 7\n",
         "sonde_agent_last_ingest_timestamp_seconds 8\n",
+        "sonde_agent_ingest_retention_paused 1\n",
     };
     struct agent_self self = {
         .node = "n1",
@@ -160,6 +161,7 @@ TEST(what_is_handed_in_is_told)
         .ingest_in_memory = 6,
         .ingest_bytes = 7,
         .ingest_success_wall_ns = 8 * NS_PER_SEC,
+        .ingest_is_retention_paused = true,
     };
     struct buf text = collect(&self, METRIC_TEXT);
 

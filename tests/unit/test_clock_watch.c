@@ -55,6 +55,7 @@ TEST(a_clock_alone_is_believed_after_an_hour)
     assert_false(is_allowed());
     pass(HOUR - 1);
     assert_false(is_allowed());
+    assert_false(clock_watch_is_paused(&watch));
     pass(1);
     assert_true(is_allowed());
     assert_int_equal(count_logged("deleted by age"), 0);
@@ -70,8 +71,10 @@ TEST(a_jump_begins_the_hour_anew)
     assert_int_equal(count_logged("the clock jumped"), 1);
     pass(HOUR - 1);
     assert_false(is_allowed());
+    assert_true(clock_watch_is_paused(&watch));
     pass(1);
     assert_true(is_allowed());
+    assert_false(clock_watch_is_paused(&watch));
     assert_int_equal(count_logged("the clock jumped"), 1);
     assert_int_equal(count_logged("trusted again"), 1);
 }

@@ -1071,20 +1071,28 @@ static int64_t count_runs(void)
     return query(f.path, "SELECT count(*) FROM job");
 }
 
+static bool is_retention_paused(void)
+{
+    return stats_of().is_retention_paused;
+}
+
 TEST(a_clock_that_is_ahead_of_slurmctlds_deletes_nothing, .set_up = set_up_stopped)
 {
     start_with_jobs();
+    assert_false(is_retention_paused());
     restart_ahead(100 * day);
     note_time(0, NOW);
     pass_time(60);
     assert_int_equal(count_runs(), 3);
     assert_true(has_logged("the clock differs from slurmctld's"));
+    wait_until_true(is_retention_paused());
     pass_time(7200);
     assert_int_equal(count_runs(), 3);
     manual_clock_set_wall(&f.clock, (wall_seconds() - 100 * day) * NS_PER_SEC);
     pass_time(60);
     assert_int_equal(count_runs(), 3);
     assert_true(has_logged("the clock is trusted again"));
+    wait_until_true(!is_retention_paused());
 }
 
 TEST(a_clock_that_nothing_confirms_deletes_after_an_hour_without_a_jump, .set_up = set_up_stopped)

@@ -769,6 +769,7 @@ TEST(what_could_not_be_delivered_for_too_long_is_dropped_and_logged)
     assert_true(stats_of(fixture->spool).failures > failures);
     assert_int_equal(count_files(fixture->path), 0);
     assert_int_equal(count_logged("too old\" records=1"), 1);
+    assert_false(stats_of(fixture->spool).is_retention_paused);
 }
 
 TEST(a_clock_that_jumps_ahead_drops_nothing)
@@ -779,11 +780,13 @@ TEST(a_clock_that_jumps_ahead_drops_nothing)
     manual_clock_advance(&fixture->manual, NS_PER_SEC);
     wait_until_true(stats_of(fixture->spool).failures > failures);
     wait_until_true(count_logged("the clock jumped") == 1);
+    wait_until_true(stats_of(fixture->spool).is_retention_paused);
     peer_reopen(fixture->peer);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
     manual_clock_advance(&fixture->manual, NS_PER_SEC);
     wait_until_true(stats_of(fixture->spool).posted == 1);
     assert_int_equal(stats_of(fixture->spool).dropped, 0);
+    assert_false(stats_of(fixture->spool).is_retention_paused);
 }
 
 TEST(without_a_directory_records_are_posted_from_memory)

@@ -328,10 +328,10 @@ TEST(a_clock_that_slurmctld_contradicts_deletes_nothing)
     f.has_slurm_time = true;
     f.interval_ns = 3600 * NS_PER_SEC;
     assert_int_equal(start(true, NULL, &err), 0);
-    stats_after(1);
+    assert_false(stats_after(1).is_retention_paused);
     set_ahead(hundred_days);
     for (uint64_t n = 2; n < 10; n++)
-        stats_after(n);
+        assert_true(stats_after(n).is_retention_paused);
     assert_int_equal(count_samples("job/simulated/1/"), 9);
     assert_int_equal(count_logged("differs from slurmctld's"), 1);
     assert_int_equal(count_logged("deleted time series"), 0);
