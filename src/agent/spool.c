@@ -50,6 +50,7 @@ struct spool {
     size_t n_memory, n_memory_bytes;
     bool is_stopping, is_sending, is_full; /* is_full was logged */
     int64_t stop_ns;
+    uint64_t saves_wanted, saves_done; /* calls of spool_save */
     struct spool_stats stats;
 };
 
@@ -226,6 +227,13 @@ static void count_post(struct spool *spool, bool is_taken, const struct spool_ba
     pthread_mutex_unlock(&spool->lock);
 }
 
+/* Under the lock: if somebody waits for what is in memory to be on disk. */
+static void give_up_post(struct spool *spool)
+{
+    if (spool->is_sending && spool->saves_done < spool->saves_wanted && spool->n_memory)
+        atomic_store(&spool->is_cancelled, true);
+}
+
 /* What there is for a request. */
 static int64_t begin_sending(struct spool *spool)
 {
@@ -233,6 +241,7 @@ static int64_t begin_sending(struct spool *spool)
 
     pthread_mutex_lock(&spool->lock);
     spool->is_sending = true;
+    give_up_post(spool);
     if (spool->is_stopping) {
         int64_t left_ns = spool->stop_ns - clock_mono(spool->config.clock);
 
@@ -400,18 +409,29 @@ static bool is_due(const struct spool *spool)
     return clock_mono(spool->config.clock) >= spool->not_before_ns;
 }
 
+/* Called and left with the lock held, which is not held meanwhile. */
+static void keep_for_callers(struct spool *spool)
+{
+    uint64_t wanted = spool->saves_wanted;
+
+    take_added(spool);
+    pthread_mutex_unlock(&spool->lock);
+    if (list_first(&spool->kept))
+        keep(spool);
+    pthread_mutex_lock(&spool->lock);
+    spool->saves_done = wanted;
+    pthread_cond_broadcast(&spool->changed);
+}
+
 static void work_until_stopped(struct spool *spool)
 {
     pthread_mutex_lock(&spool->lock);
     while (!spool->is_stopping) {
-        bool has_news = take_added(spool);
-
-        if (has_news || (has_something(spool) && is_due(spool))) {
+        if (list_first(&spool->added) || spool->saves_done < spool->saves_wanted) {
+            keep_for_callers(spool);
+        } else if (has_something(spool) && is_due(spool)) {
             pthread_mutex_unlock(&spool->lock);
-            if (has_news)
-                keep(spool);
-            else
-                post_some(spool);
+            post_some(spool);
             pthread_mutex_lock(&spool->lock);
         } else if (has_something(spool)) {
             clock_wait(spool->config.clock, &spool->changed, &spool->lock, spool->not_before_ns);
@@ -427,10 +447,8 @@ static void say_goodbye(struct spool *spool)
     size_t n_lost;
 
     pthread_mutex_lock(&spool->lock);
-    take_added(spool);
+    keep_for_callers(spool);
     pthread_mutex_unlock(&spool->lock);
-    if (list_first(&spool->kept))
-        keep(spool);
     while (has_something(spool) && !spool->backoff_ns &&
            clock_mono(spool->config.clock) < spool->stop_ns)
         post_some(spool);
@@ -558,20 +576,38 @@ int spool_start(const struct spool_config *config, struct spool **ret, struct er
     return code;
 }
 
-/* A post that is under way may end by itself for half of the time. */
-struct spool *spool_stop(struct spool *spool)
+bool spool_save(struct spool *spool, int64_t until_ns)
+{
+    bool in_time = true, is_saved;
+    uint64_t goal;
+
+    if (!spool)
+        return true;
+    pthread_mutex_lock(&spool->lock);
+    goal = ++spool->saves_wanted;
+    give_up_post(spool);
+    pthread_cond_broadcast(&spool->changed);
+    while (spool->n_memory && spool->saves_done < goal && in_time)
+        in_time = clock_wait(spool->config.clock, &spool->changed, &spool->lock, until_ns);
+    is_saved = !spool->n_memory;
+    pthread_mutex_unlock(&spool->lock);
+    return is_saved;
+}
+
+/* A post that is under way may end by itself for a third of the time. */
+struct spool *spool_stop(struct spool *spool, int64_t within_ns)
 {
     bool in_time = true;
 
     if (!spool)
         return NULL;
     pthread_mutex_lock(&spool->lock);
-    spool->stop_ns = clock_mono(spool->config.clock) + spool->config.goodbye_ns;
+    spool->stop_ns = clock_mono(spool->config.clock) + within_ns;
     spool->is_stopping = true;
     pthread_cond_broadcast(&spool->changed);
     while (spool->is_sending && in_time)
         in_time = clock_wait(spool->config.clock, &spool->changed, &spool->lock,
-                             spool->stop_ns - spool->config.goodbye_ns / 2);
+                             spool->stop_ns - within_ns * 2 / 3);
     if (spool->is_sending)
         atomic_store(&spool->is_cancelled, true);
     pthread_mutex_unlock(&spool->lock);

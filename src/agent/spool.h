@@ -25,7 +25,6 @@ struct spool_config {
     const char *ca_file;      /* NULL: the system's */
     const char *cluster;      /* as the exporter calls it; empty: it has but one */
     int64_t timeout_ns, retry_ns, max_backoff_ns;
-    int64_t goodbye_ns; /* for what can still be posted at the end */
     uint64_t max_bytes; /* of the directory: the oldest go first */
     int64_t max_age_ns; /* older ones are dropped when they cannot be posted */
     const struct clock *clock;
@@ -37,7 +36,14 @@ struct spool_config {
  * token file. A directory that cannot be used is logged, and tried again: until then records are
  * kept in memory. */
 int spool_start(const struct spool_config *config, struct spool **ret, struct err *err);
-struct spool *spool_stop(struct spool *spool); /* tries once more, for a moment; returns NULL */
+
+/* Writes all that it has to disk, posts what it can within that time, and ends. Returns NULL. */
+struct spool *spool_stop(struct spool *spool, int64_t within_ns);
+
+/* Has all that was added before written to disk, and waits for that until a monotonic time. A post
+ * that is in the way is given up, and so are later ones. False if something is still in memory
+ * only: the disk does not take it. NULL is allowed. */
+bool spool_save(struct spool *spool, int64_t until_ns);
 
 /* By the sampler, when a job has ended here: what it has used is copied, its steps and how many
  * more there were too. A job that is none of Slurm's is passed over. */

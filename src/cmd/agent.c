@@ -8,6 +8,7 @@
 #include "base/privileges.h"
 #include "base/process.h"
 #include "base/secret.h"
+#include "base/stop_guard.h"
 
 #include <linux/capability.h>
 #include <malloc.h>
@@ -28,8 +29,8 @@ static const struct privilege privileges[] = {
       "only as far as their parents' sums have it." },
 };
 
-static const int64_t blacklist_retry_seconds = 60; /* while it has names that nobody knows */
-static const int64_t longest_goodbye_ns = 3 * NS_PER_SEC;
+static const int64_t blacklist_retry_ns =
+    60 * NS_PER_SEC; /* while it has names that nobody knows */
 static const int64_t sweep_round_ns = 10 * NS_PER_SEC;
 static const int64_t longest_spooled_ns = 30 * 24 * 3600 * NS_PER_SEC;
 static const int64_t longest_spool_pause_ns = 300 * NS_PER_SEC;
@@ -50,6 +51,7 @@ struct agent {
     struct agent_settings settings;
     struct log *log;
     const struct clock *clock;
+    struct stop_guard *guard; /* NULL: not started yet */
     struct bulletin_board *board;
     struct bulletins *bulletins;
     struct http_server *server;
@@ -147,20 +149,21 @@ static void look_for_unknown_users(struct agent *agent)
 }
 
 /* Until a signal ends it. */
-static void serve(struct agent *agent, const sigset_t *signals)
+static void serve(struct agent *agent)
 {
-    const struct timespec pause = { .tv_sec = blacklist_retry_seconds };
-
     for (;;) {
         struct err err = { 0 };
-        int signal = sigtimedwait(signals, NULL, &pause);
+        int signal = stop_guard_wait(agent->guard, blacklist_retry_ns);
 
-        if (signal == SIGHUP)
+        if (signal == SIGHUP) {
+            stop_guard_part(agent->guard, "reload");
             reload(agent, &err);
-        else if (signal > 0)
+        } else if (signal) {
             return;
-        else
+        } else {
+            stop_guard_part(agent->guard, "lookup of users");
             look_for_unknown_users(agent);
+        }
     }
 }
 
@@ -286,7 +289,6 @@ static int start_spool(struct agent *agent, struct err *err)
         .timeout_ns = settings->ingest.timeout_ns,
         .retry_ns = NS_PER_SEC,
         .max_backoff_ns = longest_spool_pause_ns,
-        .goodbye_ns = 2 * NS_PER_SEC,
         .max_bytes = settings->ingest.max_bytes,
         .max_age_ns = longest_spooled_ns,
         .clock = agent->clock,
@@ -438,18 +440,51 @@ static int start(struct agent *agent, struct err *err)
     return code;
 }
 
+/* What ended jobs used is all that the agent has to lose; the sampler may have added to it. */
+static void save(void *ctx, int64_t until_ns)
+{
+    struct agent *agent = ctx;
+
+    if (!spool_save(agent->spool, until_ns))
+        LOG(agent->log, LOG_ERROR, "what some ended jobs used is lost: the disk did not take it");
+}
+
+/* The spool first: whatever hangs, records of ended jobs are on disk. Deleting on the Pushgateway
+ * goes on while the rest stops. */
+static void stop_parts(struct agent *agent)
+{
+    struct stop_guard *guard = agent->guard;
+
+    stop_guard_writer(guard, "spool");
+    spool_save(agent->spool, INT64_MAX);
+    stop_guard_part(guard, "HTTP server");
+    pusher_end(agent->pusher, stop_guard_left(guard));
+    http_stop(agent->server);
+    stop_guard_part(guard, "sampler");
+    sampler_stop(agent->sampler);
+    stop_guard_writer(guard, "spool");
+    spool_save(agent->spool, INT64_MAX);
+    stop_guard_use(guard, &(struct stop_guard_hooks){ 0 });
+    stop_guard_part(guard, "posts to --ingest.url");
+    spool_stop(agent->spool, stop_guard_left(guard));
+    stop_guard_part(guard, "requests to --profile.pushgateway");
+    sweeper_stop(agent->sweeper);
+    stop_guard_part(guard, "requests to --push.url");
+    pusher_stop(agent->pusher, 0);
+    stop_guard_part(guard, "GPU drivers");
+    gpus_stop(agent->gpus);
+    stop_guard_part(guard, "Lustre");
+    lustre_targets_stop(agent->lustre);
+    stop_guard_part(guard, "lookup of users");
+    users_free(agent->users);
+    stop_guard_end(guard);
+}
+
 static void stop(struct agent *agent)
 {
-    http_stop(agent->server);
-    sampler_stop(agent->sampler);
-    spool_stop(agent->spool);
-    sweeper_stop(agent->sweeper);
-    pusher_stop(agent->pusher, longest_goodbye_ns);
-    gpus_stop(agent->gpus);
-    lustre_targets_stop(agent->lustre);
+    stop_parts(agent);
     bulletins_free(agent->bulletins);
     bulletin_board_free(agent->board);
-    users_free(agent->users);
     cgroup_rows_free(agent->rows);
     pattern_free(agent->scratch);
     log_free(agent->log);
@@ -528,17 +563,23 @@ int main(int argc, char **argv)
     make_spool_directory(&agent);
     code = give_up_privileges(&agent, &err);
     if (code == 0)
+        code = stop_guard_start(&signals, agent.clock, agent.log, &agent.guard, &err);
+    if (code == 0) {
+        stop_guard_use(agent.guard, &(struct stop_guard_hooks){ .save = save, .ctx = &agent });
         code = start(&agent, &err);
+    }
     if (code == 0) {
         serve_say_where("sonde agent", agent.server, agent.first.serve.telemetry_path);
         warn_of_unknown_users(&agent);
         process_forget_start();
     }
     pthread_mutex_unlock(&agent.reloading);
-    if (code == 0)
-        serve(&agent, &signals);
-    else
+    if (code == 0) {
+        serve(&agent);
+    } else {
         fprintf(stderr, "sonde agent: %s\n", err.text);
+        stop_guard_fail(agent.guard, serve_exit_status(code));
+    }
     stop(&agent);
     return serve_exit_status(code);
 }

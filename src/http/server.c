@@ -20,7 +20,8 @@ enum {
     MOST_RELOADS = 4,
 };
 
-static const int64_t drain_ns = 2 * NS_PER_SEC;
+/* Less than STOP_NS of base/stop_guard.h: other parts end after this one. */
+static const int64_t drain_ns = 1500 * NS_PER_MS;
 
 void server_signal(struct http_server *server)
 {

@@ -36,7 +36,7 @@ struct pusher {
     int64_t backoff_ns;    /* 0: the last request did not fail */
     int64_t not_before_ns; /* its end */
     bool is_sending, is_stopping, is_full;
-    int64_t stop_ns;
+    int64_t stop_ns, cancel_ns; /* of all, and of a push that is under way */
     atomic_bool is_cancelled;
     struct push_stats stats;
 };
@@ -346,8 +346,11 @@ static bool refuse_text(struct pusher *pusher, struct group *group)
 
 static bool take_text(struct pusher *pusher, const char *instance, struct text *text)
 {
-    struct group *group = find_group(pusher, instance);
+    struct group *group;
 
+    if (pusher->is_stopping)
+        return false; /* the thread deletes the groups */
+    group = find_group(pusher, instance);
     if (!group || !text->bytes)
         return refuse_text(pusher, group);
     if (group->waiting.bytes)
@@ -379,8 +382,8 @@ void pusher_put(struct pusher *pusher, const char *instance, struct str text)
             LOG_INT("most_bytes", pusher->config.max_text), LOG_INT("most_instances", PUSH_GROUPS));
 }
 
-/* A push that is under way may end by itself for half of the time: after one that is cut off, the
- * Pushgateway could still do it, behind the DELETE. */
+/* A push that is under way may end by itself for a third of the time: after one that is cut off,
+ * the Pushgateway could still do it, behind the DELETE. */
 static void end_sending(struct pusher *pusher, int64_t until_ns)
 {
     bool in_time = true;
@@ -390,15 +393,27 @@ static void end_sending(struct pusher *pusher, int64_t until_ns)
     atomic_store(&pusher->is_cancelled, true);
 }
 
+void pusher_end(struct pusher *pusher, int64_t within_ns)
+{
+    if (!pusher)
+        return;
+    pthread_mutex_lock(&pusher->lock);
+    if (!pusher->is_stopping) {
+        pusher->stop_ns = clock_mono(pusher->config.clock) + within_ns;
+        pusher->cancel_ns = pusher->stop_ns - within_ns * 2 / 3;
+        pusher->is_stopping = true;
+        pthread_cond_broadcast(&pusher->changed);
+    }
+    pthread_mutex_unlock(&pusher->lock);
+}
+
 struct pusher *pusher_stop(struct pusher *pusher, int64_t within_ns)
 {
     if (!pusher)
         return NULL;
+    pusher_end(pusher, within_ns);
     pthread_mutex_lock(&pusher->lock);
-    pusher->stop_ns = clock_mono(pusher->config.clock) + within_ns;
-    pusher->is_stopping = true;
-    pthread_cond_broadcast(&pusher->changed);
-    end_sending(pusher, pusher->stop_ns - within_ns / 2);
+    end_sending(pusher, pusher->cancel_ns);
     pthread_mutex_unlock(&pusher->lock);
     pthread_join(pusher->thread, NULL);
     return pusher_free(pusher);

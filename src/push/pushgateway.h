@@ -50,6 +50,10 @@ void pusher_put(struct pusher *pusher, const char *instance, struct str text);
  * without such a file has the groups again at the next push. */
 struct pusher *pusher_stop(struct pusher *pusher, int64_t within_ns);
 
+/* Begins with that and returns at once: what is put from now on is dropped. pusher_stop then waits
+ * for its end. NULL is allowed. */
+void pusher_end(struct pusher *pusher, int64_t within_ns);
+
 struct push_stats {
     uint64_t pushes, failures;    /* requests that were taken; that were not */
     uint64_t replaced;            /* texts that were never taken, a newer one came first */

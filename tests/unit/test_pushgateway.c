@@ -464,6 +464,20 @@ TEST(each_group_is_deleted_once_at_the_end)
     assert_string_equal(logged().p, "");
 }
 
+TEST(what_is_put_when_the_end_has_begun_is_dropped)
+{
+    start();
+    put("n1", "a 1\n");
+    wait_until_true(stats_of().pushes == 1);
+    pusher_end(fixture->pusher, TEST_DEADLINE);
+    put("n1", "a 2\n");
+    put("n2", "a 1\n");
+    assert_string_equal(request(2)->method, "DELETE"); /* before anybody waits for the end */
+    stop(0);
+    assert_int_equal(count_requests(), 2);
+    assert_string_equal(logged().p, "");
+}
+
 TEST(what_was_never_pushed_is_not_deleted)
 {
     start();

@@ -202,7 +202,7 @@ static void start(void)
 
 static void stop(void)
 {
-    fixture->spool = spool_stop(fixture->spool);
+    fixture->spool = spool_stop(fixture->spool, TEST_DEADLINE);
 }
 
 static void add(struct spool *spool, uint32_t id)
@@ -248,7 +248,6 @@ static void setup(void)
         .munge_socket = "/run/munge.test",
         .cluster = "one",
         .timeout_ns = TEST_DEADLINE,
-        .goodbye_ns = TEST_DEADLINE,
         .retry_ns = 10 * NS_PER_MS,
         .max_backoff_ns = 50 * NS_PER_MS,
         .max_bytes = 16 << 20,
@@ -860,7 +859,7 @@ TEST(two_agents_do_not_share_a_directory)
     wait_until_true(on_disk(first) == 1);
     start();
     wait_until_true(count_logged("another agent has it") == 1);
-    spool_stop(first);
+    spool_stop(first, TEST_DEADLINE);
 }
 
 /* As when the disk is full: writes are cut short, then refused. */
@@ -922,10 +921,55 @@ TEST(an_exporter_that_hangs_does_not_keep_it)
     peer_request(fixture->peer, 1);
     assert_int_equal(pthread_create(&thread, NULL, stop_it, NULL), 0);
     assert_true(manual_clock_await_waiters(&fixture->manual, 1));
-    manual_clock_advance(&fixture->manual, fixture->config.goodbye_ns);
+    manual_clock_advance(&fixture->manual, TEST_DEADLINE);
     pthread_join(thread, NULL);
     assert_int_equal(peer_held(fixture->peer), 1);
     assert_int_equal(count_files(fixture->path), 1);
+}
+
+TEST(a_save_does_not_wait_for_an_exporter_that_hangs)
+{
+    fixture->config.clock = &fixture->manual.clock;
+    peer_hold(fixture->peer, "");
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    manual_clock_advance(&fixture->manual, fixture->config.retry_ns);
+    peer_request(fixture->peer, 1);
+    add(fixture->spool, 2);
+    assert_int_equal(stats_of(fixture->spool).in_memory, 1);
+    assert_true(spool_save(fixture->spool, INT64_MAX));
+    assert_int_equal(on_disk(fixture->spool), 2);
+    assert_int_equal(peer_held(fixture->peer), 1);
+}
+
+TEST(a_post_that_is_not_in_the_way_of_a_save_goes_on)
+{
+    peer_hold(fixture->peer, "");
+    start();
+    add(fixture->spool, 1);
+    peer_request(fixture->peer, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    assert_true(spool_save(fixture->spool, INT64_MAX));
+    peer_release(fixture->peer);
+    wait_until_true(has_taken(1));
+    assert_int_equal(stats_of(fixture->spool).failures, 0);
+}
+
+TEST(a_save_ends_although_the_disk_takes_nothing)
+{
+    peer_close(fixture->peer);
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    assert_int_equal(chmod(fixture->path, 0777), 0); /* which it refuses to use */
+    fixture->spool = spool_stop(fixture->spool, 0);
+    start();
+    add(fixture->spool, 2);
+    assert_false(spool_save(fixture->spool, INT64_MAX));
+    assert_int_equal(chmod(fixture->path, 0700), 0);
+    assert_true(spool_save(fixture->spool, INT64_MAX));
+    assert_true(spool_save(NULL, 0));
 }
 
 /* The child: tells each id that is safe. */
