@@ -268,7 +268,7 @@ static int parse(int argc, char **argv, bool has_defaults, struct arena *arena,
             "without one.\n\n"
             "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
             "or, if there is a mistake in it or something has changed that cannot be changed under "
-            "way, nothing changes and the log says why.",
+            "way, nothing changes and the log says why." SERVE_STOPS,
         .options = made.rows,
     };
     char **rest;

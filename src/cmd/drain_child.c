@@ -207,14 +207,21 @@ int drain_child_start(const struct drain_child_config *config, struct drain_chil
     return 0;
 }
 
-struct drain_child *drain_child_stop(struct drain_child *child)
+void drain_child_end(struct drain_child *child)
 {
     if (!child)
-        return NULL;
+        return;
     pthread_mutex_lock(&child->lock);
     child->is_stopping = true;
     pthread_cond_signal(&child->wake);
     pthread_mutex_unlock(&child->lock);
+}
+
+struct drain_child *drain_child_stop(struct drain_child *child)
+{
+    if (!child)
+        return NULL;
+    drain_child_end(child);
     pthread_join(child->thread, NULL);
     free_child(child);
     return NULL;

@@ -21,6 +21,9 @@ int drain_child_start(const struct drain_child_config *config, struct drain_chil
 /* Asks it to end, and kills it if it does not in time. Returns NULL. */
 struct drain_child *drain_child_stop(struct drain_child *child);
 
+/* Begins with that and returns at once. NULL is allowed. */
+void drain_child_end(struct drain_child *child);
+
 bool drain_child_is_up(struct drain_child *child);
 
 #endif

@@ -19,7 +19,7 @@ static const struct exporter_shape shape = {
         "With --prometheus.url it also tells who reads from and writes to Lustre, as sonde lustre "
         "does.\n\n"
         "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
-        "or, if there is a mistake in it, nothing changes and the log says why.",
+        "or, if there is a mistake in it, nothing changes and the log says why." SERVE_STOPS,
     .what = "What Slurm is doing",
     .address = ":9092",
     .connections = "4096",

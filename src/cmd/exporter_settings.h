@@ -13,6 +13,7 @@
 struct settings;
 struct exporter_options;
 struct recorder;
+struct stop_guard;
 
 /* What `sonde up` adds to the exporter. */
 struct exporter_hooks {
@@ -34,13 +35,17 @@ struct exporter_hooks {
     void (*configure)(const struct settings *settings, struct http_config *config);
 
     /* In this order: before there is any thread, with settings that last until it serves; with an
-     * engine, to add routes; with a server; and when there is no server any more, called also if
-     * one before it failed. */
+     * engine, to add routes; with a server; when the process stops, returning at once; and when
+     * there is no server any more. The last two are called also if one before them failed. */
     int (*prepare)(void *ctx, const struct settings *settings, struct log *log, struct err *err);
     int (*start)(void *ctx, struct engine *engine, struct recorder *recorder,
                  struct metrics *metrics, struct err *err);
     int (*serve)(void *ctx, struct http_server *server, struct err *err);
-    void (*stop)(void *ctx);
+    void (*end)(void *ctx);
+    void (*stop)(void *ctx, struct stop_guard *guard);
+
+    /* In the place of the rest of a stop, when a part did not stop in time. */
+    void (*clean)(void *ctx);
 
     /* Another engine takes the place of the one that it was given, which goes when this returns. */
     void (*use_engine)(void *ctx, struct engine *engine);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/munge.h"
 #include "base/process.h"
+#include "base/stop_guard.h"
 #include "cmd/drain_child.h"
 #include "cmd/keeping.h"
 #include "http/trace.h"
@@ -28,6 +29,7 @@ struct exporter {
     char *trace_path, *munge_socket; /* the settings they came from may be replaced */
     struct keeping keeping;
     struct drain_child *drain; /* NULL: mails are none of ours */
+    struct stop_guard *guard;  /* NULL: not started yet */
     pthread_mutex_t reloading; /* one at a time: a signal and a request may both ask */
 };
 
@@ -299,17 +301,11 @@ static int start_server(struct exporter *exporter, struct err *err)
 }
 
 /* Until a signal ends it. */
-static void serve(struct exporter *exporter, const sigset_t *signals)
+static void serve(struct exporter *exporter)
 {
-    for (;;) {
-        struct err err = { 0 };
-        int signal;
-
-        if (sigwait(signals, &signal) != 0)
-            continue;
-        if (signal != SIGHUP)
-            return;
-        reload(exporter, &err);
+    while (stop_guard_wait(exporter->guard, -1) == SIGHUP) {
+        stop_guard_part(exporter->guard, "reload");
+        reload(exporter, &(struct err){ 0 });
     }
 }
 
@@ -435,22 +431,70 @@ static void tame_malloc(void)
     mallopt(M_ARENA_MAX, 2);
 }
 
-static void stop(struct exporter *exporter)
+/* What Slurm said last is written; what agents posted and was not acknowledged, they post again. */
+static void save(void *ctx, int64_t until_ns)
+{
+    struct exporter *exporter = ctx;
+
+    recorder_save(exporter->keeping.recorder, until_ns);
+}
+
+static void clean(void *ctx)
+{
+    const struct exporter *exporter = ctx;
+
+    if (exporter->shape->hooks)
+        exporter->shape->hooks->clean(exporter->shape->hooks->ctx);
+}
+
+static void guard_data(struct exporter *exporter, void (*save_data)(void *ctx, int64_t until_ns))
+{
+    stop_guard_use(exporter->guard, &(struct stop_guard_hooks){
+                                        .save = save_data, .clean = clean, .ctx = exporter });
+}
+
+/* What takes its time is begun first, so that all of it stops at the same time. */
+static void begin_stop(struct exporter *exporter)
 {
     const struct exporter_hooks *hooks = exporter->shape->hooks;
 
     if (exporter->metrics)
         metrics_stop(exporter->metrics);
+    keeping_cancel_askers(&exporter->keeping);
+    drain_child_end(exporter->drain);
+    if (hooks)
+        hooks->end(hooks->ctx);
+}
+
+static void stop_parts(struct exporter *exporter)
+{
+    const struct exporter_hooks *hooks = exporter->shape->hooks;
+    struct stop_guard *guard = exporter->guard;
+
+    stop_guard_part(guard, "HTTP server");
+    begin_stop(exporter);
     http_stop(exporter->server);
     if (hooks)
-        hooks->stop(hooks->ctx);
+        hooks->stop(hooks->ctx, guard);
+    stop_guard_part(guard, "slurmdbd, Prometheus");
     http_trace_free(exporter->trace_routes);
     keeping_stop_askers(&exporter->keeping);
+    stop_guard_part(guard, "sonde report --drain");
     drain_child_stop(exporter->drain);
+    stop_guard_part(guard, "Slurm, Prometheus, store");
     metrics_free(exporter->metrics);
+    guard_data(exporter, NULL);
+    stop_guard_writer(guard, "store");
     keeping_end(&exporter->keeping);
+    stop_guard_part(guard, "lookup of users");
     trace_free(exporter->trace);
     users_free(exporter->users);
+    stop_guard_end(guard);
+}
+
+static void stop(struct exporter *exporter)
+{
+    stop_parts(exporter);
     free(exporter->trace_path);
     free(exporter->munge_socket);
     log_free(exporter->log);
@@ -476,17 +520,23 @@ static int run(struct exporter *exporter)
     if (shape->hooks)
         code = shape->hooks->prepare(shape->hooks->ctx, exporter->settings, exporter->log, &err);
     if (code == 0)
+        code = stop_guard_start(&signals, exporter->clock, exporter->log, &exporter->guard, &err);
+    if (code == 0) {
+        guard_data(exporter, save);
         code = start(exporter, &err);
+    }
     if (code == 0) {
         serve_say_where(shape->name, exporter->server,
                         shape->hooks ? STR("/") : exporter->settings->serve.telemetry_path);
         warn_early(exporter);
     }
     pthread_mutex_unlock(&exporter->reloading);
-    if (code == 0)
-        serve(exporter, &signals);
-    else
+    if (code == 0) {
+        serve(exporter);
+    } else {
         fprintf(stderr, "%s: %s\n", shape->name, err.text);
+        stop_guard_fail(exporter->guard, serve_exit_status(code));
+    }
     stop(exporter);
     return serve_exit_status(code);
 }

@@ -306,6 +306,16 @@ bool keeping_tell(struct keeping *keeping, struct self_store *store, struct self
     return true;
 }
 
+/* A reload may be replacing the summaries. */
+void keeping_cancel_askers(struct keeping *keeping)
+{
+    for (size_t i = 0; i < CLUSTERS_MAX; i++)
+        history_end(keeping->histories[i]);
+    pthread_mutex_lock(&keeping->telling);
+    summaries_end(keeping->summaries);
+    pthread_mutex_unlock(&keeping->telling);
+}
+
 void keeping_stop_askers(struct keeping *keeping)
 {
     http_ingest_free(keeping->ingest);

@@ -52,7 +52,9 @@ void keeping_use_summaries(struct keeping *keeping, struct summaries *summaries)
 bool keeping_tell(struct keeping *keeping, struct self_store *store, struct self_cluster *clusters,
                   size_t n);
 
-/* Whoever waits for the recorder; and, when no refresher is left, the recorder itself. */
+/* Whoever waits for the recorder; and, when no refresher is left, the recorder itself. The first
+ * begins with that and returns at once. */
+void keeping_cancel_askers(struct keeping *keeping);
 void keeping_stop_askers(struct keeping *keeping);
 void keeping_end(struct keeping *keeping);
 

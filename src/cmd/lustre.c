@@ -16,7 +16,7 @@ static const struct exporter_shape shape = {
         "and all scrapers share the answer. Who cannot wait for it gets "
         "cluster_exporter_scrape_ok 0, and nothing of an earlier moment.\n\n"
         "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
-        "or, if there is a mistake in it, nothing changes and the log says why.",
+        "or, if there is a mistake in it, nothing changes and the log says why." SERVE_STOPS,
     .what = "Who reads from and writes to Lustre",
     .address = ":9846",
     .connections = "512",

@@ -55,6 +55,11 @@ void serve_say_where(const char *command, const struct http_server *server, stru
 /* Before any thread is started: signals (left to sigwait), the limit on descriptors. */
 void serve_prepare(sigset_t *ret_signals);
 
+/* The end of a command's description. */
+#define SERVE_STOPS                                                                                \
+    "\n\nSIGTERM or SIGINT ends it within 2 seconds, even if something hangs; data is written "    \
+    "first, and the log names the part that did not stop."
+
 /* What to exit with. */
 int serve_exit_status(int code);
 

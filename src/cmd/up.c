@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sonde up: everything on one machine, in one process and its agent. */
+#include "base/stop_guard.h"
 #include "cmd/beside.h"
 #include "cmd/exporting.h"
 #include "cmd/up_agent.h"
@@ -313,18 +314,39 @@ static bool may_scrape(void *ctx, const struct http_exchange *x)
     return web_serving_is_for_staff(up->serving, x);
 }
 
-static void stop(void *ctx)
+static void end(void *ctx)
+{
+    struct up *up = ctx;
+
+    ticker_end(up->ticker);
+    up_agent_end(up->agent);
+}
+
+static void stop(void *ctx, struct stop_guard *guard)
 {
     struct up *up = ctx;
 
     if (up->boards)
         up_board_use(up->boards, NULL);
+    stop_guard_part(guard, "time series");
     up_demo_stop(up->demo);
     ticker_stop(up->ticker);
+    stop_guard_part(guard, "sonde agent");
     up_agent_stop(up->agent);
+    stop_guard_part(guard, "pages");
     web_serving_free(up->serving);
     up_board_free(up->boards);
     up_health_free(up->health);
+}
+
+/* A demo leaves nothing behind, and nobody finds the socket of an agent that ends. */
+static void clean(void *ctx)
+{
+    const struct up *up = ctx;
+
+    if (up->agent)
+        unlink(up->place.agent_socket);
+    up_place_clear(&up->place);
 }
 
 static const char description[] =
@@ -340,7 +362,7 @@ static const char description[] =
     "It answers /metrics too: point a Prometheus at it, give its address by "
     "--prometheus.url, and charts come from there.\n\n"
     "SIGHUP, or POST to /-/reload, reads the configuration again: all of it takes effect, "
-    "or, if there is a mistake in it, nothing changes and the log says why.";
+    "or, if there is a mistake in it, nothing changes and the log says why." SERVE_STOPS;
 
 static void configure(const struct settings *settings, struct http_config *config)
 {
@@ -364,7 +386,9 @@ int main(int argc, char **argv)
         .prepare = prepare,
         .start = start,
         .serve = serve,
+        .end = end,
         .stop = stop,
+        .clean = clean,
         .use_engine = use_engine,
         .may_scrape = may_scrape,
         .tell_up = tell_up,

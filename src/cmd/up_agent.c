@@ -22,7 +22,7 @@ enum { PASSED_FD = 3, BACKLOG = 64, FLAG_MAX = 80 };
 
 static const int64_t look_ns = 100 * NS_PER_MS;     /* from one look whether it lives to the next */
 static const int64_t healthy_ns = 60 * NS_PER_SEC;  /* one that lived so long is started at once */
-static const int64_t farewell_ns = 5 * NS_PER_SEC;  /* how long it may take to end */
+static const int64_t farewell_ns = NS_PER_SEC;      /* then it is killed: it has nothing to save */
 static const int64_t ask_ns = 5 * NS_PER_SEC;       /* from one question to the next */
 static const int64_t patience_ns = 30 * NS_PER_SEC; /* how long it may be silent */
 static const int64_t first_backoff_ns = NS_PER_SEC / 2, most_backoff_ns = 60 * NS_PER_SEC;
@@ -36,7 +36,7 @@ struct up_agent {
     char *socket_path;
     struct counted *counted;
     pid_t keeper;
-    int rope; /* the keeper holds its other end, and ends when we let go */
+    int rope; /* the keeper holds its other end, and ends when we let go; -1: we have */
 };
 
 /* What the keeper knows. */
@@ -413,6 +413,14 @@ int up_agent_start(const struct up_agent_config *config, struct up_agent **ret, 
     return 0;
 }
 
+void up_agent_end(struct up_agent *agent)
+{
+    if (!agent || agent->rope < 0)
+        return;
+    close(agent->rope);
+    agent->rope = -1;
+}
+
 struct up_agent *up_agent_stop(struct up_agent *agent)
 {
     int64_t until_ns = clock_mono(&clock_real) + 2 * farewell_ns + NS_PER_SEC;
@@ -420,7 +428,7 @@ struct up_agent *up_agent_stop(struct up_agent *agent)
 
     if (!agent)
         return NULL;
-    close(agent->rope);
+    up_agent_end(agent);
     while (waitpid(agent->keeper, NULL, WNOHANG) == 0 && clock_mono(&clock_real) < until_ns)
         nanosleep(&moment, NULL);
     unlink(agent->socket_path);

@@ -34,4 +34,7 @@ void up_agent_stats(const struct up_agent *agent, struct up_agent_stats *ret);
 /* Waits until both have ended, for some seconds at most. Returns NULL. */
 struct up_agent *up_agent_stop(struct up_agent *agent);
 
+/* Begins with that and returns at once. NULL is allowed. */
+void up_agent_end(struct up_agent *agent);
+
 #endif

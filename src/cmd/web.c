@@ -3,6 +3,7 @@
 #include "cmd/serve.h"
 
 #include "base/process.h"
+#include "base/stop_guard.h"
 #include "cmd/drain_child.h"
 #include "cmd/web_serving.h"
 #include "http/lifecycle.h"
@@ -122,7 +123,7 @@ static int parse(int argc, char **argv, struct arena *arena, struct settings *se
             "address it is called localhost or by that address, as pages of other sites could read "
             "it under names of theirs; --web.host adds a name.\n\n"
             "SIGHUP, or POST to /-/reload, reads --web.config.file again: all of it takes effect, "
-            "or, if there is a mistake in it, nothing changes and the log says why.",
+            "or, if there is a mistake in it, nothing changes and the log says why." SERVE_STOPS,
         .options = made.rows,
     };
     char **rest;
@@ -145,6 +146,7 @@ struct web {
     struct http_route routes[WEB_SERVING_ROUTES + LIFECYCLE_ROUTES + 1];
     struct http_server *server;
     struct drain_child *drain; /* NULL: mails are none of ours */
+    struct stop_guard *guard;
     pthread_mutex_t reloading; /* one at a time, and none before all is there */
 };
 
@@ -232,24 +234,30 @@ static int start(struct web *web, struct err *err)
     return code < 0 || !web->settings.report_config.n ? code : start_drain(web, err);
 }
 
+/* It only reads: nothing is lost with a part that does not stop in time. */
 static void stop(struct web *web)
 {
-    drain_child_stop(web->drain);
+    stop_guard_part(web->guard, "HTTP server");
+    drain_child_end(web->drain);
     http_stop(web->server);
+    stop_guard_part(web->guard, "sonde report --drain");
+    drain_child_stop(web->drain);
+    stop_guard_part(web->guard, "store");
     web_serving_free(web->serving);
     board_store_close(web->boards);
+    stop_guard_end(web->guard);
     log_free(web->log);
     arena_clear(&web->arena);
     pthread_mutex_destroy(&web->reloading);
 }
 
 /* Until a signal ends it. */
-static void serve(struct web *web, const sigset_t *signals)
+static void serve(struct web *web)
 {
-    int signal;
-
-    while (sigwait(signals, &signal) == 0 && signal == SIGHUP)
+    while (stop_guard_wait(web->guard, -1) == SIGHUP) {
+        stop_guard_part(web->guard, "reload");
         reload(web, &(struct err){ 0 });
+    }
 }
 
 int main(int argc, char **argv)
@@ -272,14 +280,17 @@ int main(int argc, char **argv)
     serve_use_log_level(web.log, &web.settings.serve);
     pthread_mutex_init(&web.reloading, NULL);
     pthread_mutex_lock(&web.reloading);
-    code = start(&web, &err);
+    code = stop_guard_start(&signals, clock_of_environment(), web.log, &web.guard, &err);
+    if (code == 0)
+        code = start(&web, &err);
     pthread_mutex_unlock(&web.reloading);
     if (code == 0) {
         serve_say_where("sonde web", web.server, STR("/"));
         check_store(&web, &err);
-        serve(&web, &signals);
+        serve(&web);
     } else {
         fprintf(stderr, "sonde web: %s\n", err.text);
+        stop_guard_fail(web.guard, serve_exit_status(code));
     }
     stop(&web);
     return serve_exit_status(code);

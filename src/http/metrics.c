@@ -39,6 +39,9 @@ struct engine *engine_free(struct engine *engine)
 {
     if (!engine)
         return NULL;
+    for (size_t i = 0; i < engine->n_clusters; i++)
+        for (size_t feed = 0; feed < FEEDS; feed++)
+            refresher_end(engine->clusters[i].feeds[feed].refresher);
     for (size_t i = 0; i < engine->n_clusters; i++) {
         struct engine_cluster *cluster = &engine->clusters[i];
 

@@ -507,14 +507,21 @@ int history_start(const struct history_config *config, struct history **ret, str
     return 0;
 }
 
-struct history *history_stop(struct history *history)
+void history_end(struct history *history)
 {
     if (!history)
-        return NULL;
+        return;
     pthread_mutex_lock(&history->lock);
     atomic_store(&history->stopping, true);
     pthread_cond_signal(&history->wake);
     pthread_mutex_unlock(&history->lock);
+}
+
+struct history *history_stop(struct history *history)
+{
+    if (!history)
+        return NULL;
+    history_end(history);
     pthread_join(history->thread, NULL);
     free_history(history);
     return NULL;

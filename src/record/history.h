@@ -26,6 +26,7 @@ struct history_config {
 
 int history_start(const struct history_config *config, struct history **ret, struct err *err);
 struct history *history_stop(struct history *history); /* returns NULL */
+void history_end(struct history *history); /* begins with that, returns at once; NULL is allowed */
 
 struct history_stats {
     bool is_up;                   /* the last question was answered, and the answer written */

@@ -51,7 +51,7 @@ struct recorder {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    bool is_stopping;
+    bool is_stopping, has_ended;
     int64_t stop_by;
     struct cluster *clusters;
     size_t n_clusters;
@@ -772,6 +772,7 @@ static void *recorder_main(void *arg)
         if (!work_once(r))
             clock_wait(r->clock, &r->work, &r->lock, earlier(next_work(r), next_upkeep(r)));
     err_set(&err, ECANCELED, "the recorder has ended");
+    r->has_ended = true;
     refuse_waiting(r, &err);
     pthread_mutex_unlock(&r->lock);
     for (size_t i = 0; i < r->n_clusters; i++)
@@ -867,14 +868,35 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
     return 0;
 }
 
+/* With the lock held. */
+static void begin_end(struct recorder *r)
+{
+    if (r->is_stopping)
+        return;
+    r->is_stopping = true;
+    r->stop_by = clock_mono(r->clock) + last_words_ns;
+    pthread_cond_signal(&r->work);
+}
+
+void recorder_save(struct recorder *recorder, int64_t until_ns)
+{
+    bool in_time = true;
+
+    if (!recorder)
+        return;
+    pthread_mutex_lock(&recorder->lock);
+    begin_end(recorder);
+    while (!recorder->has_ended && in_time)
+        in_time = clock_wait(recorder->clock, &recorder->done, &recorder->lock, until_ns);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
 struct recorder *recorder_stop(struct recorder *recorder)
 {
     if (!recorder)
         return NULL;
     pthread_mutex_lock(&recorder->lock);
-    recorder->is_stopping = true;
-    recorder->stop_by = clock_mono(recorder->clock) + last_words_ns;
-    pthread_cond_signal(&recorder->work);
+    begin_end(recorder);
     pthread_mutex_unlock(&recorder->lock);
     pthread_join(recorder->thread, NULL);
     release(recorder);

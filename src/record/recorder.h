@@ -38,6 +38,10 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
  * Returns NULL. */
 struct recorder *recorder_stop(struct recorder *recorder);
 
+/* For a process that is about to exit: has what is waiting written and the thread ended, and waits
+ * for that until a monotonic time. Frees nothing. NULL is allowed. */
+void recorder_save(struct recorder *recorder, int64_t until_ns);
+
 /* What that cluster is called, as Slurm has told; nothing happens if it has a name. */
 void recorder_name(struct recorder *recorder, size_t cluster, struct str name);
 

@@ -320,14 +320,21 @@ int summaries_start(const struct summaries_config *config, struct summaries **re
     return 0;
 }
 
-struct summaries *summaries_stop(struct summaries *summaries)
+void summaries_end(struct summaries *summaries)
 {
     if (!summaries)
-        return NULL;
+        return;
     pthread_mutex_lock(&summaries->lock);
     atomic_store(&summaries->stopping, true);
     pthread_cond_signal(&summaries->wake);
     pthread_mutex_unlock(&summaries->lock);
+}
+
+struct summaries *summaries_stop(struct summaries *summaries)
+{
+    if (!summaries)
+        return NULL;
+    summaries_end(summaries);
     pthread_join(summaries->thread, NULL);
     free_summaries(summaries);
     return NULL;

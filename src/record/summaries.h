@@ -26,6 +26,9 @@ struct summaries_config {
 int summaries_start(const struct summaries_config *config, struct summaries **ret, struct err *err);
 struct summaries *summaries_stop(struct summaries *summaries); /* returns NULL */
 
+/* Begins with that and returns at once. NULL is allowed. */
+void summaries_end(struct summaries *summaries);
+
 struct summaries_stats {
     bool is_up;              /* the last that was asked for could be made and written */
     uint64_t written, empty; /* with something to tell, and without */

@@ -738,15 +738,22 @@ int refresher_start(const struct refresh_config *config, struct refresher **ret,
     return 0;
 }
 
-struct refresher *refresher_stop(struct refresher *refresher)
+void refresher_end(struct refresher *refresher)
 {
     if (!refresher)
-        return NULL;
+        return;
     source_cancel(refresher->config.source);
     pthread_mutex_lock(&refresher->lock);
     refresher->stopping = true;
     pthread_cond_signal(&refresher->work);
     pthread_mutex_unlock(&refresher->lock);
+}
+
+struct refresher *refresher_stop(struct refresher *refresher)
+{
+    if (!refresher)
+        return NULL;
+    refresher_end(refresher);
     pthread_join(refresher->thread, NULL);
     release(refresher);
     return NULL;

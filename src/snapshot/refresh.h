@@ -45,6 +45,9 @@ struct refresher;
 int refresher_start(const struct refresh_config *config, struct refresher **ret, struct err *err);
 struct refresher *refresher_stop(struct refresher *refresher); /* ends a running command; NULL */
 
+/* Begins with that and returns at once, so that many end at the same time. NULL is allowed. */
+void refresher_end(struct refresher *refresher);
+
 /* Takes effect at once. Where something else is to be rendered, Slurm is asked again when it is
  * next wanted, and until then what was rendered is shown. */
 void refresher_tune(struct refresher *refresher, const struct refresh_tuning *tuning);

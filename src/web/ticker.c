@@ -599,15 +599,22 @@ int ticker_start(const struct ticker_config *config, struct ticker **ret, struct
     return 0;
 }
 
-struct ticker *ticker_stop(struct ticker *ticker)
+void ticker_end(struct ticker *ticker)
 {
     if (!ticker)
-        return NULL;
+        return;
     atomic_store(&ticker->is_cancelled, true);
     pthread_mutex_lock(&ticker->lock);
     ticker->is_stopping = true;
     pthread_cond_signal(&ticker->wake);
     pthread_mutex_unlock(&ticker->lock);
+}
+
+struct ticker *ticker_stop(struct ticker *ticker)
+{
+    if (!ticker)
+        return NULL;
+    ticker_end(ticker);
     pthread_join(ticker->thread, NULL);
     return free_ticker(ticker);
 }

@@ -25,6 +25,7 @@ struct ticker_config {
 
 int ticker_start(const struct ticker_config *config, struct ticker **ret, struct err *err);
 struct ticker *ticker_stop(struct ticker *ticker); /* returns NULL */
+void ticker_end(struct ticker *ticker); /* begins with that, returns at once; NULL is allowed */
 
 struct ticker_stats {
     uint64_t ticks, failures, samples;

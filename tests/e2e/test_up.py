@@ -289,6 +289,14 @@ class Real(Case):
         wait_until(lambda: not any(is_there(pid) for pid in everybody), "the end of all")
         self.assertFalse((self.directory / "state/agent.sock").exists())
 
+    def test_an_agent_that_is_stopped_does_not_keep_it(self):
+        up = self.real()
+        [agent] = wait_until(up.agents, "an agent")
+        os.kill(agent, signal.SIGSTOP)
+        up.process.send_signal(signal.SIGTERM)
+        self.assertEqual(up.process.wait(DEADLINE), 0)
+        wait_until(lambda: not is_there(agent), "its end")
+
     def test_the_agent_does_not_outlive_it_even_when_it_is_killed(self):
         up = self.real()
         wait_until(up.agents, "an agent")

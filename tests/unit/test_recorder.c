@@ -987,6 +987,41 @@ TEST(who_gives_up_leaves_at_once_though_the_disk_hangs)
     assert_int_equal(query(f.path, "SELECT count(*) FROM job WHERE job_id IN (11, 12)"), 0);
 }
 
+static void *save(void *until_ns)
+{
+    recorder_save(f.recorder, *(const int64_t *)until_ns);
+    return NULL;
+}
+
+TEST(a_save_has_what_waits_written_and_frees_nothing)
+{
+    int64_t until_ns = INT64_MAX;
+
+    settle();
+    note(0, jobs_section(1, 1000));
+    save(&until_ns);
+    assert_int_equal(query(f.path, "SELECT count(*) FROM job"), 1000);
+    note(0, jobs_section(1, 2000)); /* a refresher that does not know yet */
+    save(&until_ns);
+}
+
+TEST(a_save_gives_up_in_time_though_the_disk_hangs)
+{
+    int64_t until_ns = clock_mono(&f.clock.clock) + 5 * NS_PER_SEC;
+    pthread_t thread;
+
+    settle();
+    atomic_store(&disk.hangs, true);
+    note(0, jobs_section(1, 1000));
+    wait_until_true(atomic_load(&disk.hanging) == 1);
+    assert_int_equal(pthread_create(&thread, NULL, save, &until_ns), 0);
+    assert_true(manual_clock_await_waiters(&f.clock, 1));
+    manual_clock_advance(&f.clock, 5 * NS_PER_SEC);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&disk.hanging), 1);
+    atomic_store(&disk.hangs, false);
+}
+
 TEST(what_waits_is_written_before_the_end)
 {
     note(0, nodes_section(4));
