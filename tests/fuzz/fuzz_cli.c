@@ -5,9 +5,7 @@
 #include "source/cli.h"
 #include "source/json_answers.h"
 
-#include "collector/collector.h"
-
-#include "fuzz.h"
+#include "rendered.h"
 
 enum { MOST_BYTES = 4 << 20 };
 
@@ -25,34 +23,6 @@ static void put_answer(struct buf *to, struct str text, const char *token)
         buf_text(to, token);
     }
     buf_put(to, text);
-}
-
-/* Of all that collectors write of it, in the first format; the others are written and not looked
- * at. Not by an edition, which would compress each piece as well: most of the time went there, into
- * code that is zlib's. */
-static uint64_t digest_of(const struct section *section, int n_formats)
-{
-    uint64_t digest = 0;
-    struct buf text;
-
-    buf_init(&text, 16 << 20);
-    for (size_t i = 0; collectors[i]; i++) {
-        if (collectors[i]->kind != section->kind)
-            continue;
-        for (int format = 0; format < n_formats; format++) {
-            struct metric_writer writer;
-
-            buf_reset(&text);
-            metric_writer_init(&writer, &text, format, STR(""), collectors[i]->families,
-                               collectors[i]->n_families);
-            collectors[i]->collect(section, &writer);
-            metric_writer_free(&writer);
-            if (format == 0)
-                digest = digest * 31 + fuzz_seed((const uint8_t *)text.p, text.n);
-        }
-    }
-    buf_free(&text);
-    return digest;
 }
 
 static const struct {
@@ -117,7 +87,7 @@ static struct outcome read_answer(size_t which, struct str text, uint64_t seed)
     answer_free(answer);
     outcome.skipped = section->skipped;
     if (outcome.code == 0)
-        outcome.digest = digest_of(section, n_formats);
+        outcome.digest = render(section, n_formats).digest;
     section_unref(section);
     buf_free(&bytes);
     return outcome;

@@ -48,12 +48,11 @@ static int take(void *ctx, const struct job_record *job, struct err *err)
 
 static void put_answer(struct buf *to, struct str text, const char *token)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] == '~')
-            buf_text(to, token);
-        else
-            buf_byte(to, text.p[i]);
+    for (size_t mark; (mark = str_find(text, '~')) < text.n; text = str_skip(text, mark + 1)) {
+        buf_put(to, str_head(text, mark));
+        buf_text(to, token);
     }
+    buf_put(to, text);
 }
 
 /* Feeds the answer in pieces of random size, or at once with seed 0. */

@@ -6,9 +6,8 @@
 #include "source/trace.h"
 
 #include "http/trace_page.h"
-#include "snapshot/publish.h"
 
-#include "fuzz.h"
+#include "rendered.h"
 
 #include <math.h>
 
@@ -110,19 +109,11 @@ static void check_page(const struct section *section, const struct section *jobs
     buf_free(&page);
 }
 
-static void check_metrics(struct section *section)
+static void check_metrics(const struct section *section)
 {
-    static const struct publish_config publish = {
-        .collectors = (collector_set)-1,
-        .max_segment = 16 << 20,
-        .clock = &clock_real,
-    };
-    unsigned formats = FORMAT_BIT(METRIC_TEXT) | FORMAT_BIT(METRIC_OPENMETRICS);
-    struct edition *edition = edition_new(&publish, section, formats);
+    struct rendered rendered = render(section, METRIC_FORMATS);
 
-    for (size_t i = 0; collectors[i]; i++)
-        FUZZ_CHECK(edition->collectors[i].duplicates == 0 && !edition->collectors[i].is_over);
-    edition_unref(edition);
+    FUZZ_CHECK(rendered.duplicates == 0 && !rendered.is_over);
 }
 
 static void check_shown(struct trace *trace, const struct section *jobs)
