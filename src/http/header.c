@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Refuses headers that a proxy in front of us may read differently (RFC 9112, sections 5 and 11.2):
- * names that are not tokens, folded lines, control characters, lines that do not end with CR LF. */
+ * names that are not tokens, folded lines, control characters, lines that do not end with CR LF,
+ * and a second Authorization, of which a proxy may have checked the other (RFC 9110, section 5.3).
+ */
 #include "http/internal.h"
 
 bool http_is_token(struct str text)
@@ -36,6 +38,7 @@ static bool is_lenient(void)
 
 struct lines {
     const char *next; /* where the next one must begin */
+    bool has_authorization;
     bool is_wrong;
 };
 
@@ -43,8 +46,13 @@ static enum MHD_Result check_line(void *arg, enum MHD_ValueKind kind, const char
                                   size_t key_size, const char *value, size_t value_size)
 {
     struct lines *lines = arg;
+    bool is_authorization =
+        str_eq_nocase((struct str){ key, key_size }, STR(MHD_HTTP_HEADER_AUTHORIZATION));
 
     (void)kind;
+    if (is_authorization && lines->has_authorization)
+        lines->is_wrong = true;
+    lines->has_authorization |= is_authorization;
     if (!http_is_token((struct str){ key, key_size }) ||
         has_control((struct str){ value, value_size }) || (is_lenient() && key != lines->next))
         lines->is_wrong = true;

@@ -231,6 +231,8 @@ TEST(headers_that_can_be_read_in_two_ways_are_refused)
         STR_INIT("GET /hello HTTP/1.1\nHost: x\r\n\r\n"),
         STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\n\n"),
         STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"),
+        STR_INIT("GET /hello HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YTpi\r\n"
+                 "authorization: Basic YzpkCg\r\n\r\n"),
     };
 
     start(100);
