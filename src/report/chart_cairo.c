@@ -8,6 +8,11 @@
 #include <fcntl.h>
 #include <math.h>
 
+#ifdef __has_feature /* clang's way to say it */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 

@@ -4,6 +4,7 @@
  * fails, the input is left in a file crash-… to be given again by its name. */
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/num.h"
 
 #include "fuzz.h"
 
@@ -179,14 +180,14 @@ static void mutate(struct buf *input, uint64_t *seed, struct str other)
         ways[below(seed, COUNT(ways))](input, seed, other);
 }
 
-static void replay(const struct corpus *corpus, const struct file *file)
+static void replay(const struct corpus *corpus, const struct file *file, size_t n_mutations)
 {
     struct str content = buf_str(&file->content);
     uint64_t seed = fuzz_seed((const uint8_t *)content.p, content.n);
 
     now.mutation = 0;
     run(content);
-    for (size_t i = 1; i <= MUTATIONS; i++) {
+    for (size_t i = 1; i <= n_mutations; i++) {
         const struct file *other = &corpus->file[below(&seed, corpus->n)];
         struct buf input;
 
@@ -260,10 +261,11 @@ static struct corpus read_corpus(const char *path)
 
 int main(int argc, char **argv)
 {
+    uint64_t n_mutations = MUTATIONS;
     struct corpus corpus;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s CORPUS\n", argv[0]);
+    if (argc < 2 || argc > 3 || (argc == 3 && !num_get_u64(str_of(argv[2]), &n_mutations))) {
+        fprintf(stderr, "usage: %s CORPUS [MUTATIONS OF EACH FILE]\n", argv[0]);
         return 2;
     }
     corpus = read_corpus(argv[1]);
@@ -273,7 +275,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < corpus.n; i++) {
         now.test = i + 1;
         now.name = corpus.file[i].name;
-        replay(&corpus, &corpus.file[i]);
+        replay(&corpus, &corpus.file[i], n_mutations);
         printf("ok %zu - %s\n", i + 1, corpus.file[i].name);
     }
     for (size_t i = 0; i < corpus.n; i++) {
