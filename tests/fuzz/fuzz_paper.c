@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports on paper, in which any bytes stand for all texts that a user has a part in: the first
  * byte is which report, the next eight a number that measured values are. What is made is a PDF
- * whose table of objects leads to each of them (ISO 32000-1, 7.5). */
+ * whose table of objects leads to objects (ISO 32000-1, 7.5). */
 #include "report/paper.h"
 
 #include "made_report.h"
@@ -10,15 +10,19 @@
 
 enum { MOST_BYTES = 2048, HEAD = 9, PDF_MAX = 8 << 20 };
 
-static bool is_object(struct str pdf, size_t offset, size_t number)
+/* "12 0 obj" */
+static bool is_object(struct str text)
 {
-    char expected[32];
+    size_t n = 0;
 
-    snprintf(expected, sizeof(expected), "%zu 0 obj", number);
-    return str_starts(str_skip(pdf, offset), str_of(expected));
+    while (n < text.n && text.p[n] >= '0' && text.p[n] <= '9')
+        n++;
+    return n > 0 && str_starts(str_skip(text, n), STR(" 0 obj"));
 }
 
-/* "xref\n0 12\n0000000000 65535 f \n0000000123 00000 n \n…" */
+/* "xref\n0 12\n0000000000 65535 f \n0000000123 00000 n \n…". Not that each is the object of its
+ * number: cairo 1.16 numbers one for each link, has its entry lead to another, and does not write
+ * it. */
 static void check_table(struct str pdf, size_t offset)
 {
     struct str rest = str_skip(pdf, offset);
@@ -31,7 +35,7 @@ static void check_table(struct str pdf, size_t offset)
     FUZZ_CHECK(n > 1 && rest.n > n * 20);
     for (size_t i = 0; i < n; i++, rest = str_skip(rest, 20))
         if (rest.p[17] == 'n')
-            FUZZ_CHECK(is_object(pdf, strtoul(rest.p, NULL, 10), i), "object %zu", i);
+            FUZZ_CHECK(is_object(str_skip(pdf, strtoul(rest.p, NULL, 10))), "object %zu", i);
     FUZZ_CHECK(str_starts(rest, STR("trailer")));
 }
 
