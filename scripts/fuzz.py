@@ -7,6 +7,7 @@ executions a second, and inputs that were added to tests/fuzz/corpus because the
 Exit status: 0, or 1 if a target crashed, hung or leaked; each such input is kept, and the command that repeats it printed.
 """
 import concurrent.futures
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -103,6 +104,11 @@ def report_failure(target):
 def main():
     build, minutes, names = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]), sys.argv[3:]
     work = build / "run"
+    lock = (build / "run.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit("./check: another ./check fuzz runs in this directory: wait for its end")
     shutil.rmtree(work, ignore_errors=True)
     (work / "crashes").mkdir(parents=True)
     targets = find_targets(build, names, work)
