@@ -212,7 +212,31 @@ static enum outcome prove_and_send(struct spool_post *post, struct answer *answe
     return outcome;
 }
 
-/* An exporter that refuses the credential may accept the token. */
+/* An exporter that refuses the credential may accept the token. If it accepts neither, what it said
+ * of the credential is told, and the credential is tried first again. */
+static enum outcome send_with_token(struct spool_post *post, struct answer *answer, struct err *err)
+{
+    struct answer second = { 0 };
+    struct err second_err = { 0 };
+    enum outcome outcome;
+    bool is_munge;
+
+    buf_init(&second.text, MOST_ANSWER);
+    post->token_until_ns = clock_mono(post->clock) + token_ns;
+    outcome = prove_and_send(post, &second, &is_munge, &second_err);
+    if (second.status == 401) {
+        post->token_until_ns = 0;
+    } else {
+        struct buf unused = answer->text;
+
+        *answer = second;
+        second.text = unused;
+        *err = second_err;
+    }
+    buf_free(&second.text);
+    return outcome;
+}
+
 static enum outcome send_records(struct spool_post *post, size_t first, size_t n,
                                  struct answer *answer, struct err *err)
 {
@@ -221,11 +245,8 @@ static enum outcome send_records(struct spool_post *post, size_t first, size_t n
 
     make_body(post, first, n);
     outcome = prove_and_send(post, answer, &is_munge, err);
-    if (is_munge && post->token_file && (answer->status == 401 || answer->status == 403)) {
-        post->token_until_ns = clock_mono(post->clock) + token_ns;
-        buf_reset(&answer->text);
-        outcome = prove_and_send(post, answer, &is_munge, err);
-    }
+    if (is_munge && post->token_file && (answer->status == 401 || answer->status == 403))
+        outcome = send_with_token(post, answer, err);
     return outcome;
 }
 

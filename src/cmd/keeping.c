@@ -163,6 +163,13 @@ static bool find_ingest_user(struct str word, uid_t *ret)
     return code == 0;
 }
 
+/* Of the range from which systemd gives out numbers for a while (DynamicUser=). On other hosts they
+ * may belong to people, so that they are accepted only if the administrator lists them. */
+static bool is_dynamic(uid_t uid)
+{
+    return uid >= 61184 && uid <= 65519;
+}
+
 /* The users of --ingest.users. Of the default, the agent's own may be absent here. */
 static size_t find_ingest_users(const struct keeping *keeping, struct str list,
                                 uid_t to[MOST_INGEST_USERS])
@@ -170,16 +177,33 @@ static size_t find_ingest_users(const struct keeping *keeping, struct str list,
     bool is_default = str_eq(list, STR(INGEST_USERS));
     size_t n = 0;
 
-    for (struct str rest = list; rest.p && n < MOST_INGEST_USERS;) {
+    for (struct str rest = list; rest.p;) {
         struct str word = str_trim(str_cut(&rest, ','));
+        bool is_found = word.n && n < MOST_INGEST_USERS && find_ingest_user(word, &to[n]);
 
-        if (word.n && find_ingest_user(word, &to[n]))
+        if (is_found && !(is_default && is_dynamic(to[n])))
             n++;
         else if (word.n && !is_default)
-            LOG(keeping->log, LOG_WARN, "a user of --ingest.users does not exist on this host",
-                LOG_STR("user", quote(word).text));
+            LOG(keeping->log, LOG_WARN, "a user of --ingest.users cannot be used",
+                LOG_STR("user", quote(word).text),
+                LOG_STR("error", n < MOST_INGEST_USERS ? "there is no such user on this host"
+                                                       : "the list is too long"));
     }
     return n;
+}
+
+/* Whether munge credentials can be checked here at all. */
+static bool has_munge(const struct keeping *keeping, bool has_token)
+{
+    struct err err = { 0 };
+
+    if (munge_find(&err) == 0)
+        return true;
+    if (has_token)
+        LOG(keeping->log, LOG_INFO, "/ingest accepts tokens only", LOG_STR("reason", err.text));
+    else
+        LOG(keeping->log, LOG_DEBUG, "/ingest accepts nothing", LOG_STR("reason", err.text));
+    return false;
 }
 
 static void check_token_file(const struct keeping *keeping, const char *path)
@@ -199,8 +223,7 @@ static void start_ingest(struct keeping *keeping, const struct settings *setting
         .recorder = keeping->recorder,
         .munge = { .credentials = { .unseal = munge_unseal, .clock = keeping->clock },
                    .lookup = node_lookup_system,
-                   .users = users,
-                   .n_users = find_ingest_users(keeping, settings->store.ingest_users, users) },
+                   .users = users },
         .max_posts = (unsigned)settings->serve.max_connections / 2 + 1,
         .clock = keeping->clock,
         .log = keeping->log,
@@ -211,6 +234,8 @@ static void start_ingest(struct keeping *keeping, const struct settings *setting
         config.token_file = settings->store.token_file.p;
         check_token_file(keeping, config.token_file);
     }
+    if (settings->store.ingest_users.n && has_munge(keeping, config.token_file))
+        config.munge.n_users = find_ingest_users(keeping, settings->store.ingest_users, users);
     if (settings->store.munge_socket.n)
         config.munge.credentials.socket = settings->store.munge_socket.p;
     keeping->ingest = http_ingest_new(&config);

@@ -159,6 +159,11 @@ static bool has_verified_certificate(const struct conn *conn)
     return tls_is_verified(conn->web->tls, info->tls_session);
 }
 
+bool http_is_proxied(const struct http_exchange *x)
+{
+    return is_trusted_proxy(x->conn);
+}
+
 bool http_is_trusted(const struct http_exchange *x)
 {
     struct network peer;

@@ -27,6 +27,7 @@ struct http_ingest {
     struct http_ingest_config config;
     struct ingest_token *token; /* NULL: tokens are not accepted */
     struct ingest_munge *munge; /* NULL: munge credentials are not accepted */
+    atomic_bool is_munge_away;
     atomic_uint waiting;
     uint64_t bytes; /* of the posts that wait, as their headers say; of the HTTP thread, as … */
     struct senders *senders;
@@ -162,7 +163,9 @@ static struct str credential(const struct http_exchange *x)
 static const char *missing_proof(const struct http_ingest *ingest, const struct http_exchange *x)
 {
     if (credential(x).n)
-        return ingest->munge ? NULL : "munge credentials are not accepted: --ingest.users is empty";
+        return ingest->munge ? NULL
+                             : "munge credentials are not accepted here: libmunge is not "
+                               "installed, or --ingest.users is empty";
     if (bearer(x).n)
         return ingest->token ? NULL : "tokens are not accepted: there is no --ingest.token-file";
     if (!ingest->munge)
@@ -263,19 +266,33 @@ static enum http_verdict admit_by_token(struct http_ingest *ingest, struct http_
     return HTTP_DONE;
 }
 
-static struct outcome outcome_of_proof(int code)
+/* While munged does not answer, a token will do if there is one: 401 asks for it. */
+static struct outcome outcome_of_credential(const struct http_ingest *ingest, int code)
 {
     switch (-code) {
     case EACCES:
         return (struct outcome){ 401, NULL, -1 };
     case EPERM:
-    case ENOENT: /* the node's name cannot be resolved */
         return (struct outcome){ 403, NULL, -1 };
     case EBUSY:
-        return (struct outcome){ 429, "60", -1 };
+        return ingest->token ? (struct outcome){ 401, NULL, -1 } : (struct outcome){ 429, "1", -1 };
     default:
-        return (struct outcome){ 503, "10", -1 };
+        return ingest->token ? (struct outcome){ 401, NULL, -1 }
+                             : (struct outcome){ 503, "10", -1 };
     }
+}
+
+static void note_munge(struct http_ingest *ingest, int code, const struct err *err)
+{
+    bool is_away = code == -EAGAIN;
+
+    if (code == -EBUSY || atomic_exchange(&ingest->is_munge_away, is_away) == is_away)
+        return;
+    if (is_away)
+        LOG(ingest->config.log, LOG_WARN, "/ingest cannot check munge credentials",
+            LOG_STR("error", err->text));
+    else
+        LOG(ingest->config.log, LOG_INFO, "/ingest checks munge credentials again");
 }
 
 static enum http_verdict admit_by_munge(struct http_ingest *ingest, struct http_exchange *x,
@@ -283,16 +300,18 @@ static enum http_verdict admit_by_munge(struct http_ingest *ingest, struct http_
 {
     if (!post->is_opened) {
         post->credential_code =
-            ingest_munge_admit(ingest->munge, http_client(x), &post->credential_err);
+            ingest_munge_admit(ingest->munge, credential(x), http_peer(x), &post->credential_err);
         if (post->credential_code == 0) {
             http_share(x, STR("/ingest"), refuse_credential);
             return HTTP_WORK;
         }
     }
+    note_munge(ingest, post->credential_code, &post->credential_err);
     if (post->credential_code == 0)
         let_in(ingest, x, post);
     else
-        refuse(ingest, x, outcome_of_proof(post->credential_code), post->credential_err.text);
+        refuse(ingest, x, outcome_of_credential(ingest, post->credential_code),
+               post->credential_err.text);
     return HTTP_DONE;
 }
 
@@ -307,14 +326,13 @@ static enum http_verdict admit(void *ctx, struct http_exchange *x)
     return credential(x).n ? admit_by_munge(ingest, x, post) : admit_by_token(ingest, x, post);
 }
 
-/* On a worker. -ENOENT from munge is munged's absence, not the sender's fault. */
+/* On a worker. */
 static void open_credential(struct http_ingest *ingest, struct http_exchange *x, struct post *post)
 {
     post->proved = heap_alloc(sizeof(*post->proved));
-    post->credential_code = ingest_munge_open(ingest->munge, credential(x), http_client(x),
-                                              http_peer(x), post->proved, &post->credential_err);
-    if (post->credential_code == -ENOENT)
-        post->credential_code = -EAGAIN;
+    post->credential_code =
+        ingest_munge_open(ingest->munge, credential(x), http_peer(x), http_is_proxied(x),
+                          post->proved, &post->credential_err);
     post->is_opened = true;
 }
 
@@ -394,13 +412,14 @@ static int check_sender(struct http_ingest *ingest, const struct post *post,
     return code;
 }
 
+/* That names cannot be resolved now is not the sender's fault. */
 static void refuse_proof(struct http_ingest *ingest, struct http_exchange *x, int code, int64_t bad,
                          const struct err *err)
 {
-    struct outcome outcome = outcome_of_proof(code);
-
-    outcome.record = bad;
-    refuse(ingest, x, outcome, err->text);
+    if (code == -EAGAIN)
+        refuse(ingest, x, (struct outcome){ 503, "10", -1 }, err->text);
+    else
+        refuse(ingest, x, (struct outcome){ 403, NULL, bad }, err->text);
 }
 
 /* Answers, unless it is up to the recorder: then there is a request. */
@@ -424,6 +443,7 @@ static void take(struct http_ingest *ingest, struct http_exchange *x, struct pos
         refuse_proof(ingest, x, code, bad, &err);
     } else {
         code = submit(x, post, &body, &err);
+        post->since_ns = clock_mono(ingest->config.clock);
         if (!post->request)
             answer(ingest, x, 0, code, &err);
     }
@@ -458,11 +478,10 @@ static enum http_verdict handle(void *ctx, struct http_exchange *x)
 
     if (post->request)
         return await_recorder(ingest, x, post);
-    post->since_ns = clock_mono(ingest->config.clock);
-    if (http_request_body(x).n > SMALL_BODY || post->proved) {
-        http_share(x, STR("/ingest"), refuse_body);
+    /* A lookup of a node's name that takes long must hold up no other post. */
+    http_share(x, post->proved ? STR("/ingest by munge") : STR("/ingest"), refuse_body);
+    if (http_request_body(x).n > SMALL_BODY || post->proved)
         return HTTP_WORK;
-    }
     take(ingest, x, post);
     return post->request ? await_recorder(ingest, x, post) : HTTP_DONE;
 }

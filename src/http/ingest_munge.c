@@ -3,8 +3,14 @@
 #include "http/ingest_munge.h"
 
 #include "base/arena.h"
+#include "base/map.h"
 
-enum { LONGEST_CREDENTIAL = 2000 };
+enum {
+    LONGEST_CREDENTIAL = 2000,
+    /* A credential costs munged 0.1 ms. A user of the node must not be able to keep its agent out
+     * with a few wrong ones. */
+    MOST_REFUSED = 50, /* from one address, in a second */
+};
 
 struct ingest_munge {
     struct unsealer *unsealer;
@@ -21,6 +27,8 @@ struct ingest_munge *ingest_munge_new(const struct ingest_munge_config *config)
 
     munge->socket = credentials.socket ? heap_str(str_of(credentials.socket)) : NULL;
     credentials.socket = munge->socket;
+    credentials.max_refused = MOST_REFUSED;
+    credentials.refused_ns = NS_PER_SEC;
     munge->unsealer = unsealer_new(&credentials);
     munge->nodes = node_addresses_new(config->lookup, credentials.clock);
     munge->n_users = config->n_users;
@@ -41,9 +49,12 @@ struct ingest_munge *ingest_munge_free(struct ingest_munge *munge)
     return NULL;
 }
 
-int ingest_munge_admit(struct ingest_munge *munge, uint64_t client, struct err *err)
+int ingest_munge_admit(struct ingest_munge *munge, struct str credential, struct str peer,
+                       struct err *err)
 {
-    return unsealer_check(munge->unsealer, client, err);
+    if (credential.n > LONGEST_CREDENTIAL)
+        return err_set(err, EACCES, "the munge credential is too long");
+    return unsealer_check(munge->unsealer, map_hash(peer), err);
 }
 
 static int check_user(const struct ingest_munge *munge, uid_t uid, struct err *err)
@@ -57,49 +68,72 @@ static int check_user(const struct ingest_munge *munge, uid_t uid, struct err *e
                    (unsigned)uid);
 }
 
-static void add_address(struct ingest_sender *sender, struct str text)
+/* What comes through a unix socket has no address. */
+static void add_peer(struct ingest_sender *sender, struct str text)
 {
     struct network address;
 
-    /* What comes through a unix socket has only the address of its credential. */
     if (network_read(text, &address) && address.family != AF_UNIX)
         sender->addresses[sender->n_addresses++] = address;
 }
 
-static void add_origin(struct ingest_sender *sender, struct in_addr origin)
+/* A host that knows itself by a loopback address only, as Debian configures it, is every such host:
+ * the address is of use only on this one. */
+static void add_origin(struct ingest_sender *sender, struct in_addr origin, bool is_remote)
 {
     struct network address = { .family = AF_INET, .bits = 32 };
 
-    if (origin.s_addr == INADDR_ANY)
-        return;
     memcpy(address.address, &origin, sizeof(origin));
+    if (origin.s_addr == INADDR_ANY || (is_remote && network_is_local(&address)))
+        return;
     sender->addresses[sender->n_addresses++] = address;
 }
 
-int ingest_munge_open(struct ingest_munge *munge, struct str credential, uint64_t client,
-                      struct str peer, struct ingest_sender *ret, struct err *err)
+static bool is_local(struct str peer)
+{
+    struct network address;
+
+    return network_read(peer, &address) && network_is_local(&address);
+}
+
+static void note_addresses(struct ingest_sender *sender, struct str peer, bool is_proxied,
+                           struct in_addr origin)
+{
+    if (!is_proxied)
+        add_peer(sender, peer);
+    add_origin(sender, origin, is_proxied || !is_local(peer));
+}
+
+/* A credential by another user is no attempt to guess: munged vouches for it. */
+static int open_claim(struct ingest_munge *munge, struct str credential, struct str peer,
+                      struct buf *claim, struct munge_origin *ret, struct err *err)
+{
+    int code = unsealer_open(munge->unsealer, credential, claim, ret, err);
+
+    if (code == -EFBIG)
+        code = err_set(err, EACCES, "the munge credential was not made for /ingest");
+    if (code == -EACCES)
+        unsealer_blame(munge->unsealer, map_hash(peer));
+    if (code == -ENOENT)
+        code = err_set(err, EAGAIN, "munged does not answer on the exporter's host");
+    return code == 0 ? check_user(munge, ret->uid, err) : code;
+}
+
+int ingest_munge_open(struct ingest_munge *munge, struct str credential, struct str peer,
+                      bool is_proxied, struct ingest_sender *ret, struct err *err)
 {
     struct munge_origin origin;
     struct buf claim;
     int code;
 
-    if (credential.n > LONGEST_CREDENTIAL)
-        return err_set(err, EACCES, "the munge credential is too long");
     buf_init(&claim, sizeof(ret->claim) - 1);
-    code = unsealer_open(munge->unsealer, credential, &claim, &origin, err);
-    if (code == 0)
-        code = check_user(munge, origin.uid, err);
+    code = open_claim(munge, credential, peer, &claim, &origin, err);
     if (code == 0) {
         *ret = (struct ingest_sender){ 0 };
         snprintf(ret->claim, sizeof(ret->claim), "%.*s", STR_ARG(buf_str(&claim)));
-        add_address(ret, peer);
-        add_origin(ret, origin.address);
+        note_addresses(ret, peer, is_proxied, origin.address);
     }
     buf_free(&claim);
-    if (code == -EFBIG)
-        code = err_set(err, EACCES, "the munge credential was not made for /ingest");
-    if (code == -EACCES || code == -EPERM)
-        unsealer_blame(munge->unsealer, client);
     return code;
 }
 

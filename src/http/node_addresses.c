@@ -24,6 +24,9 @@ struct node_addresses {
     node_lookup lookup;
     const struct clock *clock;
     pthread_mutex_t lock; /* of what follows; not held during a lookup */
+    unsigned n_busy;      /* lookups under way, … */
+    int64_t since_ns;     /* … the last of which began then */
+    int64_t resume_ns;    /* no lookup before this */
     struct arena arena;
     struct map entries;
 };
@@ -45,14 +48,31 @@ static bool read_sockaddr(const struct sockaddr *address, struct network *ret)
     return true;
 }
 
-size_t node_lookup_system(const char *name, struct network *to)
+/* "127.5" is an address too, and would be another node's name. */
+static bool is_address(const char *name)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST };
+    struct addrinfo *found = NULL;
+    bool is_found = getaddrinfo(name, NULL, &hints, &found) == 0;
+
+    if (is_found)
+        freeaddrinfo(found);
+    return is_found;
+}
+
+int node_lookup_system(const char *name, struct network *to)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
     struct addrinfo *found = NULL;
-    size_t n = 0;
+    int n = 0, code;
 
-    if (getaddrinfo(name, NULL, &hints, &found) != 0)
+    if (is_address(name))
         return 0;
+    code = getaddrinfo(name, NULL, &hints, &found);
+    if (code == EAI_NONAME || code == EAI_NODATA)
+        return 0;
+    if (code != 0)
+        return -EAGAIN;
     for (const struct addrinfo *at = found; at && n < NODE_ADDRESSES_MAX; at = at->ai_next)
         n += read_sockaddr(at->ai_addr, &to[n]);
     freeaddrinfo(found);
@@ -112,16 +132,54 @@ static void add(struct node_addresses *nodes, struct str name, const struct entr
     pthread_mutex_unlock(&nodes->lock);
 }
 
-static void look_up(struct node_addresses *nodes, struct str name, struct entry *ret)
+static int begin_lookup(struct node_addresses *nodes)
 {
-    char *text = heap_str(name);
+    int64_t now_ns = clock_mono(nodes->clock);
+    bool is_slow;
 
+    pthread_mutex_lock(&nodes->lock);
+    is_slow = nodes->n_busy && now_ns - nodes->since_ns >= NODE_LOOKUP_SLOW_NS;
+    if (!is_slow && now_ns >= nodes->resume_ns) {
+        nodes->n_busy++;
+        nodes->since_ns = now_ns;
+        pthread_mutex_unlock(&nodes->lock);
+        return 0;
+    }
+    pthread_mutex_unlock(&nodes->lock);
+    return -EAGAIN;
+}
+
+static void end_lookup(struct node_addresses *nodes, int64_t began_ns, bool has_failed)
+{
+    int64_t now_ns = clock_mono(nodes->clock);
+
+    pthread_mutex_lock(&nodes->lock);
+    nodes->n_busy--;
+    if (has_failed || now_ns - began_ns >= NODE_LOOKUP_SLOW_NS)
+        nodes->resume_ns = now_ns + NODE_LOOKUP_PAUSE_NS;
+    pthread_mutex_unlock(&nodes->lock);
+}
+
+static int look_up(struct node_addresses *nodes, struct str name, struct entry *ret)
+{
+    int64_t began_ns = clock_mono(nodes->clock);
+    char *text;
+    int n = 0;
+
+    if (begin_lookup(nodes) < 0)
+        return -EAGAIN;
     *ret = (struct entry){ 0 };
+    text = heap_str(name);
     if (strlen(text) == name.n) /* a NUL would hide the rest */
-        ret->n = nodes->lookup(text, ret->address);
-    ret->until_ns = clock_mono(nodes->clock) + (ret->n ? known_ns : unknown_ns);
+        n = nodes->lookup(text, ret->address);
     free(text);
+    end_lookup(nodes, began_ns, n < 0);
+    if (n < 0)
+        return n;
+    ret->n = (size_t)n;
+    ret->until_ns = clock_mono(nodes->clock) + (n ? known_ns : unknown_ns);
     add(nodes, name, ret);
+    return 0;
 }
 
 int node_addresses_check(struct node_addresses *nodes, struct str node,
@@ -129,8 +187,12 @@ int node_addresses_check(struct node_addresses *nodes, struct str node,
 {
     struct entry entry;
 
-    if (!find(nodes, node, &entry))
-        look_up(nodes, node, &entry);
+    if (!find(nodes, node, &entry) && look_up(nodes, node, &entry) < 0)
+        return err_set(
+            err, EAGAIN,
+            "the name of node %s cannot be resolved on the exporter's host now; try again "
+            "later",
+            quote(node).text);
     for (size_t i = 0; i < entry.n; i++)
         for (size_t k = 0; k < n; k++)
             if (network_contains(&entry.address[i], &addresses[k]))

@@ -107,6 +107,7 @@ struct http_server *http_server_of(const struct http_exchange *x);   /* for http
 struct str http_user(const struct http_exchange *x); /* who basic auth proved; empty: nobody */
 uint64_t http_client(const struct http_exchange *x); /* the same for all requests of an address */
 struct str http_peer(const struct http_exchange *x); /* that address: "127.0.0.1", "::1", "unix" */
+bool http_is_proxied(const struct http_exchange *x); /* by a trusted proxy, whose address it has */
 /* It comes from this machine or a trusted proxy, or with a password or a certificate that was
  * verified. */
 bool http_is_trusted(const struct http_exchange *x);

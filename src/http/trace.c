@@ -219,6 +219,8 @@ struct http_trace *http_trace_new(const struct http_trace_config *config)
         .unseal = config->unseal,
         .socket = config->munge_socket,
         .clock = config->clock,
+        .max_refused = 20,
+        .refused_ns = 60 * NS_PER_SEC,
     };
 
     trace->config = *config;

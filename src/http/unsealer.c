@@ -4,12 +4,7 @@
 
 #include "base/arena.h"
 
-enum {
-    REFUSALS_PER_CLIENT = 20, /* within … */
-    BAD_CLIENTS = 1024,
-};
-
-static const int64_t refusals_last_ns = 60 * NS_PER_SEC; /* … this time */
+enum { BAD_CLIENTS = 1024 };
 
 /* Whose credentials were refused. */
 struct bad_client {
@@ -92,7 +87,8 @@ static struct bad_client *add_bad(struct unsealer *unsealer, uint64_t client)
 
         if (is_current(bad, now_ns))
             continue;
-        *bad = (struct bad_client){ .client = client, .until_ns = now_ns + refusals_last_ns };
+        *bad = (struct bad_client){ .client = client,
+                                    .until_ns = now_ns + unsealer->config.refused_ns };
         return bad;
     }
     return NULL;
@@ -106,10 +102,9 @@ int unsealer_check(struct unsealer *unsealer, uint64_t client, struct err *err)
     pthread_mutex_lock(&unsealer->lock);
     code = check(unsealer, err);
     bad = find_bad(unsealer, client);
-    if (code == 0 && bad && bad->n_refused >= REFUSALS_PER_CLIENT)
-        code =
-            err_set(err, EBUSY,
-                    "too many credentials from your address were refused; try again in a minute");
+    if (code == 0 && bad && bad->n_refused >= unsealer->config.max_refused)
+        code = err_set(err, EBUSY,
+                       "too many credentials from your address were refused; try again later");
     pthread_mutex_unlock(&unsealer->lock);
     return code;
 }

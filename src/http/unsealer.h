@@ -24,13 +24,15 @@ struct unsealer_config {
                   struct munge_origin *ret, struct err *err);
     const char *socket; /* or NULL */
     const struct clock *clock;
+    unsigned max_refused; /* credentials of one client, within … */
+    int64_t refused_ns;   /* … this time; then it has to wait as long */
 };
 
 struct unsealer *unsealer_new(const struct unsealer_config *config);
 struct unsealer *unsealer_free(struct unsealer *unsealer); /* returns NULL */
 
-/* Whether a credential of this client (http_client) will be opened: -EAGAIN while munged seems to
- * be away, -EBUSY after too many of its credentials were refused. Waits for nothing. */
+/* Whether a credential of this client (any number for it) will be opened: -EAGAIN while munged
+ * seems to be away, -EBUSY after too many of its credentials were refused. Waits for nothing. */
 int unsealer_check(struct unsealer *unsealer, uint64_t client, struct err *err);
 
 /* A credential of this client was refused. False: there are too many such clients to count. */

@@ -50,6 +50,7 @@ static struct {
     atomic_bool hangs;
     atomic_uint n_hanging, n_submitted;
     atomic_bool token_hangs; /* the disk that its file is on */
+    atomic_bool is_lookup_slow;
     atomic_uint n_looking, n_waits, n_unsealed, n_looked_up;
 } fault;
 
@@ -122,13 +123,17 @@ static int unseal(const char *socket, struct str credential, struct buf *to,
     return to->over ? err_set(err, EFBIG, "too large") : 0;
 }
 
-static size_t look_up(const char *name, struct network *to)
+static int look_up(const char *name, struct network *to)
 {
     atomic_fetch_add(&fault.n_looked_up, 1);
+    if (atomic_load(&fault.is_lookup_slow))
+        manual_clock_advance(&f->clock, NODE_LOOKUP_SLOW_NS);
+    if (strcmp(name, "n3") == 0)
+        return -EAGAIN;
     if (strcmp(name, "n1") == 0)
         return network_read(STR("127.0.0.1"), to);
     if (strcmp(name, "n2") == 0)
-        return network_read(STR("fd00::2"), &to[0]) + (size_t)network_read(STR("10.0.0.2"), &to[1]);
+        return network_read(STR("fd00::2"), &to[0]) + network_read(STR("10.0.0.2"), &to[1]);
     return 0;
 }
 
@@ -196,6 +201,7 @@ static void set_up(void)
     fault.code = 0;
     fault.n_submitted = fault.n_looking = fault.n_waits = 0;
     fault.n_unsealed = fault.n_looked_up = 0;
+    fault.is_lookup_slow = false;
     f->log = log_new(STDERR_FILENO, LOG_ERROR + 1, &clock_real);
 }
 
@@ -419,6 +425,7 @@ static void accept_munge(void)
 }
 
 #define AT_N2 "{\"job_id\":7,\"node\":\"n2\",\"begin_time\":1700000010,\"end_time\":1700000013}"
+#define AT_N3 "{\"job_id\":7,\"node\":\"n3\",\"begin_time\":1700000010,\"end_time\":1700000013}"
 #define AT_N9 "{\"job_id\":7,\"node\":\"n9\",\"begin_time\":1700000010,\"end_time\":1700000013}"
 
 TEST(a_munge_credential_is_good_for_the_node_that_it_comes_from)
@@ -475,26 +482,83 @@ TEST(a_forged_munge_credential_is_refused_before_the_body_comes)
 
 TEST(munged_is_not_asked_about_every_credential_of_an_address_that_forges_them)
 {
-    enum { TRIED = 20 };
+    enum { TRIED = 50 };
     struct reply reply;
 
     accept_munge();
+    f->token_file = NULL;
     start();
     for (unsigned i = 0; i < TRIED; i++)
         assert_reply(post_as("forged", "", POST("")), 401, "forged");
     reply = post_as("0", "127.0.0.1", POST(""));
-    assert_str(reply_header(&reply, "Retry-After"), "60");
-    assert_reply(reply, 429, "try again in a minute");
+    assert_str(reply_header(&reply, "Retry-After"), "1");
+    assert_reply(reply, 429, "try again later");
     assert_int_equal(atomic_load(&fault.n_unsealed), TRIED);
-    manual_clock_advance(&f->clock, 60 * NS_PER_SEC);
+    manual_clock_advance(&f->clock, NS_PER_SEC);
     assert_reply(post_as("0", "127.0.0.1", POST("")), 200, "0");
 }
 
-TEST(without_munged_a_credential_is_to_be_sent_again_and_a_token_is_accepted)
+TEST(credentials_of_other_users_keep_nobody_out)
+{
+    accept_munge();
+    start();
+    for (unsigned i = 0; i < 100; i++)
+        assert_reply(post_as("1000", "127.0.0.1", POST("")), 403, "user 1000");
+    assert_reply(post_as("0", "127.0.0.1", POST("")), 200, "0");
+}
+
+TEST(names_that_cannot_be_resolved_now_are_no_fault_of_the_sender)
 {
     struct reply reply;
 
     accept_munge();
+    start();
+    put_job(0, 7);
+    reply = post_as("0", "10.0.0.2", POST(AT_N3));
+    assert_str(reply_header(&reply, "Retry-After"), "10");
+    assert_reply(reply, 503, "cannot be resolved on the exporter's host now");
+    assert_reply(post_as("0", "10.0.0.2", POST(AT_N2)), 503, "cannot be resolved");
+    assert_int_equal(atomic_load(&fault.n_looked_up), 1);
+    manual_clock_advance(&f->clock, NODE_LOOKUP_PAUSE_NS);
+    assert_reply(post_as("0", "10.0.0.2", POST(AT_N2)), 200, "1");
+}
+
+TEST(after_a_slow_lookup_there_is_none_for_a_while)
+{
+    accept_munge();
+    start();
+    put_job(0, 7);
+    fault.is_lookup_slow = true;
+    assert_reply(post_as("0", "0.0.0.0", POST(RECORD(7, ""))), 200, "1");
+    assert_reply(post_as("0", "10.0.0.2", POST(AT_N2)), 503, "cannot be resolved");
+    assert_reply(post_as("0", "0.0.0.0", POST(RECORD(7, ""))), 200, "1"); /* cached */
+    assert_int_equal(atomic_load(&fault.n_looked_up), 1);
+}
+
+TEST(an_address_is_no_name_of_a_node)
+{
+    struct network found[NODE_ADDRESSES_MAX];
+
+    assert_int_equal(node_lookup_system("127.0.0.1", found), 0);
+    assert_int_equal(node_lookup_system("127.1", found), 0);
+    assert_int_equal(node_lookup_system("0x7f000001", found), 0);
+    assert_int_equal(node_lookup_system("::1", found), 0);
+}
+
+TEST(without_munged_a_token_is_asked_for)
+{
+    accept_munge();
+    start();
+    assert_reply(post_as("away", "", POST("")), 401, "munged does not answer");
+    assert_reply(post(POST("")), 200, "0");
+}
+
+TEST(without_munged_and_a_token_a_credential_is_to_be_sent_again)
+{
+    struct reply reply;
+
+    accept_munge();
+    f->token_file = NULL;
     start();
     for (unsigned i = 0; i < 2; i++) {
         reply = post_as("away", "", POST(""));
@@ -502,13 +566,13 @@ TEST(without_munged_a_credential_is_to_be_sent_again_and_a_token_is_accepted)
         assert_reply(reply, 503, "munged");
     }
     assert_int_equal(atomic_load(&fault.n_unsealed), 1);
-    assert_reply(post(POST("")), 200, "0");
 }
 
 TEST(proofs_of_a_kind_that_is_not_configured_are_refused)
 {
     start();
-    assert_reply(post_as("0", "127.0.0.1", POST("")), 401, "--ingest.users is empty");
+    assert_reply(post_as("0", "127.0.0.1", POST("")), 401,
+                 "munge credentials are not accepted here");
     assert_int_equal(atomic_load(&fault.n_unsealed), 0);
 }
 

@@ -627,6 +627,27 @@ TEST(an_exporter_that_refuses_the_credential_gets_the_token)
     check_token_after(403);
 }
 
+static void refuse_all(const struct peer_request *request, struct peer_reply *ret)
+{
+    bool is_munge = str_starts(str_of(peer_header(request, "Authorization")), STR("Munge"));
+
+    ret->status = is_munge ? 403 : 401;
+    ret->body = is_munge ? STR("the node is elsewhere") : STR("no tokens here");
+}
+
+TEST(an_exporter_that_accepts_neither_says_why_of_the_credential)
+{
+    munge_code = 0;
+    peer_reply_by(fixture->peer, refuse_all);
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(stats_of(fixture->spool).failures == 2);
+    wait_until_true(count_logged("the node is elsewhere") == 1);
+    assert_int_equal(count_logged("no tokens here"), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(str_starts(str_of(authorization_of(i)), STR("Munge")), i % 2 == 0);
+}
+
 TEST(without_munge_and_without_a_token_it_does_not_start)
 {
     struct err err;
