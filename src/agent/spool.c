@@ -33,9 +33,10 @@ struct spool {
     pthread_t thread;
     atomic_bool is_cancelled;
 
-    /* the thread's own */
+    /* used by the thread, and while it posts (is_sending) by the saver (is_saving) */
     struct spool_disk *disk; /* NULL: it cannot be used */
     struct list kept;        /* entries that the disk did not take */
+    size_t n_kept_sent;      /* of these, the first ones, which are being posted */
     uint64_t disk_dropped;   /* of disks that were closed, and what of this one is counted */
     bool is_disk_failing, is_failing; /* which was logged */
     int64_t backoff_ns;               /* 0: the last post did not fail */
@@ -48,7 +49,9 @@ struct spool {
     pthread_cond_t changed;
     struct list added; /* entries */
     size_t n_memory, n_memory_bytes;
-    bool is_stopping, is_sending, is_full; /* is_full was logged */
+    bool is_stopping, is_sending, is_saving, is_full; /* is_full was logged */
+    pthread_t saver;                                  /* writes to disk while the thread posts */
+    bool has_saver;                                   /* to be joined */
     int64_t stop_ns;
     uint64_t saves_wanted, saves_done; /* calls of spool_save */
     struct spool_stats stats;
@@ -72,6 +75,7 @@ static void free_entries(struct spool *spool, size_t most)
 
     while (most-- && (link = list_first(&spool->kept)))
         free_entry(spool, PART_OF(link, struct entry, link));
+    spool->n_kept_sent = 0;
 }
 
 static void drop(struct spool *spool, uint64_t n)
@@ -214,6 +218,8 @@ static void tell_post(struct spool *spool, bool is_taken, const struct spool_bat
 static void count_post(struct spool *spool, bool is_taken, const struct spool_batch *batch)
 {
     pthread_mutex_lock(&spool->lock);
+    while (spool->is_saving)
+        pthread_cond_wait(&spool->changed, &spool->lock);
     spool->is_sending = false;
     spool->stats.is_up = is_taken;
     spool->stats.failures += !is_taken;
@@ -227,13 +233,6 @@ static void count_post(struct spool *spool, bool is_taken, const struct spool_ba
     pthread_mutex_unlock(&spool->lock);
 }
 
-/* Under the lock: if somebody waits for what is in memory to be on disk. */
-static void give_up_post(struct spool *spool)
-{
-    if (spool->is_sending && spool->saves_done < spool->saves_wanted && spool->n_memory)
-        atomic_store(&spool->is_cancelled, true);
-}
-
 /* What there is for a request. */
 static int64_t begin_sending(struct spool *spool)
 {
@@ -241,7 +240,7 @@ static int64_t begin_sending(struct spool *spool)
 
     pthread_mutex_lock(&spool->lock);
     spool->is_sending = true;
-    give_up_post(spool);
+    pthread_cond_broadcast(&spool->changed); /* spool_save may be waiting for that */
     if (spool->is_stopping) {
         int64_t left_ns = spool->stop_ns - clock_mono(spool->config.clock);
 
@@ -336,25 +335,37 @@ static void post_oldest_file(struct spool *spool)
     }
     if (n < 0)
         give_up_oldest(spool, &err);
-    else if (!n || post_records(spool, (size_t)n))
+    else if ((!n || post_records(spool, (size_t)n)) && spool->disk)
         spool_disk_remove_oldest(spool->disk);
 }
 
-static void post_kept(struct spool *spool)
+/* A copy: the entries may be written to disk and freed meanwhile. Returns how many. */
+static size_t copy_kept(struct spool *spool)
 {
-    size_t n = 0, bytes = 0;
+    size_t n = 0, at = 0;
 
+    buf_reset(&spool->text);
     for (struct link *link = list_first(&spool->kept); link && n < SPOOL_POST_RECORDS;
          link = list_next(&spool->kept, link)) {
         const struct entry *entry = PART_OF(link, struct entry, link);
 
-        if (n && bytes + entry->n > SPOOL_POST_BYTES)
+        if (n && spool->text.n + entry->n > SPOOL_POST_BYTES)
             break;
-        bytes += entry->n;
-        spool->records[n++] = (struct spool_record){ { entry->text, entry->n }, entry->seconds };
+        buf_put(&spool->text, (struct str){ entry->text, entry->n });
+        spool->records[n++] = (struct spool_record){ { NULL, entry->n }, entry->seconds };
     }
+    for (size_t i = 0; i < n; at += spool->records[i++].text.n)
+        spool->records[i].text.p = spool->text.p + at;
+    return n;
+}
+
+static void post_kept(struct spool *spool)
+{
+    size_t n = copy_kept(spool);
+
+    spool->n_kept_sent = n;
     if (post_records(spool, n))
-        free_entries(spool, n);
+        free_entries(spool, spool->n_kept_sent);
 }
 
 static bool has_files(const struct spool *spool)
@@ -421,6 +432,43 @@ static void keep_for_callers(struct spool *spool)
     pthread_mutex_lock(&spool->lock);
     spool->saves_done = wanted;
     pthread_cond_broadcast(&spool->changed);
+}
+
+static void *save_meanwhile(void *arg)
+{
+    struct spool *spool = arg;
+
+    pthread_mutex_lock(&spool->lock);
+    keep_for_callers(spool);
+    spool->is_saving = false;
+    pthread_cond_broadcast(&spool->changed);
+    pthread_mutex_unlock(&spool->lock);
+    return NULL;
+}
+
+static void join_saver(struct spool *spool)
+{
+    if (spool->has_saver)
+        pthread_join(spool->saver, NULL);
+    spool->has_saver = false;
+}
+
+/* Under the lock. If the thread is posting: that can take long, in munged or a name service, and
+ * cannot always be canceled. On another thread: the caller must not wait for a disk that hangs.
+ * False if there is none. */
+static bool save_beside_post(struct spool *spool)
+{
+    struct err err;
+
+    if (!spool->is_sending || spool->is_saving)
+        return true;
+    join_saver(spool); /* it has nothing left to do */
+    spool->has_saver = spool->is_saving =
+        thread_start(&spool->saver, "spool-save", save_meanwhile, spool, &err) == 0;
+    if (!spool->has_saver)
+        LOG(spool->config.log, LOG_ERROR, "what ended jobs used cannot be written to disk now",
+            LOG_STR("error", err.text));
+    return spool->has_saver;
 }
 
 static void work_until_stopped(struct spool *spool)
@@ -585,9 +633,8 @@ bool spool_save(struct spool *spool, int64_t until_ns)
         return true;
     pthread_mutex_lock(&spool->lock);
     goal = ++spool->saves_wanted;
-    give_up_post(spool);
     pthread_cond_broadcast(&spool->changed);
-    while (spool->n_memory && spool->saves_done < goal && in_time)
+    while (spool->n_memory && spool->saves_done < goal && in_time && save_beside_post(spool))
         in_time = clock_wait(spool->config.clock, &spool->changed, &spool->lock, until_ns);
     is_saved = !spool->n_memory;
     pthread_mutex_unlock(&spool->lock);
@@ -612,6 +659,7 @@ struct spool *spool_stop(struct spool *spool, int64_t within_ns)
         atomic_store(&spool->is_cancelled, true);
     pthread_mutex_unlock(&spool->lock);
     pthread_join(spool->thread, NULL);
+    join_saver(spool);
     return spool_free(spool);
 }
 

@@ -41,8 +41,8 @@ int spool_start(const struct spool_config *config, struct spool **ret, struct er
 struct spool *spool_stop(struct spool *spool, int64_t within_ns);
 
 /* Has all that was added before written to disk, and waits for that until a monotonic time. A post
- * that is in the way is given up, and so are later ones. False if something is still in memory
- * only: the disk does not take it. NULL is allowed. */
+ * that is under way goes on meanwhile. False if something is still in memory only: the disk does
+ * not take it. NULL is allowed. */
 bool spool_save(struct spool *spool, int64_t until_ns);
 
 /* By the sampler, when a job has ended here: what it has used is copied, its steps and how many

@@ -35,7 +35,8 @@ struct spool_disk {
     int directory;
     struct segment *segments; /* the oldest first */
     size_t n_segments, n_room;
-    int fd; /* of the last of them, if it is added to; or -1 */
+    uint64_t looked_at; /* number of the file that was the oldest then */
+    int fd;             /* of the last of them, if it is added to; or -1 */
     uint64_t synced_bytes;
     size_t n_synced;
     struct buf line;
@@ -272,7 +273,7 @@ static void remove_segment(struct spool_disk *disk, size_t i)
 
 void spool_disk_remove_oldest(struct spool_disk *disk)
 {
-    if (disk->n_segments)
+    if (disk->n_segments && disk->segments[0].number == disk->looked_at)
         remove_segment(disk, 0);
 }
 
@@ -443,7 +444,8 @@ int spool_disk_oldest(struct spool_disk *disk, struct buf *text, struct spool_re
                        quote(str_of(disk->config.directory)).text);
     if (disk->n_segments == 1)
         close_segment(disk);
-    code = read_file(disk, disk->segments[0].number, text, err);
+    disk->looked_at = disk->segments[0].number;
+    code = read_file(disk, disk->looked_at, text, err);
     if (code < 0)
         return code;
     n = read_lines(buf_str(text), records, disk->config.segment_records);

@@ -3,7 +3,7 @@
  * line, each with its checksum and the time when it was put there:
  *     CRC32 SECONDS JSON\n
  * A file is as much as is handed in at once. Whatever ends the process, what was synced is there
- * afterwards, and half a line is none. All of it belongs to one thread. */
+ * afterwards, and half a line is none. One thread at a time may use it. */
 #ifndef SONDE_AGENT_SPOOL_DISK_H
 #define SONDE_AGENT_SPOOL_DISK_H
 
@@ -40,6 +40,8 @@ struct spool_record {
  * no file. */
 int spool_disk_oldest(struct spool_disk *disk, struct buf *text, struct spool_record *records,
                       struct err *err);
+
+/* Removes the file that spool_disk_oldest looked at, unless max_bytes has removed it meanwhile. */
 void spool_disk_remove_oldest(struct spool_disk *disk);
 
 struct spool_disk_stats {

@@ -54,7 +54,8 @@ static struct fixture *fixture;
 
 /* What munge does: 0: it makes a credential that contains the payload; or it fails so. */
 static atomic_int munge_code;
-static atomic_bool munge_is_missing;
+static atomic_bool munge_is_missing, munge_hangs;
+static atomic_uint munge_calls;
 
 int __wrap_munge_seal(const char *socket, struct str payload, char **ret, struct err *err);
 int __wrap_munge_find(struct err *err);
@@ -64,6 +65,9 @@ int __wrap_munge_seal(const char *socket, struct str payload, char **ret, struct
     struct buf credential;
 
     assert_string_equal(socket, "/run/munge.test");
+    munge_calls++;
+    while (munge_hangs)
+        sched_yield();
     if (atomic_load(&munge_code))
         return err_set(err, atomic_load(&munge_code), "munged is away");
     buf_init(&credential, 1000);
@@ -234,7 +238,8 @@ static void setup(void)
     fixture = heap_alloc(sizeof(*fixture));
     fixture->exporter.bad_status = 400;
     munge_code = ENOENT;
-    munge_is_missing = false;
+    munge_is_missing = munge_hangs = false;
+    munge_calls = 0;
     fixture->peer = peer_open(NULL);
     peer_reply_by(fixture->peer, take_post);
     fixture->path = test_path("spool");
@@ -260,6 +265,7 @@ static void setup(void)
 static void teardown(void)
 {
     peer_close(fixture->peer);
+    munge_hangs = false;
     stop();
     peer_free(fixture->peer);
     log_free(fixture->config.log);
@@ -964,17 +970,93 @@ TEST(a_save_does_not_wait_for_an_exporter_that_hangs)
     assert_int_equal(peer_held(fixture->peer), 1);
 }
 
-TEST(a_post_that_is_not_in_the_way_of_a_save_goes_on)
+TEST(a_save_does_not_wait_for_munged_that_hangs)
 {
+    munge_hangs = true;
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(munge_calls == 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    for (uint32_t id = 2; id <= 3; id++) {
+        add(fixture->spool, id);
+        assert_int_equal(stats_of(fixture->spool).in_memory, 1);
+        assert_true(spool_save(fixture->spool, INT64_MAX));
+        assert_int_equal(on_disk(fixture->spool), id);
+    }
+    assert_int_equal(munge_calls, 1);
+    munge_hangs = false;
+    wait_until_true(stats_of(fixture->spool).posted == 3);
+    assert_int_equal(stats_of(fixture->spool).failures, 0);
+}
+
+/* The directory cannot be used, and the record is in a post that the exporter does not answer. */
+static void post_from_memory(void)
+{
+    assert_int_equal(mkdir(fixture->path, 0700), 0);
+    assert_int_equal(chmod(fixture->path, 0777), 0);
     peer_hold(fixture->peer, "");
     start();
     add(fixture->spool, 1);
     peer_request(fixture->peer, 1);
-    wait_until_true(on_disk(fixture->spool) == 1);
-    assert_true(spool_save(fixture->spool, INT64_MAX));
+    assert_int_equal(stats_of(fixture->spool).in_memory, 1);
+}
+
+TEST(a_save_that_fails_leaves_the_post_alone)
+{
+    post_from_memory();
+    assert_false(spool_save(fixture->spool, INT64_MAX));
     peer_release(fixture->peer);
-    wait_until_true(has_taken(1));
-    assert_int_equal(stats_of(fixture->spool).failures, 0);
+    stop();
+    assert_true(has_taken(1));
+    assert_int_equal(count_logged("is lost"), 0);
+}
+
+TEST(a_record_in_memory_that_is_being_posted_can_be_saved)
+{
+    post_from_memory();
+    assert_int_equal(chmod(fixture->path, 0700), 0);
+    assert_true(spool_save(fixture->spool, INT64_MAX));
+    assert_int_equal(on_disk(fixture->spool), 1);
+    add(fixture->spool, 2);
+    peer_release(fixture->peer);
+    wait_until_true(has_taken(2));
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+}
+
+TEST(a_save_that_drops_the_file_being_posted_loses_no_other)
+{
+    uint64_t n_left;
+
+    fixture->config.max_bytes = 40000;
+    peer_hold(fixture->peer, "");
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    peer_request(fixture->peer, 1);
+    for (uint32_t id = 2; id <= 1000; id++)
+        add(fixture->spool, id);
+    assert_true(spool_save(fixture->spool, INT64_MAX));
+    n_left = on_disk(fixture->spool);
+    assert_int_equal(n_left + stats_of(fixture->spool).dropped, 1000);
+    peer_release(fixture->peer);
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
+    assert_int_equal(stats_of(fixture->spool).posted, n_left + 1);
+}
+
+TEST(a_save_into_a_directory_that_is_gone_makes_it_again)
+{
+    peer_hold(fixture->peer, "");
+    start();
+    add(fixture->spool, 1);
+    wait_until_true(on_disk(fixture->spool) == 1);
+    peer_request(fixture->peer, 1);
+    unlink(test_path("spool/0000000000000001.spool"));
+    assert_int_equal(rmdir(fixture->path), 0);
+    add(fixture->spool, 2);
+    assert_false(spool_save(fixture->spool, INT64_MAX));
+    peer_release(fixture->peer);
+    wait_until_true(has_taken(1) && has_taken(2));
+    wait_until_true(stats_of(fixture->spool).waiting == 0);
 }
 
 TEST(a_save_ends_although_the_disk_takes_nothing)
