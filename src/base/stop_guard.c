@@ -27,20 +27,24 @@ struct stop_guard {
 
 /* --- the thread --- */
 
+/* Without the lock while it writes the log, as below: stderr may hang too. */
 static void note_signal(struct stop_guard *guard, int signal)
 {
+    bool is_news;
+
     pthread_mutex_lock(&guard->lock);
     if (signal == SIGHUP) {
         guard->must_reload = true;
     } else {
         guard->is_stopping = true;
         guard->began_ns = clock_mono(guard->clock);
-        if (!guard->has_failed)
-            LOG(guard->log, LOG_INFO, "stopping",
-                LOG_STR("signal", signal == SIGINT ? "SIGINT" : "SIGTERM"));
     }
+    is_news = guard->is_stopping && !guard->has_failed;
     pthread_cond_broadcast(&guard->changed);
     pthread_mutex_unlock(&guard->lock);
+    if (is_news)
+        LOG(guard->log, LOG_INFO, "stopping",
+            LOG_STR("signal", signal == SIGINT ? "SIGINT" : "SIGTERM"));
 }
 
 /* Until the first one that ends the process. A second one changes nothing: timeout(1) sends two,
@@ -56,17 +60,17 @@ static void receive_signals(struct stop_guard *guard)
 
 /* With the lock held, until its end: the main thread must not free what the hooks use. The status
  * is that of any other stop: who asked for a stop got one, and systemd would call the unit failed.
- * exit(3) would wait for locks that a part may hold. */
+ * exit(3) would wait for locks that a part may hold. The log comes last: stderr may hang. */
 static _Noreturn void exit_late(struct stop_guard *guard)
 {
     const struct stop_guard_hooks *hooks = &guard->hooks;
 
-    LOG(guard->log, LOG_ERROR, "a part did not stop in time; the process ends without it",
-        LOG_STR("part", guard->late));
     if (hooks->save)
         hooks->save(hooks->ctx, guard->began_ns + STOP_WRITE_NS);
     if (hooks->clean)
         hooks->clean(hooks->ctx);
+    LOG(guard->log, LOG_ERROR, "a part did not stop in time; the process ends without it",
+        LOG_STR("part", guard->late));
     _exit(guard->status);
 }
 
@@ -204,16 +208,19 @@ int64_t stop_guard_left(struct stop_guard *guard)
 
 static void enter(struct stop_guard *guard, const char *name, bool is_writer)
 {
+    bool is_stopping;
+
     if (!guard)
         return;
     pthread_mutex_lock(&guard->lock);
     note_time(guard);
     guard->part = name;
     guard->is_writer = is_writer;
-    if (guard->is_stopping)
-        LOG(guard->log, LOG_DEBUG, "waiting for a part to stop", LOG_STR("part", name));
+    is_stopping = guard->is_stopping;
     pthread_cond_broadcast(&guard->changed);
     pthread_mutex_unlock(&guard->lock);
+    if (is_stopping)
+        LOG(guard->log, LOG_DEBUG, "waiting for a part to stop", LOG_STR("part", name));
 }
 
 void stop_guard_part(struct stop_guard *guard, const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ends the process in time after SIGTERM or SIGINT, even if a part of it hangs in a file system, a
  * driver or a library. A thread receives the signals; the main thread names the part that it waits
- * for. When STOP_NS have passed since the signal, the guard logs that part, has data written to
- * disk, and exits: docs/decisions/stop.md. */
+ * for. When STOP_NS have passed since the signal, the guard has data written to disk, logs that
+ * part, and exits: docs/decisions/stop.md. */
 #ifndef SONDE_BASE_STOP_GUARD_H
 #define SONDE_BASE_STOP_GUARD_H
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BY_ITSELF = 7, BROKEN = 99 };
+enum { BY_ITSELF = 7, SAVED = 8, BROKEN = 99 };
 
 static struct {
     struct manual_clock manual;
@@ -238,8 +238,60 @@ static void hang_with_data(void)
 TEST(data_is_saved_before_it_exits)
 {
     assert_int_equal(status_of(hang_with_data), 0);
-    ASSERT_LOGGED("part=sampler", "msg=saved seconds_left=6", "msg=cleaned");
+    ASSERT_LOGGED("msg=saved seconds_left=6", "msg=cleaned", "part=sampler");
 }
+
+/* --- a log that hangs --- */
+
+static int64_t hang_forever(const struct clock *clock)
+{
+    (void)clock;
+    hang();
+}
+
+/* It hangs where a line gets its time. */
+static void start_with_a_log_that_hangs(void)
+{
+    static const struct clock hanging = { .wall_ns = hang_forever };
+
+    f.log = log_new(STDERR_FILENO, LOG_INFO, &hanging);
+    start();
+}
+
+static void stop_without_a_log(void)
+{
+    start_with_a_log_that_hangs();
+    stop_by(SIGTERM);
+    check(stop_guard_left(f.guard) == STOP_PEERS_NS, "all of the time");
+}
+
+TEST(a_log_that_hangs_does_not_keep_the_main_thread)
+{
+    assert_int_equal(status_of(stop_without_a_log), BY_ITSELF);
+}
+
+static void save_and_exit(void *ctx, int64_t until_ns)
+{
+    (void)ctx;
+    (void)until_ns;
+    _exit(SAVED);
+}
+
+static void fail_without_a_log(void)
+{
+    start_with_a_log_that_hangs();
+    stop_guard_use(f.guard, &(struct stop_guard_hooks){ .save = save_and_exit });
+    stop_guard_fail(f.guard, 2);
+    pass(STOP_NS);
+    hang();
+}
+
+TEST(data_is_saved_before_the_log_can_hang)
+{
+    assert_int_equal(status_of(fail_without_a_log), SAVED);
+}
+
+/* --- disks and servers --- */
 
 static void hang_in_a_writer(void)
 {
