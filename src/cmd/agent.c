@@ -449,16 +449,16 @@ static void save(void *ctx, int64_t until_ns)
         LOG(agent->log, LOG_ERROR, "what some ended jobs used is lost: the disk did not take it");
 }
 
-/* The spool first: whatever hangs, records of ended jobs are on disk. Deleting on the Pushgateway
- * goes on while the rest stops. */
+/* The spool is the first that is waited for: whatever hangs, records of ended jobs are on disk.
+ * Deleting on the Pushgateway goes on meanwhile. */
 static void stop_parts(struct agent *agent)
 {
     struct stop_guard *guard = agent->guard;
 
+    pusher_end(agent->pusher, stop_guard_left(guard));
     stop_guard_writer(guard, "spool");
     spool_save(agent->spool, INT64_MAX);
     stop_guard_part(guard, "HTTP server");
-    pusher_end(agent->pusher, stop_guard_left(guard));
     http_stop(agent->server);
     stop_guard_part(guard, "sampler");
     sampler_stop(agent->sampler);
