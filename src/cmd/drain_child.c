@@ -15,10 +15,10 @@
 
 enum { BAD_USAGE = 2 };
 
-static const int64_t look_ns = 100 * NS_PER_MS;     /* from one look whether it lives to the next */
-static const int64_t healthy_ns = 60 * NS_PER_SEC;  /* one that lived so long is started at once */
-static const int64_t farewell_ns = 10 * NS_PER_SEC; /* how long it may take to end */
-static const int64_t death_ns = 2 * NS_PER_SEC;     /* … what was killed */
+static const int64_t look_ns = 100 * NS_PER_MS;    /* from one look whether it lives to the next */
+static const int64_t healthy_ns = 60 * NS_PER_SEC; /* one that lived so long is started at once */
+static const int64_t farewell_ns = NS_PER_SEC;     /* then it is killed, before our own end */
+static const int64_t death_ns = 2 * NS_PER_SEC;    /* … what was killed */
 static const int64_t first_backoff_ns = NS_PER_SEC, most_backoff_ns = 300 * NS_PER_SEC;
 
 struct drain_child {
