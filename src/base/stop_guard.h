@@ -23,9 +23,10 @@ struct stop_guard;
 int stop_guard_start(const sigset_t *signals, const struct clock *clock, struct log *log,
                      struct stop_guard **ret, struct err *err);
 
-/* In all that follows, NULL is allowed for a guard that could not be started. */
+/* NULL is allowed for a guard that could not be started, but not by stop_guard_wait. */
 
-/* All parts have ended. Returns NULL. */
+/* All parts have ended, and a signal has come or stop_guard_fail was called: the thread waits for
+ * one. Returns NULL. */
 struct stop_guard *stop_guard_end(struct stop_guard *guard);
 
 /* Waits for a signal: SIGHUP, or SIGTERM for all that end the process. 0 when so much real time has

@@ -57,8 +57,8 @@ void serve_prepare(sigset_t *ret_signals);
 
 /* The end of a command's description. */
 #define SERVE_STOPS                                                                                \
-    "\n\nSIGTERM or SIGINT ends it within 2 seconds, even if something hangs; data is written "    \
-    "first, and the log names the part that did not stop."
+    "\n\nSIGTERM or SIGINT ends it within 2 seconds, even if a part hangs: the log then names "    \
+    "that part. Writing data to disk may take up to 8 seconds."
 
 /* What to exit with. */
 int serve_exit_status(int code);
