@@ -240,13 +240,16 @@ static enum outcome send_with_token(struct spool_post *post, struct answer *answ
 static enum outcome send_records(struct spool_post *post, size_t first, size_t n,
                                  struct answer *answer, struct err *err)
 {
+    struct err failure = { 0 };
     enum outcome outcome;
     bool is_munge;
 
     make_body(post, first, n);
-    outcome = prove_and_send(post, answer, &is_munge, err);
+    outcome = prove_and_send(post, answer, &is_munge, &failure);
     if (is_munge && post->token_file && (answer->status == 401 || answer->status == 403))
-        outcome = send_with_token(post, answer, err);
+        outcome = send_with_token(post, answer, &failure);
+    if (outcome != POST_TAKEN) /* what was said of an earlier part of the batch stays */
+        *err = failure;
     return outcome;
 }
 
