@@ -39,7 +39,7 @@ struct job_record {
     struct str nodes;     /* host list of a started job */
 
     struct str tres;           /* allocated; requested while pending; see model/tres */
-    struct str tres_requested; /* of a started job, where it is told */
+    struct str tres_requested; /* as accounting has it; while pending the same as `tres` */
     uint32_t cpus, node_count;
     uint64_t memory_bytes;       /* over all nodes */
     uint32_t time_limit_minutes; /* MODEL_UNKNOWN_U32: unlimited or unknown */

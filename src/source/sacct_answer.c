@@ -406,14 +406,13 @@ static void read_end(struct job_record *job, const struct str *fields)
     job->system_seconds = seconds_of(fields[SYSTEM_CPU]);
 }
 
-/* Of a job that has not begun, what it asks for. */
+/* A job that has not started has no allocation: its `tres` is what it requests. */
 static void read_resources(struct job_record *job, const struct str *fields)
 {
     struct tres tres;
 
     job->tres = job->start_time && fields[ALLOC_TRES].n ? fields[ALLOC_TRES] : fields[REQ_TRES];
-    if (job->start_time)
-        job->tres_requested = fields[REQ_TRES];
+    job->tres_requested = fields[REQ_TRES];
     tres_parse(job->tres, &tres);
     job->memory_bytes = tres.memory_bytes;
     job->cpus = answer_count(fields[job->start_time ? N_CPUS : REQ_CPUS]);

@@ -59,6 +59,7 @@ static int print(void *ctx, const struct job_record *job, struct err *err)
     put_text(&line, "user", job->user);
     put_text(&line, "nodes", job->nodes);
     put_text(&line, "tres", job->tres);
+    put_text(&line, "tres_requested", job->tres_requested);
     for (size_t i = 0; i < job->n_extra; i++) {
         buf_byte(&line, ',');
         buf_json(&line, job->extra[i].name);

@@ -8,6 +8,7 @@ SONDE_SUITES names the Debian releases to try, as for test_sandbox.py.
 import json
 import os
 import pathlib
+import re
 import secrets
 import shlex
 import sqlite3
@@ -97,6 +98,16 @@ class Accounting:
         wait_until(lambda: "allocation" not in names().values(), "slurmdbd has heard of their names")
         self.assertEqual(names(), ids)
         self.assertFalse({999998, 999999} & {run["id"] for run in self.ask()})
+
+    def test_a_pending_job_has_what_it_requests(self):
+        job = self.sbatch("-n2", "--mem=300M", "-b", "now+1hour")
+        self.addCleanup(self.slurm.run, "scancel", str(job))
+        # Since 23.02 it is ReqTRES.
+        shown = self.slurm.run("scontrol", "-o", "show", "job", str(job)).stdout
+        wanted = sorted(re.search(r" (?:Req)?TRES=(\S+)", shown)[1].split(","))
+        told = wait_until(lambda: self.ask(ids=[job]), "slurmdbd knows it")
+        self.assertEqual([(run["state"], sorted(run["tres_requested"].split(",")), run["tres"]) for run in told],
+                         [("PENDING", wanted, told[0]["tres_requested"])])
 
     def test_all_runs_of_a_requeued_job(self):
         job = self.sbatch("--requeue", "-J", "twice", script="sleep 1000")

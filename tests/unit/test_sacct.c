@@ -315,7 +315,7 @@ TEST(a_job_that_waits_is_told_with_what_it_asks_for)
         assert_int_equal(job->start_time, 0);
         assert_str(job->nodes, "");
         assert_str(job->tres, "billing=12,cpu=12,mem=1200M,node=3");
-        assert_str(job->tres_requested, "");
+        assert_str(job->tres_requested, "billing=12,cpu=12,mem=1200M,node=3");
         assert_int_equal(job->cpus, 12);
         assert_int_equal(job->node_count, 3);
     }
