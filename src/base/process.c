@@ -124,4 +124,6 @@ void process_read(struct process *ret)
     ret->open_fds = count_fds();
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
         ret->max_fds = limit.rlim_cur;
+    if (getrlimit(RLIMIT_AS, &limit) == 0)
+        ret->virtual_max_bytes = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }

@@ -9,6 +9,7 @@ struct process {
     double cpu_seconds;        /* user and system, of all threads */
     double start_time_seconds; /* since the epoch */
     uint64_t resident_bytes, virtual_bytes;
+    uint64_t virtual_max_bytes; /* RLIMIT_AS; UINT64_MAX: unlimited */
     uint64_t threads, open_fds, max_fds;
 };
 

@@ -78,6 +78,8 @@ static void collect_process(const struct process *process, struct metric_writer 
     metric_u64(writer, NULL, process->resident_bytes);
     metric_begin(writer, first + PROGRAM_PROCESS_VIRTUAL);
     metric_u64(writer, NULL, process->virtual_bytes);
+    metric_begin(writer, first + PROGRAM_PROCESS_VIRTUAL_MAX);
+    metric_u64(writer, NULL, process->virtual_max_bytes);
     metric_begin(writer, first + PROGRAM_PROCESS_START);
     metric_double(writer, NULL, process->start_time_seconds);
     metric_begin(writer, first + PROGRAM_PROCESS_FDS);

@@ -5,6 +5,7 @@ import base64
 import concurrent.futures
 import os
 import pathlib
+import re
 import resource
 import signal
 import socket
@@ -49,6 +50,18 @@ class Formats(unittest.TestCase):
         families = {f.name: f for f in openmetrics_parser.text_string_to_metric_families(answer.text)}
         self.assertEqual(families["process_cpu_seconds"].type, "counter")
         self.assertEqual(families["sonde_source_refresh_duration_seconds"].type, "histogram")
+
+    def test_the_limit_of_virtual_memory_is_the_one_that_the_kernel_lists(self):
+        def shown(exporter):
+            limits = pathlib.Path(f"/proc/{exporter.process.pid}/limits").read_text()
+            soft = re.search(r"^Max address space +(\S+)", limits, re.M)[1]
+            (value,) = exporter.metrics().families()["process_virtual_memory_max_bytes"].values()
+            return soft, value
+        limit = 1 << 47
+        with Exporter("--demo", starter=["prlimit", f"--as={limit}:"]) as exporter:
+            self.assertEqual(shown(exporter), (str(limit), limit))
+        with Exporter("--demo", starter=["prlimit", "--as=unlimited"]) as exporter:
+            self.assertEqual(shown(exporter), ("unlimited", float(2**64 - 1)))  # as client_golang has it
 
     def test_gzip_is_one_member_with_the_same_text(self):
         plain, packed = self.exporter.metrics(), None

@@ -6,6 +6,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 /* RssFile of /proc/self/status, in kB. */
 static uint64_t resident_file_kb(void)
@@ -51,4 +52,26 @@ TEST(a_process_knows_itself)
     assert_true(after.virtual_bytes > after.resident_bytes);
     assert_true(after.cpu_seconds >= before.cpu_seconds);
     assert_true(after.start_time_seconds == before.start_time_seconds);
+}
+
+static uint64_t virtual_max_under(struct rlimit limit)
+{
+    struct process process;
+
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    process_read(&process);
+    return process.virtual_max_bytes;
+}
+
+TEST(the_limit_of_virtual_memory_is_the_soft_one_and_has_prometheus_number_if_there_is_none)
+{
+    struct rlimit before, limited;
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limited = (struct rlimit){ UINT64_C(1) << 50, before.rlim_max };
+    assert_true(virtual_max_under(limited) == UINT64_C(1) << 50);
+    if (before.rlim_max == RLIM_INFINITY)
+        assert_true(virtual_max_under((struct rlimit){ RLIM_INFINITY, RLIM_INFINITY }) ==
+                    UINT64_C(18446744073709551615));
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 }
