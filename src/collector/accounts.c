@@ -20,13 +20,11 @@ static const struct family families[] = {
                       { "account", "state" } },
     [STATE_CPU_ALLOC] = { "slurm_account_job_state_cpu_alloc",
                           METRIC_GAUGE,
-                          "CPUs of an account's jobs by state: allocated, or requested while "
-                          "PENDING.",
+                          "CPUs of an account's jobs by state" JOB_SUMS_CPUS_BY_STATE,
                           { "account", "state" } },
     [STATE_MEM_ALLOC] = { "slurm_account_job_state_mem_alloc",
                           METRIC_GAUGE,
-                          "Memory of an account's jobs by state in bytes: allocated, or requested "
-                          "while PENDING.",
+                          "Memory of an account's jobs by state in bytes" JOB_SUMS_BY_STATE,
                           { "account", "state" } },
     [CPU_ALLOC] = { "slurm_account_cpu_alloc",
                     METRIC_GAUGE,
@@ -50,9 +48,9 @@ static const struct family families[] = {
 };
 
 static const struct job_sums_row rows[] = {
-    { STATE_TOTAL, AMOUNT_JOBS, ALL_BY_STATE },
-    { STATE_CPU_ALLOC, AMOUNT_CPUS, ALL_BY_STATE },
-    { STATE_MEM_ALLOC, AMOUNT_MEMORY_BYTES, ALL_BY_STATE },
+    { STATE_TOTAL, AMOUNT_JOBS, BY_STATE },
+    { STATE_CPU_ALLOC, AMOUNT_CPUS, BY_STATE },
+    { STATE_MEM_ALLOC, AMOUNT_MEMORY_BYTES, BY_STATE },
     { CPU_ALLOC, AMOUNT_CPUS, HOLDING },
     { MEM_ALLOC, AMOUNT_MEMORY_BYTES, HOLDING },
     { GPUS, AMOUNT_GPUS, HOLDING },

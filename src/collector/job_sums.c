@@ -14,7 +14,7 @@ struct job_sums {
     const struct job_sums_plan *plan;
     struct needs by_state, holding;
     size_t holding_column; /* after those of the states */
-    bool *is_live;         /* by state: its jobs wait or hold their resources */
+    bool *is_live;         /* by state: its jobs request or hold resources */
     bool *says_zero;       /* by state: also of a group that has no job in it */
     bool *is_folded;       /* by group: it is part of another */
     struct groups groups;
@@ -61,9 +61,7 @@ static void clear(struct job_sums *sums)
 static void add_to(struct job_sums *sums, const struct needs *needs, size_t group, size_t column,
                    const struct job *job)
 {
-    if (needs->cells && column == sums->holding_column)
-        tally_add_held(tally_at(&sums->tally, group, column), job);
-    else if (needs->cells)
+    if (needs->cells)
         tally_add(tally_at(&sums->tally, group, column), job);
     if (needs->gpus)
         gpu_tally_add(&sums->gpus, group, column, job);
@@ -88,7 +86,7 @@ static void add(struct job_sums *sums, const struct job *job)
         if (sums->holding.any && is_holding)
             add_to(sums, &sums->holding, list.group[i], sums->holding_column, job);
     }
-    sums->is_live[state] |= is_holding;
+    sums->is_live[state] |= is_holding || job_requests_resources(job->state);
     sums->says_zero[state] = sums->plan->known != NULL;
 }
 
@@ -142,7 +140,7 @@ static bool is_shown(const struct job_sums *sums, const struct job_sums_row *row
                      bool is_there)
 {
     return (is_there || sums->says_zero[state]) &&
-           (row->part == ALL_BY_STATE || sums->is_live[state]);
+           (row->amount == AMOUNT_JOBS || sums->is_live[state]);
 }
 
 static void write_group(const struct job_sums *sums, const struct job_sums_row *row, size_t group,

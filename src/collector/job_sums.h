@@ -17,9 +17,8 @@ enum job_amount {
 };
 
 enum job_part {
-    ALL_BY_STATE,
-    LIVE_BY_STATE, /* those that wait or hold their resources: what has ended needs nothing */
-    HOLDING,       /* what they hold of it now, whatever their state is called */
+    BY_STATE, /* resources only of states whose jobs request or hold some; see tally_add */
+    HOLDING,  /* of all jobs that hold resources, whatever their state */
 };
 
 /* A family and what it shows. Its labels are the name that jobs are added up by, then the type of a
@@ -47,6 +46,14 @@ struct job_sums_plan {
 };
 
 enum { JOB_SUMS_MOST = 100 }; /* names of a bounded plan */
+
+/* The end of the HELP of resources by state. */
+#define JOB_SUMS_NOT_ENDED ". Ended jobs are left out."
+#define JOB_SUMS_BY_STATE                                                                          \
+    ": requested while pending, allocated until COMPLETING is over" JOB_SUMS_NOT_ENDED
+#define JOB_SUMS_CPUS_BY_STATE                                                                     \
+    ": requested while pending, allocated until COMPLETING is over, 0 while "                      \
+    "SUSPENDED" JOB_SUMS_NOT_ENDED
 
 void job_sums_collect(const struct job_sums_plan *plan, const struct section *section,
                       struct metric_writer *writer);

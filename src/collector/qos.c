@@ -11,26 +11,24 @@ static const struct family families[] = {
                { "qos", "state" } },
     [CPUS] = { "slurm_qos_job_cpus",
                METRIC_GAUGE,
-               "CPUs of a QOS's jobs that wait or run, by state: allocated, or requested while "
-               "PENDING.",
+               "CPUs of a QOS's jobs by state" JOB_SUMS_CPUS_BY_STATE,
                { "qos", "state" } },
     [MEMORY] = { "slurm_qos_job_memory_bytes",
                  METRIC_GAUGE,
-                 "Memory of a QOS's jobs that wait or run, by state: allocated, or requested while "
-                 "PENDING.",
+                 "Memory of a QOS's jobs by state in bytes" JOB_SUMS_BY_STATE,
                  { "qos", "state" } },
     [GPUS] = { "slurm_qos_job_gpus",
                METRIC_GAUGE,
-               "GPUs of a QOS's jobs that wait or run, by type and state: allocated, or requested "
-               "while PENDING; of type none where no type is named.",
+               "GPUs of a QOS's jobs by type (none where no type is named) and "
+               "state" JOB_SUMS_BY_STATE,
                { "qos", "type", "state" } },
 };
 
 static const struct job_sums_row rows[] = {
-    { JOBS, AMOUNT_JOBS, ALL_BY_STATE },
-    { CPUS, AMOUNT_CPUS, LIVE_BY_STATE },
-    { MEMORY, AMOUNT_MEMORY_BYTES, LIVE_BY_STATE },
-    { GPUS, AMOUNT_GPUS, LIVE_BY_STATE },
+    { JOBS, AMOUNT_JOBS, BY_STATE },
+    { CPUS, AMOUNT_CPUS, BY_STATE },
+    { MEMORY, AMOUNT_MEMORY_BYTES, BY_STATE },
+    { GPUS, AMOUNT_GPUS, BY_STATE },
 };
 
 static struct job_sums_names known(const struct jobs *jobs)

@@ -45,21 +45,16 @@ static void add(struct known_sum *sum, uint64_t amount, uint32_t tasks)
                     __builtin_add_overflow(sum->total, amount, &sum->total);
 }
 
-static void add_job(struct tally_cell *cell, const struct job *job, uint64_t cpus)
-{
-    cell->jobs += job->tasks;
-    add(&cell->cpus, cpus, job->tasks);
-    add(&cell->memory_bytes, job->memory_bytes, job->tasks);
-}
-
 void tally_add(struct tally_cell *cell, const struct job *job)
 {
-    add_job(cell, job, known_u32(job->cpus));
-}
+    bool is_pending = job_requests_resources(job->state);
 
-void tally_add_held(struct tally_cell *cell, const struct job *job)
-{
-    add_job(cell, job, job_holds_cpus(job->state) ? known_u32(job->cpus) : 0);
+    cell->jobs += job->tasks;
+    if (!is_pending && !job_holds_resources(job->state))
+        return;
+    add(&cell->cpus, is_pending || job_holds_cpus(job->state) ? known_u32(job->cpus) : 0,
+        job->tasks);
+    add(&cell->memory_bytes, job->memory_bytes, job->tasks);
 }
 
 static void fold(struct known_sum *into, const struct known_sum *sum)

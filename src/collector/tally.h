@@ -35,10 +35,9 @@ static inline struct tally_cell *tally_at(struct tally *tally, size_t row, size_
 /* To read; one of zeros if nothing was added. */
 const struct tally_cell *tally_get(const struct tally *tally, size_t row, size_t column);
 
+/* Counts the job, and adds what it requests or holds now: nothing once it has ended, and no CPUs
+ * while it is suspended. */
 void tally_add(struct tally_cell *cell, const struct job *job);
-
-/* What it holds of that, if it holds resources at all: no CPUs while it is suspended. */
-void tally_add_held(struct tally_cell *cell, const struct job *job);
 
 /* Adds a row to another, which then stands for both. */
 void tally_fold(struct tally *tally, size_t row, size_t into);

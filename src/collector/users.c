@@ -12,12 +12,11 @@ static const struct family families[] = {
                       { "username", "state" } },
     [CPU_ALLOC] = { "slurm_user_cpu_alloc",
                     METRIC_GAUGE,
-                    "CPUs of a user's jobs by state: allocated, or requested while PENDING.",
+                    "CPUs of a user's jobs by state" JOB_SUMS_CPUS_BY_STATE,
                     { "username", "state" } },
     [MEM_ALLOC] = { "slurm_user_mem_alloc",
                     METRIC_GAUGE,
-                    "Memory of a user's jobs by state in bytes: allocated, or requested while "
-                    "PENDING.",
+                    "Memory of a user's jobs by state in bytes" JOB_SUMS_BY_STATE,
                     { "username", "state" } },
     [GPUS] = { "slurm_user_gpus_allocated",
                METRIC_GAUGE,
@@ -33,8 +32,8 @@ static const struct family families[] = {
 };
 
 static const struct job_sums_row rows[] = {
-    { STATE_TOTAL, AMOUNT_JOBS, ALL_BY_STATE },       { CPU_ALLOC, AMOUNT_CPUS, ALL_BY_STATE },
-    { MEM_ALLOC, AMOUNT_MEMORY_BYTES, ALL_BY_STATE }, { GPUS, AMOUNT_GPUS, HOLDING },
+    { STATE_TOTAL, AMOUNT_JOBS, BY_STATE },       { CPU_ALLOC, AMOUNT_CPUS, BY_STATE },
+    { MEM_ALLOC, AMOUNT_MEMORY_BYTES, BY_STATE }, { GPUS, AMOUNT_GPUS, HOLDING },
     { GPU_SHARDS, AMOUNT_GPU_SHARDS, HOLDING },
 };
 

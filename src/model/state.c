@@ -180,6 +180,19 @@ bool job_holds_cpus(struct job_state state)
     return job_holds_resources(state) && state.base != JOB_SUSPENDED;
 }
 
+bool job_requests_resources(struct job_state state)
+{
+    /* squeue's text shows these instead of PENDING. */
+    const uint32_t of_a_pending_job = JOB_EXPEDITING | JOB_REQUEUED | JOB_REQUEUE_FED |
+                                      JOB_REQUEUE_HOLD | JOB_SPECIAL_EXIT | JOB_RESV_DEL_HOLD;
+
+    if (job_holds_resources(state) || state.flags & (JOB_REVOKED | JOB_STAGE_OUT))
+        return false;
+    if (state.base == JOB_BASE_UNKNOWN)
+        return state.flags & of_a_pending_job;
+    return state.base == JOB_PENDING;
+}
+
 static const struct str node_base_words[NODE_BASES] = {
     [NODE_UNKNOWN] = STR_INIT("unknown"), [NODE_DOWN] = STR_INIT("down"),
     [NODE_IDLE] = STR_INIT("idle"),       [NODE_ALLOCATED] = STR_INIT("allocated"),

@@ -76,6 +76,10 @@ bool job_holds_resources(struct job_state state);
  * memory and, as gres.html says, its generic resources it keeps. */
 bool job_holds_cpus(struct job_state state);
 
+/* Pending, also where squeue shows a flag instead (REQUEUE_HOLD, SPECIAL_EXIT, …). A revoked job is
+ * pending or running on another cluster of the federation. */
+bool job_requests_resources(struct job_state state);
+
 enum node_base {
     NODE_UNKNOWN,
     NODE_DOWN,

@@ -56,7 +56,7 @@ static enum stake stake_of(const struct job *job)
 {
     if (job_holds_resources(job->state))
         return HOLDS;
-    if (reasons_is_pending(job) || job->state.base == JOB_PENDING)
+    if (job_requests_resources(job->state))
         return WAITS;
     return job->state.base == JOB_BASE_UNKNOWN ? UNKNOWN : NOTHING;
 }
@@ -87,12 +87,7 @@ static void add_gpus(struct known_sum *sum, uint64_t gpus, uint32_t tasks)
 
 static void add_to(struct pile *pile, const struct job *job, enum stake stake, uint64_t gpus)
 {
-    if (stake == HOLDS)
-        tally_add_held(&pile->cell, job);
-    else if (stake == WAITS)
-        tally_add(&pile->cell, job);
-    else
-        pile->cell.jobs += job->tasks;
+    tally_add(&pile->cell, job);
     if (stake == HOLDS || stake == WAITS)
         add_gpus(&pile->gpus, gpus, job->tasks);
     if (stake == NOTHING) {

@@ -122,9 +122,9 @@ def job_states(facts):
     return {**{(state,): 0 for state in JOB_STATES}, **add_up(((job.state,), job.tasks) for job in facts.jobs)}
 
 
-def by_state(names, amount):
+def by_state(names, amount, is_wanted=lambda job: True):
     """Of users and accounts: what there is."""
-    return lambda facts: add_up(((name, job.state), amount(job)) for job in facts.jobs for name in names(job))
+    return lambda facts: add_up(((name, job.state), amount(job)) for job in facts.jobs if is_wanted(job) for name in names(job))
 
 
 def all_names(names, facts):
@@ -145,7 +145,7 @@ def by_every_state(names, amount, is_wanted=lambda job: True):
 
 
 def is_live(job):
-    return job.is_pending or job.holds
+    return job.requests or job.holds
 
 
 def gpus_by_every_state(names):
@@ -599,26 +599,26 @@ OF_FACTS = {
     "slurm_pending_reason_total": Exact("reason", pending_reasons),
 
     "slurm_user_state_total": Exact("username state", by_state(users, jobs)),
-    "slurm_user_cpu_alloc": Exact("username state", by_state(users, cpus)),
-    "slurm_user_mem_alloc": Exact("username state", by_state(users, memory)),
+    "slurm_user_cpu_alloc": Exact("username state", by_state(users, cpus_in_use, is_live)),
+    "slurm_user_mem_alloc": Exact("username state", by_state(users, memory, is_live)),
     "slurm_user_gpus_allocated": Exact("user type", held_gres(users, "gpu")),
     "slurm_user_gpu_shards_allocated": Exact("user type", held_gres(users, "shard")),
 
     "slurm_account_job_state_total": Exact("account state", by_state(accounts, jobs)),
-    "slurm_account_job_state_cpu_alloc": Exact("account state", by_state(accounts, cpus)),
-    "slurm_account_job_state_mem_alloc": Exact("account state", by_state(accounts, memory)),
+    "slurm_account_job_state_cpu_alloc": Exact("account state", by_state(accounts, cpus_in_use, is_live)),
+    "slurm_account_job_state_mem_alloc": Exact("account state", by_state(accounts, memory, is_live)),
     "slurm_account_cpu_alloc": Exact("account", held(accounts, cpus_in_use)),
     "slurm_account_mem_alloc": Exact("account", held(accounts, memory)),
     "slurm_account_gpus_allocated": Exact("account type", held_gres(accounts, "gpu")),
     "slurm_account_gpu_shards_allocated": Exact("account type", held_gres(accounts, "shard")),
 
     "slurm_partition_job_state_total": Exact("partition state", by_every_state(partitions, jobs)),
-    "slurm_partition_job_cpus": Exact("partition state", by_every_state(partitions, cpus, is_live)),
+    "slurm_partition_job_cpus": Exact("partition state", by_every_state(partitions, cpus_in_use, is_live)),
     "slurm_partition_job_memory_bytes": Exact("partition state", by_every_state(partitions, memory, is_live)),
     "slurm_partition_job_gpus": Exact("partition type state", gpus_by_every_state(partitions)),
 
     "slurm_qos_jobs": Exact("qos state", by_every_state(qos, jobs)),
-    "slurm_qos_job_cpus": Exact("qos state", by_every_state(qos, cpus, is_live)),
+    "slurm_qos_job_cpus": Exact("qos state", by_every_state(qos, cpus_in_use, is_live)),
     "slurm_qos_job_memory_bytes": Exact("qos state", by_every_state(qos, memory, is_live)),
     "slurm_qos_job_gpus": Exact("qos type state", gpus_by_every_state(qos)),
 

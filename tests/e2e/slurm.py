@@ -269,6 +269,9 @@ class Job:
         self.start = timestamp(field["StartTime"])
         self.priority = int(field["Priority"])
         self.is_pending = self.state == "PENDING"
+        # squeue(1): these are pending too
+        self.requests = self.state in ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+                                       "EXPEDITING")
         # those that have not ended keep what they were given, also while suspended
         self.holds = self.state in ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING",
                                     "STOPPED")

@@ -91,6 +91,22 @@ class Numbers:
         self.assertEqual(moment.differences(), "")
         self.assertNotIn("slurm_node_count_per_state", moment.families)  # of the usual profile
 
+    def test_what_jobs_hold_by_state_is_what_their_nodes_have_allocated(self):
+        """Whoever adds up the states that are not pending gets what scontrol show node calls allocated: nothing of the jobs that have
+        ended and are still listed, no CPUs of the suspended one."""
+        nodes = self.moment.before.nodes
+        ended = [job for job in self.moment.before.jobs if job.state in ("CANCELLED", "COMPLETED", "FAILED")]
+        self.assertGreater(sum(job.tres["cpu"] for job in ended), 0)
+        self.assertIn("SUSPENDED", [job.state for job in self.moment.before.jobs])
+        for cpus, memory in (("slurm_user_cpu_alloc", "slurm_user_mem_alloc"),
+                             ("slurm_account_job_state_cpu_alloc", "slurm_account_job_state_mem_alloc"),
+                             ("slurm_partition_job_cpus", "slurm_partition_job_memory_bytes"),
+                             ("slurm_qos_job_cpus", "slurm_qos_job_memory_bytes")):
+            for family, allocated in ((cpus, sum(node.cpus_allocated for node in nodes)),
+                                      (memory, sum(node.memory_allocated for node in nodes))):
+                held = sum(value for series, value in self.moment.families[family].items() if dict(series)["state"] != "PENDING")
+                self.assertEqual(held, allocated, family)
+
     def test_every_family_is_compared(self):
         needed = "each family needs a row in families.py, and each row a family"
         shown = {re.sub("(?<=slurm_job_wait_seconds)_.*", "", name) for name in self.moment.families

@@ -40,10 +40,58 @@ TEST(a_user_has_jobs_cpus_and_memory_by_state)
                         "slurm_user_state_total{username=\"bob\",state=\"COMPLETED\"} 1\n"
                         "slurm_user_cpu_alloc{username=\"ann\",state=\"PENDING\"} 100\n"
                         "slurm_user_cpu_alloc{username=\"ann\",state=\"RUNNING\"} 12\n"
-                        "slurm_user_cpu_alloc{username=\"bob\",state=\"COMPLETED\"} 1\n"
                         "slurm_user_mem_alloc{username=\"ann\",state=\"PENDING\"} 53687091200\n"
-                        "slurm_user_mem_alloc{username=\"ann\",state=\"RUNNING\"} 2147483648\n"
-                        "slurm_user_mem_alloc{username=\"bob\",state=\"COMPLETED\"} 1073741824\n");
+                        "slurm_user_mem_alloc{username=\"ann\",state=\"RUNNING\"} 2147483648\n");
+}
+
+/* slurmctld lists ended jobs for MinJobAge, with all that they had. */
+TEST(resources_by_state_are_those_of_jobs_that_have_not_ended)
+{
+    static const struct {
+        const char *collector, *family;
+    } rows[] = {
+        { "users", "slurm_user_cpu_alloc" },
+        { "accounts", "slurm_account_job_state_cpu_alloc" },
+        { "partition_jobs", "slurm_partition_job_cpus" },
+        { "qos", "slurm_qos_job_cpus" },
+    };
+    static const char *const ended[] = {
+        "COMPLETED",     "CANCELLED",           "FAILED",          "TIMEOUT",
+        "NODE_FAIL",     "PREEMPTED",           "BOOT_FAIL",       "DEADLINE",
+        "OUT_OF_MEMORY", "COMPLETED+STAGE_OUT", "PENDING+REVOKED",
+    };
+    static const char *const live =
+        "PENDING cpus=1\nRUNNING cpus=2\nRUNNING+CONFIGURING cpus=4\nCANCELLED+COMPLETING cpus=8\n"
+        "SUSPENDED cpus=16\nRUNNING+STOPPED cpus=32\nPENDING+REQUEUE_HOLD cpus=64\n"
+        "SPECIAL_EXIT cpus=128\nPENDING+RESV_DEL_HOLD cpus=256\nREQUEUED cpus=512\n";
+    static const struct {
+        const char *state;
+        unsigned cpus;
+    } expected[] = {
+        { "PENDING", 1 },       { "RUNNING", 2 },        { "CONFIGURING", 4 },
+        { "COMPLETING", 8 },    { "SUSPENDED", 0 },      { "STOPPED", 32 },
+        { "REQUEUE_HOLD", 64 }, { "SPECIAL_EXIT", 128 }, { "RESV_DEL_HOLD", 256 },
+        { "REQUEUED", 512 },
+    };
+    char text[64];
+
+    section = jobs_from("%s", live);
+    for (size_t i = 0; i < COUNT(ended); i++)
+        section_add(section, "%s cpus=1000 tasks=1022\n", ended[i]);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *samples = collect(rows[i].collector, section, rows[i].family);
+        size_t n = 0;
+
+        for (size_t k = 0; k < COUNT(expected); k++) {
+            snprintf(text, sizeof(text), "state=\"%s\"} %u\n", expected[k].state, expected[k].cpus);
+            assert_contains(samples, text);
+        }
+        for (const char *p = samples; (p = strchr(p, '\n')); p++)
+            n++;
+        assert_int_equal(n, COUNT(expected));
+    }
+    assert_contains(collect("users", section, "slurm_user_state_total"),
+                    "state=\"CANCELLED\"} 1022\n");
 }
 
 TEST(gpus_are_read_in_every_notation)
@@ -99,7 +147,7 @@ TEST(a_suspended_job_holds_memory_and_gpus_but_no_cpus)
     assert_string_equal(
         collect("accounts", section, ""),
         "slurm_account_job_state_total{account=\"physics\",state=\"SUSPENDED\"} 1\n"
-        "slurm_account_job_state_cpu_alloc{account=\"physics\",state=\"SUSPENDED\"} 4\n"
+        "slurm_account_job_state_cpu_alloc{account=\"physics\",state=\"SUSPENDED\"} 0\n"
         "slurm_account_job_state_mem_alloc{account=\"physics\",state=\"SUSPENDED\"} 1073741824\n"
         "slurm_account_cpu_alloc{account=\"physics\"} 0\n"
         "slurm_account_mem_alloc{account=\"physics\"} 1073741824\n"

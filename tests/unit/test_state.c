@@ -146,6 +146,24 @@ TEST(a_suspended_job_has_released_its_cpus_and_a_stopped_one_has_not)
     assert_false(job_holds_cpus(job_of("COMPLETED")));
 }
 
+TEST(a_pending_job_requests_resources_whatever_flag_squeue_shows)
+{
+    static const char *const pending[] = {
+        "PENDING",      "PENDING,REQUEUED",   "REQUEUED",     "REQUEUE_FED",
+        "REQUEUE_HOLD", "PENDING,EXPEDITING", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+    };
+    static const char *const others[] = {
+        "RUNNING",   "SUSPENDED", "PENDING,COMPLETING", "CONFIGURING",     "STOPPED",
+        "COMPLETED", "STAGE_OUT", "CANCELLED,REVOKED",  "PENDING,REVOKED", "REVOKED",
+    };
+
+    for (size_t i = 0; i < COUNT(pending); i++)
+        assert_true(job_requests_resources(job_of(pending[i])));
+    for (size_t i = 0; i < COUNT(others); i++)
+        assert_false(job_requests_resources(job_of(others[i])));
+    assert_false(job_requests_resources(JOB_STATE_NONE));
+}
+
 static void assert_node(const char *text, enum node_base base, uint32_t flags)
 {
     struct node_state node;
