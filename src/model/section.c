@@ -94,3 +94,12 @@ const char *kind_name(enum kind kind)
 
     return names[kind];
 }
+
+void section_set_node_releases(struct section *section)
+{
+    for (size_t i = 0; i < section->nodes.n; i++) {
+        struct node *node = &section->nodes.node[i];
+
+        node_state_set_release(&node->state, section_text(section, node->version));
+    }
+}

@@ -87,6 +87,9 @@ size_t section_bytes(const struct section *section);
 
 const char *kind_name(enum kind kind); /* "jobs", "nodes", … */
 
+/* Of a section of nodes, once they have their states and versions. */
+void section_set_node_releases(struct section *section);
+
 static inline struct str section_text(const struct section *section, symbol s)
 {
     return symbols_get(&section->symbols, s);

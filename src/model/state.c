@@ -498,7 +498,8 @@ static const struct {
     { WORD_DRAINING, IN_USE, NODE_DRAIN, 0 },
     { WORD_DRAINING, ANY_BASE, NODE_DRAIN | NODE_COMPLETING, 0 },
     { WORD_DRAINED, ANY_BASE, NODE_DRAIN, 0 },
-    { WORD_FAILING, IN_USE, NODE_FAIL, 0 }, /* 22.05 and 24.11 call a mixed one "fail" */
+    { WORD_FAILING, BASE(NODE_ALLOCATED), NODE_FAIL, 0 },
+    { WORD_FAILING, BASE(NODE_MIXED), NODE_FAIL, NODE_CALLED_FAIL },
     { WORD_FAILING, ANY_BASE, NODE_FAIL | NODE_COMPLETING, 0 },
     { WORD_FAIL, ANY_BASE, NODE_FAIL, 0 },
     { WORD_CANCEL_REBOOT, NOTHING_BUT(NODE_REBOOT_CANCEL) },
@@ -524,6 +525,33 @@ static const struct {
     { WORD_RESUME, ANY_BASE, NODE_RESUME, 0 },
     { WORD_ERROR, BASE(NODE_ERROR), 0, 0 }, /* Slurm prints "?" */
 };
+
+/* "24.11.5" is 241105; 0: unknown. */
+static uint32_t release_number(struct str version)
+{
+    uint32_t number = 0;
+
+    for (int part = 0; part < 3; part++) {
+        uint32_t value = 0;
+        size_t n = 0;
+
+        while (n < version.n && n < 2 && version.p[n] >= '0' && version.p[n] <= '9')
+            value = value * 10 + (uint32_t)(version.p[n++] - '0');
+        if (part < 2 && (!n || n == version.n || version.p[n] != '.'))
+            return 0;
+        number = number * 100 + value;
+        version = str_skip(version, n + 1);
+    }
+    return number;
+}
+
+void node_state_set_release(struct node_state *state, struct str version)
+{
+    uint32_t number = release_number(version);
+
+    if (state->base == NODE_MIXED && state->flags & NODE_FAIL && number && number < 251101)
+        state->flags |= NODE_CALLED_FAIL;
+}
 
 size_t node_state_index(struct node_state state)
 {

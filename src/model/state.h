@@ -116,8 +116,10 @@ enum node_flag {
     NODE_DYNAMIC_NORM = 1 << 21,
     NODE_BLOCKED = 1 << 22,
     NODE_EXTERNAL = 1 << 23,
+
+    NODE_CALLED_FAIL = 1 << 30, /* not Slurm's: see node_state_set_release */
 };
-enum { NODE_FLAGS = 24 };
+enum { NODE_FLAGS = 24 }; /* of Slurm */
 
 struct node_state {
     uint8_t base; /* enum node_base */
@@ -140,7 +142,11 @@ struct str node_base_word(enum node_base base);
 struct str node_flag_word(enum node_flag flag);
 void node_state_put(struct buf *buf, struct node_state state);
 
-/* The one word that sinfo's StateLong would print, lower case without suffix characters:
+/* Releases differ in one word: MIXED+FAIL is "fail" before 25.11.1 and "failing" since. Marks such
+ * a state. `version` is the one of the node's slurmd, "24.11.5"; an unknown one is the newest. */
+void node_state_set_release(struct node_state *state, struct str version);
+
+/* The one word that sinfo's StateLong prints in that release, lower case without suffix characters:
  * idle, mixed, allocated, drained, draining, down, maint, reserved, planned, … */
 struct str node_state_word(struct node_state state);
 extern const struct str node_state_words[];

@@ -101,4 +101,5 @@ void node_list_finish(struct node_list *list)
         nodes->membership[node->first_partition + node->n_partitions++] = list->pairs[i].partition;
     }
     leave_out_repeats(nodes);
+    section_set_node_releases(list->section);
 }

@@ -414,6 +414,8 @@ static void settle(struct section *section)
         for (size_t i = 0; i < section->jobs.n; i++)
             if (section->jobs.job[i].tasks == MODEL_UNKNOWN_U32)
                 section->jobs.job[i].tasks = 1;
+    if (section->kind == KIND_NODES)
+        section_set_node_releases(section);
     if (section->kind == KIND_CONFIG) {
         section->config.hidden = known_words(section->config.hidden);
         section->config.private = known_words(section->config.private);

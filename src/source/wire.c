@@ -526,7 +526,7 @@ static int read_records(struct wire *wire, struct str frame, struct err *err)
 
 static int read_end(struct wire *wire, struct str frame, struct err *err)
 {
-    const struct section *section = wire->answer.section;
+    struct section *section = wire->answer.section;
     uint64_t count;
 
     if (!take(&frame, &count, sizeof(count)) || count != wire->n_symbols)
@@ -539,6 +539,8 @@ static int read_end(struct wire *wire, struct str frame, struct err *err)
         return garbled(err, "its end is too long");
     if (fields_check(section, err) < 0)
         return err_prefix(err, "the helper's answer is garbled");
+    if (section->kind == KIND_NODES)
+        section_set_node_releases(section);
     wire->told = WIRE_SECTION;
     return 0;
 }

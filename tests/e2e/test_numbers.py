@@ -107,6 +107,19 @@ class Numbers:
                 held = sum(value for series, value in self.moment.families[family].items() if dict(series)["state"] != "PENDING")
                 self.assertEqual(held, allocated, family)
 
+    def test_a_node_in_use_that_is_to_fail_is_called_as_sinfo_calls_it(self):
+        """Of which some CPUs are idle: before Slurm 25.11.1 it is fail, then failing."""
+        node = next(node.name for node in self.moment.before.nodes if node.base == "mixed" and not node.flags)
+        self.slurm.run("scontrol", "update", f"nodename={node}", "state=fail", "reason=test")
+        self.addCleanup(self.slurm.run, "scontrol", "update", f"nodename={node}", "state=resume")
+        rows = {name: OF_FACTS[name] for name in ("slurm_node_count_per_state", "slurm_cpus_per_state", "slurm_gpus_per_state")}
+        moment = Moment.at_rest(self.slurm, self.exporter, rows, Facts)
+        self.assertEqual(moment.differences(), "")
+        told = self.slurm.run("sinfo", "-h", "-n", node, "-o", "%T").stdout.split()[0].rstrip("*~#!%$@^-")
+        self.assertEqual(told, "failing" if self.slurm.release >= (26, 5) else "fail")
+        states = {dict(series)["state"]: value for series, value in moment.families["slurm_node_count_per_state"].items()}
+        self.assertEqual(states[told], 1)
+
     def test_every_family_is_compared(self):
         needed = "each family needs a row in families.py, and each row a family"
         shown = {re.sub("(?<=slurm_job_wait_seconds)_.*", "", name) for name in self.moment.families

@@ -234,6 +234,65 @@ TEST(a_node_state_is_read_as_any_release_prints_it)
     assert_node("canc_r", NODE_UNKNOWN, NODE_REBOOT_CANCEL);
 }
 
+/* As slurm_node_state_string() of the libslurm of 22.05.8, 24.11.5 and 26.05.3 says. Of all 7 bases
+ * and 2^24 combinations of flags, MIXED+FAIL is the only one with a base for which they differ. */
+TEST(a_node_that_is_to_fail_is_called_as_its_release_calls_it)
+{
+    static const char *const older[] = { "20.11.9", "22.05.8", "24.11.5", "25.05.3", "25.11.0" };
+    static const char *const newer[] = {
+        "25.11.1", "26.05.3", "26.11.0-0rc1", "", "unknown", "26"
+    };
+    static const struct {
+        struct node_state state;
+        const char *before, *since;
+    } rows[] = {
+        { { NODE_MIXED, NODE_FAIL }, "fail", "failing" },
+        { { NODE_MIXED, NODE_FAIL | NODE_NOT_RESPONDING }, "fail", "failing" },
+        { { NODE_MIXED, NODE_FAIL | NODE_MAINTENANCE | NODE_RESERVED }, "fail", "failing" },
+        { { NODE_MIXED, NODE_FAIL | NODE_REBOOT_REQUESTED }, "fail", "failing" },
+        { { NODE_MIXED, NODE_FAIL | NODE_COMPLETING }, "failing", "failing" },
+        { { NODE_MIXED, NODE_FAIL | NODE_DRAIN }, "draining", "draining" },
+        { { NODE_MIXED, NODE_FAIL | NODE_INVALID_REG }, "inval", "inval" },
+        { { NODE_ALLOCATED, NODE_FAIL }, "failing", "failing" },
+        { { NODE_IDLE, NODE_FAIL }, "fail", "fail" },
+        { { NODE_IDLE, NODE_FAIL | NODE_COMPLETING }, "failing", "failing" },
+        { { NODE_IDLE, NODE_FAIL | NODE_MAINTENANCE }, "maint", "maint" },
+        { { NODE_DOWN, NODE_FAIL }, "fail", "fail" },
+        { { NODE_DOWN, NODE_FAIL | NODE_REBOOT_ISSUED }, "reboot", "reboot" },
+        { { NODE_MIXED, 0 }, "mixed", "mixed" },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        for (size_t k = 0; k < COUNT(older); k++) {
+            struct node_state state = rows[i].state;
+
+            node_state_set_release(&state, str_of(older[k]));
+            assert_str(node_state_word(state), rows[i].before);
+        }
+        for (size_t k = 0; k < COUNT(newer); k++) {
+            struct node_state state = rows[i].state;
+
+            node_state_set_release(&state, str_of(newer[k]));
+            assert_str(node_state_word(state), rows[i].since);
+        }
+    }
+}
+
+TEST(the_mark_of_an_older_release_is_no_flag_of_slurm)
+{
+    struct node_state state = { NODE_MIXED, NODE_FAIL }, again;
+    struct buf text;
+
+    node_state_set_release(&state, STR("24.11.5"));
+    buf_init(&text, 100);
+    node_state_put(&text, state);
+    assert_str(buf_str(&text), "mixed+fail");
+    assert_true(node_state_parse(buf_str(&text), &again));
+    assert_int_equal(again.flags, NODE_FAIL);
+    assert_false(node_takes_jobs(state));
+    buf_free(&text);
+}
+
 TEST(the_words_of_a_json_list_may_come_in_any_order)
 {
     struct node_state node = NODE_STATE_NONE;
