@@ -72,9 +72,12 @@ static int parse(int argc, char **argv, struct arena *arena, struct settings *se
             "Adds up what jobs held of a time, of the last 30 days without --from and --to: "
             "CPU-hours, GPU-hours, and what was billed, as sreport does. A job that began before "
             "the time or ends after it counts with the part that lies in it; one that runs counts "
-            "until now, or until its time limit; what it was suspended does not count. (When it "
-            "was suspended is not kept: of a job that lies partly in the time, a share of the same "
-            "size is taken off.)\n\n"
+            "until now, or until its time limit. While a job is suspended its CPUs do not count; "
+            "its GPUs and its billing do. (slurmdbd gives only how long a job was suspended. When "
+            "it was is known to the interval of polls; if no poll has shown it, the suspended time "
+            "is spread evenly over the job.)\n\n"
+            "Idle time of reservations is not included. sreport adds it to the accounts and users "
+            "that may use a reservation: sreport reservation Utilization shows how much.\n\n"
             "Jobs are those that ran in the time. The wait is the mean of those that started in "
             "it, from when they could have run. Efficiency is the CPU time used by the CPU time "
             "held of those that ended in it and whose use is known.",
@@ -306,6 +309,7 @@ static int write_table(struct answer *answer, bool is_csv)
         .to = stdout,
     };
     struct table *table;
+    int r;
 
     settings.n_columns = make_columns(answer, is_csv, columns);
     if (!is_csv)
@@ -315,7 +319,10 @@ static int write_table(struct answer *answer, bool is_csv)
         put_cells(answer, &answer->rows[i], is_csv, table);
     if (!is_csv)
         put_cells(answer, &answer->total, is_csv, table);
-    return table_end(table, !is_csv, answer->err);
+    r = table_end(table, !is_csv, answer->err);
+    if (r == 0 && !is_csv)
+        puts("\nIdle time of reservations is not included; sreport adds it to their accounts.");
+    return r;
 }
 
 static void put_object(const struct answer *answer, const struct usage_row *row, struct buf *out)

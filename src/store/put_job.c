@@ -90,15 +90,36 @@ static void merge_rest(struct store *store, const struct job_record *record, boo
     }
 }
 
-static void merge(struct store *store, const struct job_record *record, bool has_right_name,
-                  const struct row *before, struct row *now)
+/* Suspended seconds are those until AS_OF, but the queue gives none: a run that the row before
+ * shows as suspended was so from then until now, or until its end. Accounting corrects what changed
+ * between two polls. */
+static void count_suspended(struct row *now, const struct row *before, int64_t suspended)
+{
+    int64_t until = value_of(now, AS_OF), since = value_of(before, AS_OF);
+
+    if (value_of(before, STATE) != suspended || value_of(before, IS_COUNTED))
+        return;
+    if (value_of(now, IS_COUNTED) && is_known(now, END_TIME) && value_of(now, END_TIME) < until)
+        until = value_of(now, END_TIME);
+    if (until > since)
+        now->cells[SUSPENDED_SECONDS] = number(value_of(before, SUSPENDED_SECONDS) + until - since);
+}
+
+static int merge(struct store *store, const struct job_record *record, bool has_right_name,
+                 const struct row *before, struct row *now, struct err *err)
 {
     bool is_better = outranks(now, before);
     struct row other = *now;
+    int64_t suspended;
+    int r = store_text(store, job_state_words[JOB_SUSPENDED], TEXT_WORD, &suspended, err);
 
+    if (r < 0)
+        return r;
     merge_rest(store, record, is_better, before, now);
     if (is_better) {
         fill_unknown(now, before);
+        if (!is_known(&other, SUSPENDED_SECONDS))
+            count_suspended(now, before, suspended);
     } else {
         other.cells[STATE] = before->cells[STATE];
         memcpy(now->cells, before->cells, sizeof(now->cells));
@@ -111,6 +132,7 @@ static void merge(struct store *store, const struct job_record *record, bool has
         now->cells[NAME] = other.cells[NAME];
     now->cells[FIRST_SUBMIT_TIME] = before->cells[FIRST_SUBMIT_TIME];
     now->id = before->id;
+    return 0;
 }
 
 /* What the queue shows of a run that is requeued or resized depends on when one looks: where there
@@ -215,10 +237,10 @@ static int put_row(struct store *store, struct store_cluster *cluster, struct jo
         return 0;
     }
     if (before.id)
-        merge(store, record, has_right_name, &before, &now);
+        r = merge(store, record, has_right_name, &before, &now, err);
     else
         now.rest = pack_rest(store, record);
-    if (knows_id)
+    if (r == 0 && knows_id)
         r = job_link_runs(store, cluster, record, &before, &now, err);
     if (r == 0)
         r = before.id ? job_row_change(store, &before, &now, err)

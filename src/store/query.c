@@ -270,10 +270,20 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+uint64_t reader_run_suspended(const struct reader_run *run, int64_t end)
+{
+    uint64_t suspended = run->suspended_seconds == MODEL_UNKNOWN_U64 ? 0 : run->suspended_seconds;
+    int64_t since = run->as_of > run->start_time ? run->as_of : run->start_time;
+
+    if (run->state.base != JOB_SUSPENDED || !run->as_of || end <= since)
+        return suspended;
+    return suspended + (uint64_t)(end - since);
+}
+
 static int64_t latest_end(const struct reader_run *run, int64_t now)
 {
     int64_t end = run->last_seen ? earlier(run->last_seen, now) : now, limit;
-    uint64_t suspended = run->suspended_seconds == MODEL_UNKNOWN_U64 ? 0 : run->suspended_seconds;
+    uint64_t suspended = reader_run_suspended(run, end);
 
     if (!run->time_limit_minutes || run->time_limit_minutes == MODEL_UNKNOWN_U32 ||
         __builtin_add_overflow(run->start_time + (int64_t)run->time_limit_minutes * 60, suspended,

@@ -119,16 +119,18 @@ enum usage_key {
 extern const struct str usage_key_words[USAGE_KEYS];
 bool usage_key_find(struct str word, enum usage_key *ret);
 
-/* What runs used of a time, as sreport counts it: a run that began before or ends after counts with
- * the part that lies in it. What it was suspended does not count; when it was is not known, so that
- * of a run that lies partly in the time it is a share of the same size. One that runs counts until
- * now, if the queue still shows it and its time is not over: the end of others was missed. One of
- * which only the start is known counts until it was last heard of. */
+/* What runs had allocated in a period, as sreport counts it: a run that began before or ends after
+ * counts with the part that lies in it. While it is suspended its CPUs do not count, but all else
+ * does. When it was suspended is known from polls; where they have shown nothing, the suspended
+ * time is spread evenly over the run. Idle time of reservations, which sreport adds to the accounts
+ * that may use them, is not included. One that runs counts until now, if the queue still shows it
+ * and its time is not over: the end of others was missed. One of which only the start is known
+ * counts until it was last heard of. */
 struct usage_row {
     struct str keys[USAGE_KEYS]; /* of those that are grouped by, in their order */
     uint64_t jobs;               /* that ran in it */
     uint64_t started, ended;     /* of them, in it */
-    uint64_t cpu_seconds, gpu_seconds, billing_seconds, node_seconds; /* held */
+    uint64_t cpu_seconds, gpu_seconds, billing_seconds, node_seconds; /* allocated */
     double memory_byte_seconds;
     double used_cpu_seconds, of_cpu_seconds; /* of those that ended in it and whose use is known */
     uint64_t wait_seconds, waited;           /* sum over the jobs that started in it; how many */

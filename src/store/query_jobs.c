@@ -113,11 +113,6 @@ static void read_column(sqlite3_stmt *statement, size_t i, struct job_row *row)
     }
 }
 
-static uint64_t known(uint64_t value)
-{
-    return value == MODEL_UNKNOWN_U64 ? 0 : value;
-}
-
 static void compute_times(struct job_row *row, int64_t last_seen, int64_t now)
 {
     const struct job_record *record = &row->record;
@@ -128,13 +123,14 @@ static void compute_times(struct job_row *row, int64_t last_seen, int64_t now)
         .last_seen = last_seen,
         .time_limit_minutes = record->time_limit_minutes,
         .suspended_seconds = record->suspended_seconds,
+        .as_of = record->as_of,
     };
     int64_t end = reader_run_end(&run, now);
     int64_t start =
         reader_never_ran(record->start_time, end, record->nodes.n) ? 0 : record->start_time;
     bool is_waiting = record->state.base == JOB_PENDING;
     int64_t begun = start ? start : is_waiting ? now : 0;
-    uint64_t suspended = known(record->suspended_seconds);
+    uint64_t suspended = reader_run_suspended(&run, end);
 
     row->elapsed_seconds = -1;
     if (start && end >= start) {

@@ -31,7 +31,7 @@ bool usage_key_find(struct str word, enum usage_key *ret)
 #define RUN_COLUMNS                                                                                \
     "cluster, account, user, partition, qos, gpu_types, state, id, start_time, end_time,"          \
     " suspended_seconds, eligible_time, cpus, gpus, billing, node_count, memory_bytes,"            \
-    " cpu_seconds, is_counted, node_list, time_limit_minutes, last_seen"
+    " cpu_seconds, is_counted, node_list, time_limit_minutes, last_seen, as_of"
 enum {
     AT_ID = USAGE_KEYS,
     AT_START_TIME,
@@ -48,6 +48,14 @@ enum {
     AT_NODE_LIST,
     AT_TIME_LIMIT,
     AT_LAST_SEEN,
+    AT_AS_OF,
+};
+
+enum { PAUSES_MAX = 100 };
+
+/* A time in which polls showed a run as suspended. */
+struct pause {
+    int64_t from, to;
 };
 
 /* A text of the store that runs have in common, by its id. */
@@ -62,6 +70,10 @@ struct run {
     int64_t ids[USAGE_KEYS]; /* of its texts; 0: none */
     int64_t start, end, eligible_time;
     uint64_t length, held; /* seconds; without what it was suspended */
+    uint64_t suspended;    /* seconds; */
+    uint64_t observed;     /* … those of them that polls showed: the sum of the pauses */
+    const struct pause *pause;
+    size_t n_pauses;
     uint64_t cpus, gpus, billing, nodes;
     double memory_bytes, cpu_seconds;
     bool has_ended;
@@ -69,7 +81,8 @@ struct run {
 
 /* … as far as it lies in the time of a sum. */
 struct part {
-    uint64_t seconds; /* that it held its resources in it */
+    uint64_t seconds;     /* that it had its resources in it */
+    uint64_t cpu_seconds; /* … without what it was suspended: its CPUs were free for other jobs */
     bool has_started, has_ended;
 };
 
@@ -85,7 +98,8 @@ struct adding {
     struct store_reader *reader;
     const struct usage_question *question;
     sqlite3_stmt *runs; /* at a row */
-    sqlite3_stmt *last_moment;
+    sqlite3_stmt *last_moment, *moments;
+    struct pause pauses[PAUSES_MAX]; /* of the run at hand */
     struct adding_sum *sum;
     size_t n_sums;
     struct map types; /* GPU types by name: their place is their id here */
@@ -152,13 +166,23 @@ static int find_last_moment(struct adding *adding, int64_t id, int64_t *ret)
     return r < 0 ? r : 0;
 }
 
-static int find_end(struct adding *adding, int64_t start, int64_t *ret)
+static uint64_t amount_of(sqlite3_stmt *run, int at)
+{
+    uint64_t amount = db_u64(run, at);
+
+    return amount == MODEL_UNKNOWN_U64 ? 0 : amount;
+}
+
+/* Its end, and how long it was suspended until then. */
+static int find_end(struct adding *adding, int64_t start, int64_t *ret, uint64_t *ret_suspended)
 {
     sqlite3_stmt *run = adding->runs;
     int64_t end_time = db_i64(run, AT_END_TIME, 0);
     const struct common *state;
+    struct reader_run times;
     int r = 0;
 
+    *ret_suspended = amount_of(run, AT_SUSPENDED);
     if (end_time && sqlite3_column_int64(run, AT_IS_COUNTED)) {
         *ret = end_time;
         return 0;
@@ -166,16 +190,17 @@ static int find_end(struct adding *adding, int64_t start, int64_t *ret)
     r = find_common(adding, sqlite3_column_int64(run, USAGE_STATE), &state);
     if (r < 0)
         return r;
-    *ret = reader_run_end(
-        &(struct reader_run){
-            .state = state->state,
-            .start_time = start,
-            .end_time = end_time,
-            .last_seen = db_i64(run, AT_LAST_SEEN, 0),
-            .time_limit_minutes = db_u32(run, AT_TIME_LIMIT),
-            .suspended_seconds = db_u64(run, AT_SUSPENDED),
-        },
-        adding->question->now);
+    times = (struct reader_run){
+        .state = state->state,
+        .start_time = start,
+        .end_time = end_time,
+        .last_seen = db_i64(run, AT_LAST_SEEN, 0),
+        .time_limit_minutes = db_u32(run, AT_TIME_LIMIT),
+        .suspended_seconds = *ret_suspended,
+        .as_of = db_i64(run, AT_AS_OF, 0),
+    };
+    *ret = reader_run_end(&times, adding->question->now);
+    *ret_suspended = reader_run_suspended(&times, *ret);
     if (*ret)
         return 0;
     r = find_last_moment(adding, sqlite3_column_int64(run, AT_ID), ret);
@@ -184,19 +209,67 @@ static int find_end(struct adding *adding, int64_t start, int64_t *ret)
     return r;
 }
 
-static uint64_t amount_of(sqlite3_stmt *run, int at)
+/* Adds [from, to), as far as the run lasted. */
+static void add_pause(struct adding *adding, struct run *run, int64_t from, int64_t to)
 {
-    uint64_t amount = db_u64(run, at);
+    from = from > run->start ? from : run->start;
+    to = to < run->end ? to : run->end;
+    if (from >= to || run->n_pauses == PAUSES_MAX)
+        return;
+    adding->pauses[run->n_pauses++] = (struct pause){ from, to };
+    run->observed += (uint64_t)(to - from);
+}
 
-    return amount == MODEL_UNKNOWN_U64 ? 0 : amount;
+/* What polls have not shown of the suspended time came before they showed the first of it. */
+static void extend_first_pause(struct adding *adding, struct run *run)
+{
+    struct pause *first = adding->pauses;
+    uint64_t before = run->n_pauses ? (uint64_t)(first->from - run->start) : 0;
+    uint64_t missing = run->suspended > run->observed ? run->suspended - run->observed : 0;
+
+    missing = missing < before ? missing : before;
+    if (!missing)
+        return;
+    first->from -= (int64_t)missing;
+    run->observed += missing;
+}
+
+/* slurmdbd gives only how long a run was suspended; when it was, the polls have shown. */
+static int find_pauses(struct adding *adding, struct run *run)
+{
+    const struct common *state;
+    int64_t since = 0;
+    int r;
+
+    run->pause = adding->pauses;
+    if (!run->suspended)
+        return 0;
+    sqlite3_reset(adding->moments);
+    db_bind_i64(adding->moments, 1, sqlite3_column_int64(adding->runs, AT_ID));
+    while ((r = reader_step(adding->reader, adding->moments, adding->err)) > 0) {
+        int64_t time = sqlite3_column_int64(adding->moments, 0);
+
+        r = find_common(adding, sqlite3_column_int64(adding->moments, 1), &state);
+        if (r < 0)
+            return r;
+        if (since)
+            add_pause(adding, run, since, time);
+        since = state->state.base == JOB_SUSPENDED ? time : 0;
+    }
+    if (r < 0)
+        return r;
+    if (since)
+        add_pause(adding, run, since, run->end);
+    extend_first_pause(adding, run);
+    return 0;
 }
 
 /* False if it is none that ran. */
-static bool read_run(const struct adding *adding, int64_t start, int64_t end, struct run *ret)
+static bool read_run(const struct adding *adding, int64_t start, int64_t end, uint64_t suspended,
+                     struct run *ret)
 {
     sqlite3_stmt *runs = adding->runs;
     int64_t least_seconds = adding->question->filter.min_seconds;
-    uint64_t suspended = amount_of(runs, AT_SUSPENDED);
 
     if (end < start ||
         reader_never_ran(start, end, sqlite3_column_type(runs, AT_NODE_LIST) != SQLITE_NULL))
@@ -216,7 +289,8 @@ static bool read_run(const struct adding *adding, int64_t start, int64_t end, st
     };
     for (int i = 0; i < USAGE_KEYS; i++)
         ret->ids[i] = sqlite3_column_int64(runs, i);
-    ret->held = suspended < ret->length ? ret->length - suspended : 0;
+    ret->suspended = suspended < ret->length ? suspended : ret->length;
+    ret->held = ret->length - ret->suspended;
     return least_seconds <= 0 || ret->held >= (uint64_t)least_seconds;
 }
 
@@ -227,6 +301,24 @@ static uint64_t scale(uint64_t amount, uint64_t part, uint64_t whole)
     return whole ? (uint64_t)((unsigned __int128)amount * part / whole) : 0;
 }
 
+/* Seconds of [from, to) in which it was not suspended: the suspended seconds lie in its pauses or,
+ * if no poll has shown any, evenly over the run. */
+static uint64_t cpu_seconds_in(const struct run *run, int64_t from, int64_t to)
+{
+    uint64_t length = to > from ? (uint64_t)(to - from) : 0, seen = 0, suspended;
+
+    if (!run->observed)
+        return scale(run->held, length, run->length);
+    for (size_t i = 0; i < run->n_pauses; i++) {
+        int64_t begin = run->pause[i].from > from ? run->pause[i].from : from;
+        int64_t end = run->pause[i].to < to ? run->pause[i].to : to;
+
+        seen += end > begin ? (uint64_t)(end - begin) : 0;
+    }
+    suspended = scale(run->suspended, seen, run->observed);
+    return suspended < length ? length - suspended : 0;
+}
+
 /* False if it did not run in the time. */
 static bool cut_part(const struct run *run, int64_t from, int64_t to, struct part *ret)
 {
@@ -235,7 +327,8 @@ static bool cut_part(const struct run *run, int64_t from, int64_t to, struct par
     if (run->start >= to || run->end < from || (run->end == from && run->start < from))
         return false;
     *ret = (struct part){
-        .seconds = until > begin ? scale(run->held, (uint64_t)(until - begin), run->length) : 0,
+        .seconds = until > begin ? (uint64_t)(until - begin) : 0,
+        .cpu_seconds = cpu_seconds_in(run, begin, until),
         .has_started = run->start >= from,
         .has_ended = run->has_ended && run->end < to,
     };
@@ -266,7 +359,7 @@ static void add_run(struct usage_row *row, const struct run *run, const struct p
     row->jobs++;
     row->started += part->has_started;
     row->ended += part->has_ended;
-    add_held(&row->cpu_seconds, run->cpus, part->seconds);
+    add_held(&row->cpu_seconds, run->cpus, part->cpu_seconds);
     add_held(&row->gpu_seconds, gpus, part->seconds);
     add_held(&row->billing_seconds, run->billing, part->seconds);
     add_held(&row->node_seconds, run->nodes, part->seconds);
@@ -362,11 +455,13 @@ static int add_to_sum(struct adding *adding, struct adding_sum *sum, const struc
 static int add_one(struct adding *adding)
 {
     int64_t start = db_i64(adding->runs, AT_START_TIME, 0), end;
+    uint64_t suspended;
     struct run run;
-    int r = find_end(adding, start, &end);
+    int r = find_end(adding, start, &end, &suspended);
 
-    if (r < 0 || !read_run(adding, start, end, &run))
+    if (r < 0 || !read_run(adding, start, end, suspended, &run))
         return r;
+    r = find_pauses(adding, &run);
     for (size_t i = 0; i < adding->n_sums && r == 0; i++)
         r = add_to_sum(adding, &adding->sum[i], &run);
     return r;
@@ -388,6 +483,10 @@ static int add_all(struct adding *adding, const struct branches *branches)
     int r = reader_prepare(adding->reader, "SELECT max(time) FROM life WHERE job = ?1",
                            &adding->last_moment, adding->err);
 
+    if (r == 0)
+        r = reader_prepare(adding->reader,
+                           "SELECT time, state FROM life WHERE job = ?1 ORDER BY time, state",
+                           &adding->moments, adding->err);
     for (size_t i = 0; i < BRANCH_STATEMENTS && branches->sql[i].n && r == 0; i++)
         r = reader_prepare(adding->reader, branches->sql[i].p, &statements[i], adding->err);
     for (size_t i = 0; i < branches->n && r == 0; i++) {
@@ -489,6 +588,7 @@ static int ask(struct adding *adding, struct usage_sum *sums, size_t n, struct a
         map_free(&adding->sum[i].groups);
     map_free(&adding->types);
     sqlite3_finalize(adding->last_moment);
+    sqlite3_finalize(adding->moments);
     free(adding->commons);
     arena_clear(&adding->arena);
     return r;

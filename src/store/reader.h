@@ -42,12 +42,16 @@ struct reader_run {
     int64_t end_time;  /* of one that runs, Slurm tells when it would end at the latest */
     int64_t last_seen; /* by the queue, which no longer shows it */
     uint32_t time_limit_minutes;
-    uint64_t suspended_seconds;
+    uint64_t suspended_seconds; /* until as_of */
+    int64_t as_of;
 };
 
 /* Its end; if it still runs, now. Where an end was missed, nobody tells of it any more: it ran no
  * longer than it was seen, nor than it was allowed to. 0 if nothing is known. */
 int64_t reader_run_end(const struct reader_run *run, int64_t now);
+
+/* How long it was suspended until that end: a run that is suspended now has been since as_of. */
+uint64_t reader_run_suspended(const struct reader_run *run, int64_t end);
 
 /* To a job that is cancelled while it waits, Slurm gives its end as its start. */
 static inline bool reader_never_ran(int64_t start, int64_t end, bool has_nodes)

@@ -57,7 +57,11 @@ static const struct api_shape row_shape = API_SHAPE(usage_fields, key_members);
 static const struct api_member members[] = {
     { "from", API_MEMBER_TIME, false, "Begin of the time.", NULL },
     { "to", API_MEMBER_TIME, false, "End of the time, itself excluded.", NULL },
-    { "rows", API_MEMBER_LIST, false, "One for each group.", &row_shape },
+    { "rows", API_MEMBER_LIST, false,
+      "One for each group. While a run is suspended its CPUs do not count, but its GPUs, billing, "
+      "nodes and memory do. Idle time of reservations is not included; sreport adds it to the "
+      "reservation's accounts and users.",
+      &row_shape },
     { "total", API_MEMBER_OBJECT, false, "Of all together, each run once.", &api_usage_shape },
 };
 static const struct api_shape shape = API_MEMBERS(members);

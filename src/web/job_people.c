@@ -232,6 +232,10 @@ static void put_days(const struct job_people *people, const struct recent_usage 
         html_end_row(&table);
     }
     html_end_table(&table);
+    if (people->is_account)
+        buf_text(out,
+                 "<p class=\"note\">Idle time of reservations is not included; sreport adds it "
+                 "to their accounts.</p>\n");
 }
 
 /* Those that used most first: rows come in the order of their names. */

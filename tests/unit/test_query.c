@@ -560,15 +560,23 @@ static int64_t end_at(const struct made *made, int64_t at)
     return has_ended(made) ? made->end_time : at;
 }
 
-/* Second by second is too slow for months: the part, as the header says. */
+/* Seconds of a run that lie in the period. */
 static uint64_t part_of(const struct made *made, int64_t from, int64_t to)
 {
     int64_t end = end_at(made, now), begin = made->start_time > from ? made->start_time : from;
-    int64_t until = end < to ? end : to, length = end - made->start_time;
+    int64_t until = end < to ? end : to;
 
-    if (!made->start_time || until <= begin || length <= (int64_t)made->suspended)
+    return made->start_time && until > begin ? (uint64_t)(until - begin) : 0;
+}
+
+/* Those in which it was not suspended: no poll has shown when it was. */
+static uint64_t cpu_part_of(const struct made *made, int64_t from, int64_t to)
+{
+    uint64_t length = (uint64_t)(end_at(made, now) - made->start_time);
+
+    if (!made->start_time || length <= made->suspended)
         return 0;
-    return (uint64_t)((length - (int64_t)made->suspended) * (until - begin) / length);
+    return (length - made->suspended) * part_of(made, from, to) / length;
 }
 
 static uint64_t gpus_of(const struct made *made, const char *type)
@@ -604,7 +612,7 @@ static void check_usage(int64_t from, int64_t to)
             if (!str_eq(rows[i].keys[0], str_of(made->account)) ||
                 !str_eq(rows[i].keys[1], str_of(made->cluster)))
                 continue;
-            expected += part * made->cpus;
+            expected += cpu_part_of(made, from, to) * made->cpus;
             gpus += part * (gpus_of(made, "a100") + gpus_of(made, "v100"));
         }
         assert_int_equal(rows[i].cpu_seconds, expected);

@@ -249,6 +249,104 @@ TEST(what_a_run_was_suspended_does_not_count)
     assert_int_equal(use_of(1000, 4000).cpu_seconds, 4 * 600);
 }
 
+TEST(a_suspended_run_keeps_all_but_its_cpus)
+{
+    struct job_record record = run(1, "COMPLETED", 2000, 3000);
+    struct usage_row use;
+
+    record.suspended_seconds = 400;
+    put(record);
+    use = use_of(1000, 4000);
+    assert_int_equal(use.cpu_seconds, 4 * 600);
+    assert_int_equal(use.gpu_seconds, 2 * 1000);
+    assert_int_equal(use.billing_seconds, 5 * 1000);
+    assert_int_equal(use.node_seconds, 1000);
+    assert_true(use.memory_byte_seconds == 1000.0 * (1 << 30));
+}
+
+/* The first poll of it: it has been suspended for 1,500 of its 2,000 seconds. */
+TEST(what_polls_have_not_shown_of_it_came_before)
+{
+    struct job_record record = run(1, "SUSPENDED", 2000, 0);
+
+    record.suspended_seconds = 1500;
+    put(record);
+    assert_int_equal(use_of(2000, 2500).cpu_seconds, 4 * 500);
+    assert_int_equal(use_of(2500, 3600).cpu_seconds, 0);
+    assert_int_equal(use_of(2000, 3600).gpu_seconds, 2 * 1600);
+}
+
+/* slurmdbd was last polled at 4000, and it is 5000. */
+TEST(a_run_that_is_suspended_now_has_been_since_it_was_last_polled)
+{
+    struct job_record record = run(1, "SUSPENDED", 2000, 0);
+
+    record.suspended_seconds = 500;
+    record.time_limit_minutes = 40;
+    put(record);
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * 1500);
+    assert_int_equal(use_of(1000, 99999).gpu_seconds, 2 * 3000);
+    assert_int_equal(see_job(1, false).row.elapsed_seconds, 1500);
+    /* The queue shows it again, and gives no suspended time. */
+    record.origin = RECORD_SEEN;
+    record.suspended_seconds = MODEL_UNKNOWN_U64;
+    record.as_of = 4500;
+    put(record);
+    assert_string_equal(ask("SELECT suspended_seconds, as_of FROM job"), "1000|4500");
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * 1500);
+    /* It is resumed. */
+    record = run(1, "RUNNING", 2000, 0);
+    record.origin = RECORD_SEEN;
+    record.as_of = 4600;
+    put(record);
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * (3000 - 1100));
+    assert_int_equal(see_job(1, false).row.elapsed_seconds, 3000 - 1100);
+}
+
+TEST(one_that_ends_while_it_is_suspended_was_so_until_its_end)
+{
+    struct job_record record = run(1, "SUSPENDED", 2000, 0);
+
+    record.origin = RECORD_SEEN;
+    record.as_of = 2600;
+    put(record);
+    record = run(1, "CANCELLED", 2000, 3000);
+    record.origin = RECORD_SEEN;
+    record.as_of = 3100;
+    put(record);
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * 600);
+}
+
+TEST(suspended_time_lies_where_polls_have_shown_it)
+{
+    struct job_record record = run(1, "RUNNING", 2000, 0);
+
+    record.origin = RECORD_SEEN;
+    record.as_of = 2100;
+    put(record);
+    job_state_parse(STR("SUSPENDED"), &record.state);
+    record.as_of = 3010; /* ten seconds late */
+    put(record);
+    record = run(1, "SUSPENDED", 2000, 0);
+    record.suspended_seconds = 1000;
+    put(record);
+    assert_int_equal(use_of(2000, 3000).cpu_seconds, 4 * 1000);
+    assert_int_equal(use_of(3000, 99999).cpu_seconds, 0);
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * 1000);
+    /* It is resumed at 4200 and ends at 4800. */
+    record = run(1, "RUNNING", 2000, 0);
+    record.origin = RECORD_SEEN;
+    record.as_of = 4200;
+    put(record);
+    record = run(1, "COMPLETED", 2000, 4800);
+    record.as_of = 4900;
+    record.suspended_seconds = 1190; /* as long as polls have shown */
+    put(record);
+    assert_int_equal(use_of(3010, 4200).cpu_seconds, 0);
+    assert_int_equal(use_of(4200, 4800).cpu_seconds, 4 * 600);
+    assert_int_equal(use_of(1000, 99999).cpu_seconds, 4 * (2800 - 1190));
+}
+
 TEST(one_that_never_ran_is_no_job_of_the_time)
 {
     struct job_record record = run(1, "CANCELLED", 2000, 2000);
