@@ -2,6 +2,7 @@
 /* Draws charts of values over time. */
 #include "report/time_chart.h"
 
+#include "base/shown.h"
 #include "report/plot.h"
 #include "report/words.h"
 
@@ -9,7 +10,8 @@
 
 enum {
     LINES_NAMED = 8, /* more are told by their number */
-    TEXT_MAX = 2048,
+    NAME_COLUMNS = 40,
+    TEXT_MAX = 4096,
 };
 
 /* Of each column two points are drawn: all that can be seen. Of many lines less is seen of each,
@@ -17,13 +19,18 @@ enum {
 static const double column_width = 2.5;
 static const double most_columns = 1200, least_columns = 60; /* of all lines; of one */
 
+struct extent {
+    double lowest, highest, sum;
+    size_t n; /* values; 0: the others mean nothing */
+};
+
 struct drawing {
     const struct time_chart *ask;
     const struct facts_plot *from;
     struct chart *chart;
     struct plot plot;
-    int *ink;                     /* of each line */
-    double lowest, highest, mean; /* of all points */
+    struct extent all; /* of all lines */
+    int *ink;          /* of each line */
     int64_t begin, end;
 };
 
@@ -40,33 +47,18 @@ static const struct plot_line *find_line(const struct facts_plot *from, struct s
     return NULL;
 }
 
-/* False if no point has a value. */
-static bool measure(struct drawing *drawing)
+static void measure_line(struct extent *extent, const struct facts_plot *from, size_t line)
 {
-    const struct facts_plot *from = drawing->from;
-    const struct plot_line *median = is_range(from) ? find_line(from, STR("median")) : NULL;
-    double sum = 0;
-    size_t n = 0, n_values = 0;
+    for (size_t i = 0; i < from->n_points; i++) {
+        double value = from->line[line].value[i];
 
-    drawing->lowest = INFINITY;
-    drawing->highest = -INFINITY;
-    for (size_t i = 0; i < from->n_lines; i++) {
-        for (size_t k = 0; k < from->n_points; k++) {
-            double value = from->line[i].value[k];
-
-            if (!isfinite(value))
-                continue;
-            n_values++;
-            drawing->lowest = fmin(drawing->lowest, value);
-            drawing->highest = fmax(drawing->highest, value);
-            if (!median || median == &from->line[i]) {
-                sum += value;
-                n++;
-            }
-        }
+        if (!isfinite(value))
+            continue;
+        extent->lowest = extent->n ? fmin(extent->lowest, value) : value;
+        extent->highest = extent->n ? fmax(extent->highest, value) : value;
+        extent->sum += value;
+        extent->n++;
     }
-    drawing->mean = n ? sum / (double)n : NAN;
-    return n_values > 0;
 }
 
 static void set_times(struct drawing *drawing)
@@ -94,20 +86,79 @@ static void put_amount(struct buf *to, enum axis_unit unit, double amount)
     buf_text(to, unit == AXIS_BYTES_PER_SECOND ? "/s" : unit == AXIS_WATTS ? " W" : "");
 }
 
-/* "CPUs in use by node: between 0.1 and 31.9, 16.2 on average" */
+/* "between 0.1 and 31.9", "31.9" */
+static void put_extent(const struct drawing *drawing, struct buf *to, const struct extent *extent)
+{
+    if (extent->lowest < extent->highest) {
+        buf_text(to, "between ");
+        put_amount(to, drawing->ask->unit, extent->lowest);
+        buf_text(to, " and ");
+    }
+    put_amount(to, drawing->ask->unit, extent->highest);
+}
+
+static void put_mean(const struct drawing *drawing, struct buf *to, const struct extent *extent)
+{
+    put_amount(to, drawing->ask->unit, extent->sum / (double)extent->n);
+    buf_text(to, " on average");
+}
+
+/* "between 0.1 and 31.9, the median 16.2 on average" */
+static void describe_range(const struct drawing *drawing, struct buf *to)
+{
+    const struct facts_plot *from = drawing->from;
+    const struct plot_line *median = find_line(from, STR("median"));
+    struct extent extent = { 0 };
+
+    put_extent(drawing, to, &drawing->all);
+    if (median)
+        measure_line(&extent, from, (size_t)(median - from->line));
+    if (extent.n) {
+        buf_text(to, ", the median ");
+        put_mean(drawing, to, &extent);
+    }
+}
+
+/* "c1 between 0.1 and 31.9, 16.2 on average; c2 0". Lines may be parts of a whole, or of unlike
+ * things: a mean over several of them would be of nothing. */
+static void describe_lines(const struct drawing *drawing, struct buf *to)
+{
+    const struct facts_plot *from = drawing->from;
+    const char *before = "";
+
+    for (size_t i = 0; i < from->n_lines; i++) {
+        struct extent extent = { 0 };
+
+        measure_line(&extent, from, i);
+        if (!extent.n)
+            continue;
+        buf_text(to, before);
+        shown_put_cut(to, from->line[i].name, NAME_COLUMNS);
+        buf_byte(to, ' ');
+        put_extent(drawing, to, &extent);
+        if (extent.lowest < extent.highest) {
+            buf_text(to, ", ");
+            put_mean(drawing, to, &extent);
+        }
+        before = "; ";
+    }
+}
+
+/* "CPUs in use by node: 12 nodes between 0.1 and 31.9" */
 static void set_summary(struct drawing *drawing)
 {
+    const struct facts_plot *from = drawing->from;
     struct buf text;
 
     buf_init(&text, TEXT_MAX);
-    buf_printf(&text, "%s: between ", drawing->ask->title);
-    put_amount(&text, drawing->ask->unit, drawing->lowest);
-    buf_text(&text, " and ");
-    put_amount(&text, drawing->ask->unit, drawing->highest);
-    if (isfinite(drawing->mean)) {
-        buf_text(&text, is_range(drawing->from) ? ", the median " : ", ");
-        put_amount(&text, drawing->ask->unit, drawing->mean);
-        buf_text(&text, " on average");
+    buf_printf(&text, "%s: ", drawing->ask->title);
+    if (is_range(from)) {
+        describe_range(drawing, &text);
+    } else if (from->n_lines <= LINES_NAMED) {
+        describe_lines(drawing, &text);
+    } else {
+        buf_printf(&text, "%zu %s ", from->n_lines, drawing->ask->members);
+        put_extent(drawing, &text, &drawing->all);
     }
     drawing->chart->summary = arena_str(drawing->chart->arena, buf_str(&text));
     buf_free(&text);
@@ -492,7 +543,9 @@ bool time_chart(struct chart *to, const struct time_chart *ask)
     struct legend legend;
     double highest;
 
-    if (!drawing.from->n_points || !measure(&drawing))
+    for (size_t i = 0; i < drawing.from->n_lines; i++)
+        measure_line(&drawing.all, drawing.from, i);
+    if (!drawing.all.n)
         return false;
     to->title = str_of(ask->title);
     drawing.ink = ARENA_ARRAY(to->arena, int, drawing.from->n_lines);
@@ -500,7 +553,7 @@ bool time_chart(struct chart *to, const struct time_chart *ask)
     set_summary(&drawing);
     set_times(&drawing);
     make_legend(&drawing, &legend);
-    highest = fmax(drawing.highest, ask->limit);
+    highest = fmax(drawing.all.highest, ask->limit);
     if (ask->unit == AXIS_RATIO)
         highest = fmax(highest, 1);
     plot_title(to);

@@ -303,7 +303,40 @@ TEST(a_line_goes_through_its_values)
                            (line->point[3].x - line->point[0].x) * (double)i / 3, 0.1);
     }
     assert_str(f->chart.title, "CPUs in use by node");
-    assert_str(f->chart.summary, "CPUs in use by node: between 0 and 20, 8.8 on average");
+    assert_str(f->chart.summary, "CPUs in use by node: c1 between 0 and 20, 8.8 on average");
+}
+
+/* 40 CPUs, of which 30 or 20 are allocated: no mean over the three lines is true of anything. */
+TEST(a_summary_describes_each_line_and_no_mean_of_unlike_ones)
+{
+    static double allocated[] = { 30, 20 }, idle[] = { 10, 20 }, unusable[] = { 0, 0 };
+    static double unknown[] = { NAN, NAN };
+    struct plot_line line[] = { { STR("allocated"), allocated },
+                                { STR("idle"), idle },
+                                { STR("unusable"), unusable },
+                                { STR("none"), unknown } };
+    const struct facts_plot plot = { BEGIN, 60, 2, line, COUNT(line), COUNT(line) };
+
+    chart_init(&f->chart, &f->arena, 400, 200);
+    assert_true(time_chart(&f->chart, &(struct time_chart){ .title = "CPUs",
+                                                            .members = "lines",
+                                                            .unit = AXIS_NUMBER,
+                                                            .from = &plot,
+                                                            .limit = NAN }));
+    assert_str(f->chart.summary, "CPUs: allocated between 20 and 30, 25 on average; idle between "
+                                 "10 and 20, 15 on average; unusable 0");
+}
+
+TEST(a_summary_of_many_lines_has_their_number_and_range)
+{
+    make_plots(
+        &f->facts, &f->arena,
+        &(struct made_plots){ .n_lines = 9, .n_points = 3, .begin = BEGIN, .step_seconds = 60 });
+    for (size_t i = 0; i < 9; i++)
+        for (size_t k = 0; k < 3; k++)
+            f->facts.plot[PLOT_CPU].line[i].value[k] = (double)(i + k);
+    draw(JOB_CHART_CPU);
+    assert_str(f->chart.summary, "CPUs in use by node: 9 nodes between 0 and 10");
 }
 
 TEST(a_gap_stays_a_gap_and_a_value_alone_is_a_dot)
