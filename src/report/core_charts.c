@@ -147,17 +147,25 @@ static void set_summary(struct chart *to, const struct share *share, size_t n)
     buf_free(&text);
 }
 
+static bool is_amount(double seconds)
+{
+    return seconds > 0 && isfinite(seconds) && !words_are_none(seconds);
+}
+
 static bool pie(struct chart *to, struct str title, const struct share *share, size_t n)
 {
-    double sum = sum_of(share, n);
-
-    if (!(sum > 0) || !isfinite(sum))
+    if (!is_amount(sum_of(share, n)))
         return false;
     to->title = title;
     plot_title(to);
     set_summary(to, share, n);
     put_pie(to, share, n);
     return true;
+}
+
+bool time_pie_has_data(const struct job_facts *facts)
+{
+    return is_amount(facts->total.user_seconds + facts->total.system_seconds);
 }
 
 bool time_pie(struct chart *to, const struct job_facts *facts)
@@ -375,8 +383,6 @@ static bool core_bars(struct chart *to, struct core *cores, size_t n)
 
     for (size_t i = 0; i < n; i++)
         sum += cores[i].seconds;
-    if (!(sum > 0) || !isfinite(sum))
-        return false;
     to->title = is_grouped ? STR("CPU time by core, the busiest first") : STR("CPU time by core");
     set_bars_summary(to, cores, n, sum / (double)n);
     legend = (struct legend){
@@ -397,11 +403,28 @@ static bool core_bars(struct chart *to, struct core *cores, size_t n)
     return true;
 }
 
-bool core_chart(struct chart *to, const struct job_facts *facts)
+bool core_chart_has_data(const struct job_facts *facts)
 {
     struct core *cores;
     size_t n = take_cores(facts, &cores);
-    bool is_drawn = n && (n <= CORE_WEDGES ? core_pie(to, cores, n) : core_bars(to, cores, n));
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += cores[i].seconds;
+    free(cores);
+    return is_amount(sum);
+}
+
+bool core_chart(struct chart *to, const struct job_facts *facts)
+{
+    struct core *cores;
+    size_t n;
+    bool is_drawn;
+
+    if (!core_chart_has_data(facts))
+        return false;
+    n = take_cores(facts, &cores);
+    is_drawn = n <= CORE_WEDGES ? core_pie(to, cores, n) : core_bars(to, cores, n);
 
     free(cores);
     return is_drawn;

@@ -6,6 +6,10 @@
 #include "report/chart.h"
 #include "report/facts.h"
 
+/* Whether there is CPU time to draw: more than would be written as 0 s. */
+bool time_pie_has_data(const struct job_facts *facts);
+bool core_chart_has_data(const struct job_facts *facts);
+
 /* Both draw into a chart that has its size; false if there is nothing to draw. */
 bool time_pie(struct chart *to, const struct job_facts *facts);
 

@@ -3,6 +3,7 @@
 #include "web/job_parts.h"
 
 #include "model/hostlist.h"
+#include "report/core_charts.h"
 #include "report/job_charts.h"
 #include "report/words.h"
 #include "web/html.h"
@@ -136,20 +137,15 @@ static const struct {
 
 static bool can_be_drawn(const struct job_facts *facts, enum chart_need need)
 {
-    const struct use_facts *total = &facts->total;
-
     switch (need) {
     case CHART_SERIES:
         return facts->origin.has_series;
     case CHART_GPUS:
-        return facts->origin.has_series && (facts->n_gpus || total->gpus > 0);
+        return facts->origin.has_series && facts->n_gpus;
     case CHART_MODES:
-        return total->user_seconds + total->system_seconds > 0;
+        return time_pie_has_data(facts);
     case CHART_CORES:
-        for (size_t i = 0; i < facts->n_nodes; i++)
-            if (facts->node[i].n_cores)
-                return true;
-        return false;
+        return core_chart_has_data(facts);
     }
     return false;
 }

@@ -456,6 +456,22 @@ TEST(there_is_no_chart_of_nothing)
     assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CORES, 640, 240));
 }
 
+/* Its slices would be labeled 0 s. */
+TEST(there_is_no_pie_of_less_time_than_is_written)
+{
+    f->facts.total.user_seconds = 0.002;
+    f->facts.total.system_seconds = 0.001;
+    assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_TIME, 640, 240));
+    assert_false(time_pie_has_data(&f->facts));
+    add_cores("c1", 2, 0.001);
+    assert_false(job_chart(&f->chart, &f->arena, &f->facts, JOB_CHART_CORES, 640, 240));
+    assert_false(core_chart_has_data(&f->facts));
+    f->facts.total.user_seconds = 0.01;
+    assert_true(time_pie_has_data(&f->facts));
+    add_cores("c2", 2, 0.01);
+    assert_true(core_chart_has_data(&f->facts));
+}
+
 TEST(a_pie_divides_the_time_between_user_and_system)
 {
     const struct mark *user, *kernel;

@@ -111,6 +111,7 @@ enum {
     ARRAY = 20,
     TWICE = 40,
     MEASURED = 16,
+    IDLE = 17,
     WRAPPED = 50,
     LONG_NAME = 90,
     TWIN_ARRAYS = 60,
@@ -158,6 +159,17 @@ static void put_twin(const char *cluster, const char *user, uint32_t id, uint32_
     }
 }
 
+/* It used next to no CPU time. */
+static void put_idle(void)
+{
+    struct job_record idle = run_of("ines", "physics", IDLE, BASE + 7000);
+
+    idle.cpu_seconds = 0.003;
+    idle.user_seconds = 0.002;
+    idle.system_seconds = 0.001;
+    put(idle);
+}
+
 static void fill_store(void)
 {
     struct job_record nasty = run_of("alice", "physics", NASTY, BASE + 1500);
@@ -183,6 +195,7 @@ static void fill_store(void)
     put_twin("alpha", "gina", STRANGE_TWIN, 2);
     put_twin("beta", "hugo", STRANGE_TWIN, 3);
     put(run_of("frank", "physics", MEASURED, BASE + 20000));
+    put_idle();
 }
 
 /* Two CPUs in use from the beginning, looked at every 15 seconds; a quarter of an hour is missing.
@@ -797,6 +810,14 @@ TEST(a_chart_without_data_says_so_and_its_numbers_are_none)
     reply = get_as("alice", "/api/v1/series/11?plot=cpu");
     assert_str(reply.body, "{\"title\":\"CPUs in use by node\",\"unit\":\"number\","
                            "\"labels\":[\"time\"],\"colours\":[],\"points\":[]}\n");
+}
+
+TEST(a_job_page_has_no_pie_of_0_s)
+{
+    struct reply reply = get_as("ines", "/job/17");
+
+    assert_has(reply, "<h2>Charts</h2>");
+    assert_lacks(reply, "/plot/17/time.svg");
 }
 
 TEST(a_measured_job_has_charts_and_their_numbers)
