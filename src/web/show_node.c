@@ -82,7 +82,7 @@ static void put_reason(const struct part *part)
     end_fact(part);
 }
 
-/* "32 of 64" behind a meter. */
+/* "32 of 64" behind a meter; "unknown of 64" without one. */
 static void put_meter(const struct part *part, const char *word, double used, double all,
                       void (*put)(struct buf *to, double value))
 {
@@ -91,10 +91,11 @@ static void put_meter(const struct part *part, const char *word, double used, do
     if (isnan(all))
         return;
     buf_init(&text, 200);
-    if (!isnan(used)) {
+    if (isnan(used))
+        buf_text(&text, "unknown");
+    else
         put(&text, used);
-        buf_text(&text, " of ");
-    }
+    buf_text(&text, " of ");
     put(&text, all);
     begin_fact(part, word);
     html_meter(part->out, used / all, NULL, buf_str(&text));

@@ -574,6 +574,17 @@ TEST(a_node_says_how_it_is_and_what_runs_there)
     get("/node/n9", STAFF, 404);
 }
 
+/* As of a node that does not respond: its CPUs are known, its load is not. */
+TEST(an_unknown_load_is_not_shown_as_all_cpus)
+{
+    struct node *node = &board->cluster->section[KIND_NODES]->nodes.node[2];
+
+    node->cpu_load = NAN;
+    start();
+    assert_has(get("/node/n3", STAFF, 200), "<dt>Load</dt><dd><span class=\"meter\">unknown of 64");
+    assert_has(get("/node/n1", STAFF, 200), "48 of 64");
+}
+
 TEST(private_nodes_are_for_staff)
 {
     static const char *const paths[] = { "/", "/nodes", "/nodes?view=table" };
