@@ -46,6 +46,13 @@ bool job_record_has_ended(const struct job_record *record)
            (record->origin == RECORD_ACCOUNTED || !(state.flags & comes_again));
 }
 
+bool job_record_never_ran(const struct job_record *record)
+{
+    bool has_start = record->start_time && record->start_time != record->end_time;
+
+    return job_record_has_ended(record) && !has_start && !record->nodes.n;
+}
+
 enum { GPU_TYPES = 32 }; /* of one job */
 
 struct gpu_type {

@@ -64,6 +64,10 @@ void job_record_clear(struct job_record *record);
 /* It has ended for good: nothing of it but corrections is still to come. */
 bool job_record_has_ended(const struct job_record *record);
 
+/* It ended while it was pending: nothing was allocated to it, and what it has of CPUs, memory and
+ * TRES was requested. To such a job Slurm gives its end as its start, or none. */
+bool job_record_never_ran(const struct job_record *record);
+
 /* Which types of GPU a TRES string names: "a100" if it is one, "a100=2,v100=1" if it is several, in
  * the order of their names, empty if it names none. Writes at most `room` bytes and no NUL; returns
  * the length, 0 if it would not fit. */

@@ -59,7 +59,7 @@ static void compute_times(struct job_row *row, int64_t now)
 {
     const struct job_record *record = &row->record;
     bool is_open = !job_record_has_ended(record);
-    int64_t start = record->start_time;
+    int64_t start = job_record_never_ran(record) ? 0 : record->start_time;
     int64_t end = is_open && job_holds_resources(record->state) ? now : record->end_time;
     int64_t begun = start ? start : is_open ? now : 0;
     int64_t suspended =

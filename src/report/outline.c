@@ -113,6 +113,8 @@ static void put_outcome(struct maker *maker)
         buf_text(&maker->words, " with ");
         exit_put(&maker->words, &row->record);
     }
+    if (job_record_never_ran(&row->record))
+        buf_text(&maker->words, " before it started");
     if (seconds <= 0)
         return;
     buf_text(&maker->words, goes_on ? ", for " : " after ");
@@ -164,7 +166,9 @@ static void make_note(struct maker *maker)
 {
     const struct facts_origin *origin = &maker->facts->origin;
 
-    /* of what has not run, nobody expects any */
+    /* a job that has not run has no measurements */
+    if (job_record_never_ran(maker->record))
+        return;
     if (waiting_is(maker->record)) {
         waiting_put(&maker->words, maker->record);
         maker->to->note = maker_take(maker);

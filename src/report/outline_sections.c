@@ -77,14 +77,20 @@ static void put_nodes(struct maker *maker)
     maker_put_text(maker, maker->record->nodes);
 }
 
-/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100)"; how many nodes it had is told with their names, which
- * one that waits has none of. */
+/* Nothing is allocated to a job that is pending, or was canceled while it was. */
+static bool is_only_request(const struct job_record *record)
+{
+    return waiting_is(record) || job_record_never_ran(record);
+}
+
+/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100)"; the number of nodes stands with their names, which a
+ * job has that was started. */
 static void put_allocated(struct maker *maker)
 {
     const struct use_facts *total = &maker->facts->total;
     double nodes = known_u32(maker->record->node_count);
 
-    if (waiting_is(maker->record) && nodes > 1) {
+    if (is_only_request(maker->record) && nodes > 1) {
         maker_put_things(maker, nodes, "node");
         buf_text(&maker->words, isfinite(total->cpus) ? ", " : "");
     }
@@ -135,7 +141,7 @@ static void make_general(struct maker *maker)
     put_nodes(maker);
     end_fact(maker, maker->record->node_count == 1 ? "Node" : "Nodes");
     put_allocated(maker);
-    end_fact(maker, waiting_is(record) ? "Asked for" : "Allocated");
+    end_fact(maker, is_only_request(record) ? "Requested" : "Allocated");
     text_fact(maker, "TRES", record->tres);
     event_fact(maker, "Billing", words_number, known_u64(maker->facts->row.billing));
     event_fact(maker, "Restarts", words_number, known_u32(record->restarts));
@@ -304,7 +310,8 @@ static void make_time(struct maker *maker)
     time_fact(maker, "Submitted", record->submit_time);
     if (record->eligible_time != record->submit_time)
         time_fact(maker, "Could start from", record->eligible_time);
-    time_fact(maker, "Started", record->start_time);
+    if (!job_record_never_ran(record))
+        time_fact(maker, "Started", record->start_time);
     if (job_record_has_ended(record))
         time_fact(maker, "Ended", record->end_time);
     number_fact(maker, "Waited", words_duration, known_span(facts->row.wait_seconds));
@@ -384,7 +391,7 @@ static void make_origin(struct maker *maker)
 void maker_add_sections(struct maker *maker)
 {
     make_general(maker);
-    if (!waiting_is(maker->record)) {
+    if (!is_only_request(maker->record)) {
         make_cpu(maker);
         make_memory(maker);
         make_gpu(maker);

@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "report/members.h"
 #include "report/outline.h"
+#include "report/waiting.h"
 
 #include <math.h>
 
@@ -33,6 +34,11 @@ static void put_line(struct buf *to, const char *label, struct str text)
     buf_byte(to, '\n');
 }
 
+static bool has_allocation(const struct job_record *record)
+{
+    return !waiting_is(record) && !job_record_never_ran(record);
+}
+
 static void put_general(struct buf *to, const struct job_facts *facts)
 {
     const struct job_record *record = &facts->row.record;
@@ -42,12 +48,13 @@ static void put_general(struct buf *to, const struct job_facts *facts)
         buf_text(to, OUTLINE_SIMULATED "\n");
     put_line(to, "Sponsor: ", record->account);
     put_line(to, "User: ", record->user);
-    if (isfinite(facts->total.cpus)) {
+    if (has_allocation(record) && isfinite(facts->total.cpus)) {
         buf_text(to, "Allocated CPUS: ");
         buf_double(to, facts->total.cpus);
         buf_byte(to, '\n');
     }
-    put_line(to, "Allocated TRES: ", record->tres);
+    if (has_allocation(record))
+        put_line(to, "Allocated TRES: ", record->tres);
     put_line(to, "Node(s): ", record->nodes);
     if (facts->row.elapsed_seconds >= 0) {
         buf_text(to, "Elapsed Time: ");
@@ -154,6 +161,10 @@ static void put_tres(struct buf *to, const struct job_facts *facts)
     char memory[64];
 
     member_begin(to, "alloc_tres", '{');
+    if (!has_allocation(record)) {
+        buf_byte(to, '}');
+        return;
+    }
     member_u64(to, "billing", facts->row.billing);
     member_number(to, "alloc_cpu", facts->total.cpus);
     if (isfinite(facts->total.memory_bytes)) {

@@ -180,7 +180,7 @@ TEST(a_waiting_job_is_told_why_on_paper)
     make_waiting(&f->report, &f->arena, "Licenses");
     make_pdf();
     assert_says("It waits for a licence that others have in use.");
-    assert_says("Asked for");
+    assert_says("Requested");
 }
 
 TEST(paper_of_a_simulated_job_says_so)

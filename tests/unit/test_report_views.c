@@ -314,6 +314,29 @@ TEST(what_is_guessed_after_a_failure_is_not_said_to_fit)
     }
 }
 
+/* Slurm gives it its end as its start; what the record has was requested. */
+TEST(a_job_canceled_while_pending_was_allocated_nothing)
+{
+    struct job_record *record = &f->report.facts.row.record;
+
+    make_waiting(&f->report, &f->arena, "Priority");
+    record->state.base = JOB_CANCELLED;
+    record->start_time = record->end_time = record->submit_time + 100;
+    f->report.facts.row.wait_seconds = -1;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "was cancelled before it started.");
+    assert_contains(f->out.p, "Requested   2 nodes, 64 CPUs, 256 GiB of memory");
+    assert_null(strstr(f->out.p, "Started"));
+    for (size_t view = 0; view < COUNT(view_names); view++) {
+        buf_reset(&f->out);
+        put_view(&f->out, &f->report, view);
+        assert_null(strstr(f->out.p, "Allocated"));
+        assert_null(strstr(f->out.p, "Available"));
+        assert_null(strstr(f->out.p, "alloc_cpu"));
+        assert_null(strstr(f->out.p, "No measurements"));
+    }
+}
+
 TEST(a_waiting_job_has_nothing_yet_and_is_told_why)
 {
     make_waiting(&f->report, &f->arena, "JobHeldUser");

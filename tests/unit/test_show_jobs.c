@@ -636,7 +636,7 @@ TEST(a_job_in_the_queue_only_is_shown_from_the_board)
     assert_has(reply, "is waiting");
     assert_has(reply, "Resources");
     assert_has(reply, "It waits until as much as it asked for is free.");
-    assert_has(reply, "<dt>Asked for</dt>");
+    assert_has(reply, "<dt>Requested</dt>");
     assert_lacks(reply, "<h2>CPU</h2>");
     assert_lacks(reply, "No measurements");
     assert_has(reply, "<div id=\"job-head\" data-live>");
