@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks on CPUs: how many were in use, on which nodes and cores, by how many threads. The use of a
- * job with GPUs is judged by these instead, as its CPUs feed them. */
+ * job with GPUs is judged by these instead, as its CPUs feed them; unless no GPU was measured and
+ * the CPUs did nothing. */
 #include "base/quote.h"
 #include "report/check_conditions.h"
 #include "report/idle.h"
@@ -109,18 +110,22 @@ bool check_cpu_uneven(const struct job_facts *facts, double threshold, struct bu
 }
 
 /* Then fewer CPUs are no cure. */
-static void put_nothing_done(struct buf *sentence, double held, double cpu_seconds)
+static void put_nothing_done(const struct job_facts *facts, struct buf *sentence, double held)
 {
-    buf_text(sentence, "The job did nothing: ");
+    double cpu_seconds = facts->total.cpu_seconds;
+    bool has_gpus = idle_gpu_count(facts) > 0;
+
+    buf_text(sentence, has_gpus ? "" : "The job did nothing: ");
     if (held == 1) {
-        buf_text(sentence, "its CPU was");
+        buf_text(sentence, has_gpus ? "Its CPU was" : "its CPU was");
     } else {
-        buf_text(sentence, "its ");
+        buf_text(sentence, has_gpus ? "Its " : "its ");
         words_number(sentence, held);
         buf_text(sentence, " CPUs were");
     }
     buf_text(sentence, cpu_seconds > 0 ? " idle but for " : " idle all the time");
     words_duration(sentence, cpu_seconds > 0 ? cpu_seconds : NAN);
+    buf_text(sentence, has_gpus ? "; GPU use was not measured" : "");
     buf_text(sentence, ". Look into its output for whether the program was "
                        "started, and what it waits for.");
 }
@@ -128,13 +133,18 @@ static void put_nothing_done(struct buf *sentence, double held, double cpu_secon
 bool check_cpu_low(const struct job_facts *facts, double threshold, struct buf *sentence)
 {
     double used = facts->mean_cpus, held = idle_cpus(facts);
+    bool has_gpus = idle_gpu_count(facts) > 0;
 
-    if (idle_gpu_count(facts) > 0 || !(used < held * threshold / 100))
+    if (!(used < held * threshold / 100))
         return false;
-    if (words_are_none(used)) {
-        put_nothing_done(sentence, held, facts->total.cpu_seconds);
+    /* CPUs feed GPUs: where none did anything, neither did the GPUs, but measured ones are judged
+     */
+    if (words_are_none(used) && (!has_gpus || !idle_gpus_measured(facts))) {
+        put_nothing_done(facts, sentence, held);
         return true;
     }
+    if (has_gpus)
+        return false;
     buf_text(sentence, "The job had ");
     words_number(sentence, used);
     buf_text(sentence, " of ");

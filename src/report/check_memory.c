@@ -76,7 +76,8 @@ bool check_memory_low(const struct job_facts *facts, double threshold, struct bu
     /* One that runs may still come to need it. */
     if (facts->is_running || !(peak < held * threshold / 100) || held - peak < least_unused)
         return false;
-    buf_text(sentence, "The job used at most ");
+    buf_text(sentence, facts_has_sampled_peak(facts) ? "The job used, at its sampled peak, "
+                                                     : "The job used at most ");
     words_bytes(sentence, peak);
     buf_text(sentence, " of the ");
     words_bytes(sentence, held);

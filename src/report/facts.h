@@ -14,7 +14,9 @@ struct use_facts {
     double cpu_seconds, user_seconds, system_seconds;
     double busiest_cpus; /* the most CPUs in use at once, between two samples */
     double throttled_seconds;
-    double memory_peak_bytes; /* of all nodes: the sum of each one's peak; see has_task_peak */
+    double memory_peak_bytes;    /* of all nodes: the sum of each one's peak; see has_task_peak */
+    double memory_counted_bytes; /* the kernel's own peak, where it counts one; samples miss what
+                                  * lies between them: facts_has_sampled_peak */
     double swap_peak_bytes;
     double read_bytes, written_bytes; /* from and to storage */
     double read_calls, write_calls;
@@ -178,6 +180,10 @@ int facts_take_final(struct job_facts *facts, struct arena *arena, const struct 
  * CPU time and memory there is a total only if all nodes told theirs, or accounting did: otherwise
  * half a job would look like an idle one. Other sums are of those that told. */
 void facts_finish(struct job_facts *facts);
+
+/* Whether the peak of memory is the highest of samples: the job may have used more between them. So
+ * is the kernel's own peak where the job ran out of memory after it was last read. */
+bool facts_has_sampled_peak(const struct job_facts *facts);
 
 /* What is kept for good of a finished run, as JSON, and back: all but plots, life and record. At
  * most SUMMARY_MAX bytes: of many nodes, GPUs and names those that stand out, and how many more. */

@@ -93,7 +93,7 @@ static const struct fact_member document_members[] = {
     USED("user_seconds", user_seconds),
     USED("system_seconds", system_seconds),
     USED("throttled_seconds", throttled_seconds),
-    USED("memory_peak_bytes", memory_peak_bytes),
+    USED("memory_peak_bytes", memory_counted_bytes),
     USED("limit_hits", limit_hits),
     USED("oom_kills", oom_kills),
     FACT_OF(struct final, "pressure_seconds", use, &pressure),

@@ -124,9 +124,55 @@ static void fill_cpu_seconds(struct job_facts *facts, size_t use, size_t record)
         *total = fmax(fmax(*total, accounted), ask_nodes(facts, &member).sum);
 }
 
-/* Accounting's own numbers, where nobody has told better ones. What it has for reads and writes
- * are bytes of system calls, whether or not storage was touched for them; its peak of memory is the
- * largest resident set of any task. */
+static bool has_run_out_of_memory(const struct job_facts *facts)
+{
+    return facts->row.record.state.base == JOB_OUT_OF_MEMORY || facts->total.oom_kills > 0;
+}
+
+/* The kernel misses nothing, and counts what processes share once. But of a job that ran out of
+ * memory it may have been read before that. */
+static void count_peak(struct use_facts *use, bool has_run_out)
+{
+    if (has_run_out)
+        use->memory_peak_bytes = fmax(use->memory_peak_bytes, use->memory_counted_bytes);
+    else if (!isnan(use->memory_counted_bytes))
+        use->memory_peak_bytes = use->memory_counted_bytes;
+}
+
+static void count_peaks(struct job_facts *facts)
+{
+    bool has_run_out = has_run_out_of_memory(facts);
+
+    for (size_t i = 0; i < facts->n_nodes; i++)
+        count_peak(&facts->node[i].use, has_run_out || facts->node[i].use.oom_kills > 0);
+}
+
+/* Slurm samples the largest resident set of any task: the job used as much, or more. */
+static void fill_peak(struct job_facts *facts)
+{
+    const struct job_record *record = &facts->row.record;
+    struct use_facts *total = &facts->total;
+    double accounted = known(record->memory_peak_bytes);
+
+    if (isnan(total->memory_peak_bytes)) {
+        total->memory_peak_bytes = accounted;
+        facts->origin.has_task_peak = !isnan(accounted) && may_have_tasks(record);
+    } else if (facts_has_sampled_peak(facts)) {
+        total->memory_peak_bytes = fmax(total->memory_peak_bytes, accounted);
+    }
+}
+
+bool facts_has_sampled_peak(const struct job_facts *facts)
+{
+    const struct use_facts *total = &facts->total;
+
+    if (isnan(total->memory_counted_bytes))
+        return !isnan(total->memory_peak_bytes);
+    return has_run_out_of_memory(facts) && total->memory_counted_bytes < total->memory_bytes;
+}
+
+/* Accounting's own numbers, where there are no better ones. What it has for reads and writes are
+ * bytes of system calls, whether or not storage was touched for them. */
 static void fill_from_accounting(struct job_facts *facts)
 {
     const struct job_record *record = &facts->row.record;
@@ -136,10 +182,7 @@ static void fill_from_accounting(struct job_facts *facts)
         fill_cpu_seconds(facts, accounted_cpu[i].use, accounted_cpu[i].record);
     total->read_bytes = or_else(total->read_bytes, known(record->read_bytes));
     total->written_bytes = or_else(total->written_bytes, known(record->write_bytes));
-    if (isnan(total->memory_peak_bytes)) {
-        total->memory_peak_bytes = known(record->memory_peak_bytes);
-        facts->origin.has_task_peak = !isnan(total->memory_peak_bytes) && may_have_tasks(record);
-    }
+    fill_peak(facts);
 }
 
 /* NAN unless the kernel told it of all nodes. */
@@ -306,7 +349,9 @@ void facts_finish(struct job_facts *facts)
         facts->origin.has_task_peak = false;
         facts->total.memory_peak_bytes = NAN;
     }
+    count_peaks(facts);
     total_up(facts);
+    count_peak(&facts->total, has_run_out_of_memory(facts));
     give_to_lone_node(facts);
     fill_from_accounting(facts);
     derive(facts);

@@ -26,6 +26,16 @@ double idle_gpu_count(const struct job_facts *facts)
     return fmax(facts->total.gpus, (double)facts->n_gpus);
 }
 
+size_t idle_gpus_measured(const struct job_facts *facts)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < facts->n_gpus; i++)
+        n += !isnan(facts->gpu[i].utilization_ratio.mean);
+    /* of many, a recorded summary has only some */
+    return isnan(facts->gpu_ratio) ? n : (size_t)idle_gpu_count(facts);
+}
+
 double idle_cpus(const struct job_facts *facts)
 {
     double given = facts->total.cpus;

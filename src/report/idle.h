@@ -14,6 +14,9 @@ size_t idle_node_count(const struct job_facts *facts);
 /* As allocated, or of which something is known; 0: none. */
 double idle_gpu_count(const struct job_facts *facts);
 
+/* Of how many of these it is known how busy they were. */
+size_t idle_gpus_measured(const struct job_facts *facts);
+
 /* CPUs by which its use is judged: those that it was given. Where Slurm gave up to twice as many as
  * were asked for, because it gives whole cores and a core has two threads, those asked for. */
 double idle_cpus(const struct job_facts *facts);

@@ -24,8 +24,8 @@ const struct kept_word kept_words[] = {
     { "system_seconds", "sonde_job_cpu_system_seconds_total", COUNTER, USE(system_seconds) },
     { "throttled_seconds", "sonde_job_cpu_throttled_seconds_total", COUNTER,
       USE(throttled_seconds) },
-    /* Where the kernel keeps no peak, the highest that was seen; without cgroups, of processes. */
-    { "memory_peak_bytes", "sonde_job_memory_peak_bytes", GAUGE, USE(memory_peak_bytes) },
+    { "memory_peak_bytes", "sonde_job_memory_peak_bytes", GAUGE, USE(memory_counted_bytes) },
+    /* The highest sample; without cgroups, of processes. */
     { "memory_bytes", "sonde_job_memory_bytes", GAUGE, USE_PLOT(memory_peak_bytes, PLOT_MEMORY) },
     { "resident_bytes", "sonde_job_resident_bytes", GAUGE,
       USE_PLOT(memory_peak_bytes, PLOT_MEMORY) },

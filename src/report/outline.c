@@ -122,6 +122,11 @@ static void put_outcome(struct maker *maker)
     buf_text(&maker->words, goes_on ? " so far" : "");
 }
 
+static bool has_run_out(const struct maker *maker)
+{
+    return maker->record->state.base == JOB_OUT_OF_MEMORY || exit_is_out_of_memory(maker->record);
+}
+
 /* ", and used 10 % of its CPU time and 15 % of its memory" */
 static void put_uses(struct maker *maker)
 {
@@ -131,7 +136,8 @@ static void put_uses(struct maker *maker)
     } uses[] = {
         { maker->facts->cpu_ratio, "its CPU time" },
         { maker->facts->gpu_ratio, "its GPU time" },
-        { maker->facts->memory_ratio, "its memory" },
+        /* what it used of it between the last sample and the end is not known */
+        { has_run_out(maker) ? NAN : maker->facts->memory_ratio, "its memory" },
     };
     size_t n = 0, n_put = 0;
 
@@ -218,7 +224,8 @@ static void make_meters(struct maker *maker)
         buf_text(&maker->words, total->cpus == 1 ? " CPU, on average" : " CPUs, on average");
     add_meter(maker, "CPU", facts->cpu_ratio, SUBJECT_CPU);
     maker_put_part(maker, words_bytes, total->memory_peak_bytes, total->memory_bytes);
-    buf_text(&maker->words, maker->words.n ? ", at most" : "");
+    if (maker->words.n)
+        buf_text(&maker->words, facts_has_sampled_peak(facts) ? ", sampled peak" : ", at most");
     add_meter(maker, "Memory", facts->memory_ratio, SUBJECT_MEMORY);
     if (total->gpus > 0) {
         buf_text(&maker->words, "of ");
@@ -273,6 +280,36 @@ static void make_gain(struct maker *maker)
     maker->to->gain = maker_take(maker);
 }
 
+/* "GPU use was not measured. ", "The use of 1 of 4 GPUs was measured. " */
+static bool put_unmeasured_gpus(struct maker *maker)
+{
+    double gpus = maker->facts->total.gpus;
+    size_t n = idle_gpus_measured(maker->facts);
+
+    if (!(gpus > (double)n))
+        return false;
+    if (n) {
+        buf_printf(&maker->words, "The use of %zu of ", n);
+        maker_put_things(maker, gpus, "GPU");
+        buf_text(&maker->words, " was measured. ");
+    } else {
+        buf_text(&maker->words, "GPU use was not measured. ");
+    }
+    return true;
+}
+
+static void put_nothing_found(struct maker *maker)
+{
+    bool is_partial = put_unmeasured_gpus(maker);
+
+    buf_text(&maker->words, "Nothing to improve");
+    if (maker->record->state.base == JOB_FAILED)
+        buf_text(&maker->words, " in what it used; why it failed, its output may tell");
+    else if (is_partial)
+        buf_text(&maker->words, " in what was measured");
+    buf_byte(&maker->words, '.');
+}
+
 static void make_verdict(struct maker *maker)
 {
     const struct job_report *report = maker->report;
@@ -286,10 +323,7 @@ static void make_verdict(struct maker *maker)
             buf_text(&maker->words, ": it was too short");
         buf_byte(&maker->words, '.');
     } else {
-        buf_text(&maker->words, maker->record->state.base == JOB_FAILED
-                                    ? "Nothing to improve in what it used; why it failed, its "
-                                      "output may tell."
-                                    : "Nothing to improve.");
+        put_nothing_found(maker);
     }
     maker->to->verdict = maker_take(maker);
 }

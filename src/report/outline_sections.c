@@ -3,6 +3,7 @@
 #include "base/moment.h"
 #include "base/shown.h"
 #include "report/exits.h"
+#include "report/idle.h"
 #include "report/outline_maker.h"
 #include "report/outline_tables.h"
 #include "report/waiting.h"
@@ -199,7 +200,7 @@ static void make_memory(struct maker *maker)
     begin_section(maker, "Memory");
     maker_put_part(maker, words_bytes, total->memory_peak_bytes, total->memory_bytes);
     put_in_brackets(maker, facts->memory_ratio);
-    end_fact(maker, "At most");
+    end_fact(maker, facts_has_sampled_peak(facts) ? "Sampled peak" : "At most");
     event_fact(maker, "Swapped, at most", words_bytes, total->swap_peak_bytes);
     event_fact(maker, "Hits of the limit", words_number, total->limit_hits);
     event_fact(maker, "Killed for memory", words_number, total->oom_kills);
@@ -235,7 +236,10 @@ static void make_gpu(struct maker *maker)
     event_fact(maker, "Allocated", words_number, facts->total.gpus);
     put_models(maker);
     end_fact(maker, "Model");
-    number_fact(maker, "In use, on average", words_percent, facts->gpu_ratio);
+    if (facts->total.gpus > 0 && !idle_gpus_measured(facts))
+        buf_text(&maker->words, "not measured");
+    words_percent(&maker->words, facts->gpu_ratio);
+    end_fact(maker, "In use, on average");
     number_fact(maker, "Memory in use", words_percent, facts->gpu_memory_ratio);
     outline_gpus(&maker->section->table, maker->arena, facts);
     end_section(maker);

@@ -37,10 +37,10 @@ static const struct number {
     { "system_seconds", USE(system_seconds), "sonde_job_cpu_system_seconds_total",
       "jobs_system_time" },
     { "throttled_seconds", USE(throttled_seconds), "sonde_job_cpu_throttled_seconds_total" },
-    { "memory_peak_bytes", USE(memory_peak_bytes), "sonde_job_memory_peak_bytes", "jobs_rss", MIB,
+    { "memory_counted_bytes", USE(memory_counted_bytes), "sonde_job_memory_peak_bytes",
       .is_by_node = true },
-    /* Where the kernel keeps no peak, the highest that was seen; without cgroups, of processes. */
-    { "memory_seen_bytes", USE(memory_peak_bytes), "sonde_job_memory_bytes",
+    /* The highest sample; without cgroups, of processes. */
+    { "memory_peak_bytes", USE(memory_peak_bytes), "sonde_job_memory_bytes", "jobs_rss", MIB,
       .otherwise = "sonde_job_resident_bytes", .is_by_node = true },
     { "swap_peak_bytes", USE(swap_peak_bytes), "sonde_job_memory_swap_bytes" },
     { "read_bytes", USE(read_bytes), "sonde_job_read_bytes_total", "jobs_read_mb", MIB },

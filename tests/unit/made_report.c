@@ -95,6 +95,7 @@ void make_good(struct job_report *to, struct arena *arena)
         .busiest_cpus = 8,
         .throttled_seconds = 0,
         .memory_peak_bytes = 13.25 * gib,
+        .memory_counted_bytes = 13.25 * gib,
         .swap_peak_bytes = 0,
         .read_bytes = 3.5 * gib,
         .written_bytes = 1.2 * gib,

@@ -62,7 +62,7 @@ TEST(memory_that_was_not_needed_is_told)
                 "memory_low");
     node->use.memory_peak_bytes = 0.5 * made_gib;
     assert_found("memory_low");
-    assert_says("at most 512 MiB of the 8 GiB of memory that it held (6.2 %)");
+    assert_says("at its sampled peak, 512 MiB of the 8 GiB of memory that it held (6.2 %)");
     job.is_running = true;
     assert_found("");
 }

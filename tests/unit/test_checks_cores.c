@@ -258,6 +258,20 @@ TEST(idle_and_lazy_gpus_are_told_by_their_degree)
     assert_found("");
 }
 
+/* Without a measurement of its GPUs, what is known is that no CPU did anything. */
+TEST(a_gpu_job_that_used_no_cpu_is_found_where_its_gpus_were_not_measured)
+{
+    give_gpus(2, NAN);
+    job.node[0].use.cpu_seconds = 2;
+    assert_found("cpu_very_low");
+    assert_says("CPUs were idle but for 2 s; GPU use was not measured. Look into its output");
+    job.node[0].use.cpu_seconds = 0.5 * MADE_SECONDS; /* CPUs that feed GPUs are seldom busy */
+    assert_found("");
+    give_gpus(2, 0.9);
+    job.node[0].use.cpu_seconds = 2;
+    assert_found("");
+}
+
 TEST(an_idle_node_with_gpus_is_told_by_its_gpus)
 {
     give_gpus(4, 0.9);

@@ -164,7 +164,7 @@ TEST(all_that_an_agent_counted_is_taken)
     assert_about(use->user_seconds, 7000);
     assert_about(use->system_seconds, 200.5);
     assert_about(use->throttled_seconds, 3);
-    assert_about(use->memory_peak_bytes, GIB / 2);
+    assert_about(use->memory_counted_bytes, GIB / 2);
     assert_about(use->limit_hits, 2);
     assert_about(use->oom_kills, 1);
     assert_about(use->cpu_waiting_seconds, 5);
@@ -307,6 +307,42 @@ TEST(agents_are_believed_if_all_of_them_told)
     assert_about(w->facts.total.memory_peak_bytes, 1000);
     assert_about(w->facts.total.read_bytes, 5);
     assert_false(w->facts.origin.has_task_peak);
+    world_free(w);
+}
+
+/* The kernel's peak was read before the job ran out of memory: Slurm saw more of it, and what it
+ * used at the end is not known. */
+TEST(of_a_job_that_ran_out_of_memory_the_highest_peak_counts_and_is_a_sample)
+{
+    struct job_row row = run_on(1);
+    struct world *w;
+
+    row.record.state.base = JOB_OUT_OF_MEMORY;
+    row.record.memory_peak_bytes = (uint64_t)GIB * 3 / 4;
+    w = world_new(&row);
+    take(w, "n1", "{\"memory_peak_bytes\":504658657}"); /* 47 % */
+    facts_finish(&w->facts);
+    facts_finish(&w->facts);
+    assert_about(w->facts.memory_ratio, 0.75);
+    assert_true(facts_has_sampled_peak(&w->facts));
+    take(w, "n1", "{\"memory_peak_bytes\":1073741824}");
+    facts_finish(&w->facts);
+    assert_about(w->facts.memory_ratio, 1);
+    assert_false(facts_has_sampled_peak(&w->facts));
+    world_free(w);
+}
+
+TEST(slurms_peak_counts_where_the_other_is_of_samples)
+{
+    struct job_row row = run_on(1);
+    struct world *w;
+
+    row.record.memory_peak_bytes = 9999;
+    w = world_new(&row);
+    facts_node(&w->facts, &w->arena, STR("n1"))->use.memory_peak_bytes = 5000;
+    facts_finish(&w->facts);
+    assert_about(w->facts.total.memory_peak_bytes, 9999);
+    assert_true(facts_has_sampled_peak(&w->facts));
     world_free(w);
 }
 

@@ -199,6 +199,7 @@ TEST(the_kernels_peak_counts_before_what_was_seen)
     take(&f);
     assert_true(f.facts.node[0].use.memory_peak_bytes == 50);
     assert_true(f.facts.node[1].use.memory_peak_bytes == 60);
+    assert_true(facts_has_sampled_peak(&f.facts)); /* that of c2 */
     assert_int_equal(f.facts.plot[PLOT_MEMORY].n_lines, 2);
     assert_true(f.facts.plot[PLOT_MEMORY].line[0].value[1] == 40);
     assert_true(f.facts.plot[PLOT_MEMORY].line[1].value[1] == 60);

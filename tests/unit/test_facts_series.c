@@ -233,10 +233,10 @@ TEST(numbers_of_a_node_need_three_queries)
 
     put_up_vector(look_word, one_node);
     put_up_vector(
-        "memory_seen_bytes",
+        "memory_peak_bytes",
         "'fact':'cpu_seconds','node':'n1'|100\n'fact':'cpus','node':'n1'|4\n"
-        "'fact':'memory_peak_bytes','node':'n1'|7\n"
-        "'fact':'memory_seen_bytes','node':'n1'|9\n"
+        "'fact':'memory_counted_bytes','node':'n1'|7\n"
+        "'fact':'memory_peak_bytes','node':'n1'|9\n"
         "'fact':'io_waiting_seconds','node':'n1'|3\n'fact':'busiest_cpus'|3.5\n"
         "'fact':'busiest_cpus','node':'n1'|3\n'fact':'uses_scratch','instance':'n1:9798'|1\n"
         "'fact':'no such fact','node':'n1'|1");
@@ -253,6 +253,7 @@ TEST(numbers_of_a_node_need_three_queries)
     assert_int_equal(fixture->facts.n_nodes, 1);
     use = &fixture->facts.node[0].use;
     assert_true(use->cpu_seconds == 100 && use->cpus == 4 && use->memory_peak_bytes == 9);
+    assert_true(use->memory_counted_bytes == 7);
     assert_true(use->io_waiting_seconds == 3 && use->busiest_cpus == 3 && use->uses_scratch == 1);
     assert_true(isnan(use->swap_peak_bytes) && isnan(fixture->facts.total.swap_peak_bytes));
     assert_true(fixture->facts.total.busiest_cpus == 3.5);
@@ -278,7 +279,7 @@ TEST(known_numbers_never_become_smaller)
     node->use.cpu_seconds = 120;
     node->use.oom_kills = 0;
     put_up_vector(look_word, one_node);
-    put_up_vector("memory_seen_bytes",
+    put_up_vector("memory_peak_bytes",
                   "'fact':'cpu_seconds','node':'n1'|100\n'fact':'oom_kills','node':'n1'|2");
     assert_taken();
     assert_int_equal(fixture->facts.n_nodes, 1);
@@ -290,7 +291,7 @@ TEST(what_is_no_number_reaches_no_fact)
 {
     fixture->question.wants_plots = true;
     put_up_vector(look_word, one_node);
-    put_up_vector("memory_seen_bytes",
+    put_up_vector("memory_peak_bytes",
                   "'fact':'cpu_seconds','node':'n1'|NaN\n'fact':'cpus','node':'n1'|+Inf\n"
                   "'fact':'gpus','node':'n1'|-1\n'fact':'oom_kills','node':'n1'|0");
     put_up_result("max by(node)(rate(sonde_job_cpu_seconds_total", "matrix",
@@ -425,7 +426,7 @@ static void put_up_many(void)
     for (int i = 0; i < 4096; i++)
         buf_printf(&nodes, "\n'fact':'cpu_seconds','node':'cn%d'|%d", i, i);
     put_up_vector(look_word, look.p);
-    put_up_vector("memory_seen_bytes", nodes.p);
+    put_up_vector("memory_peak_bytes", nodes.p);
     buf_free(&look);
     buf_free(&nodes);
 }
@@ -471,7 +472,7 @@ TEST(a_sum_of_some_nodes_is_not_that_of_all)
 TEST(a_failure_leaves_the_facts_as_they_were)
 {
     put_up_vector(look_word, one_node);
-    put_up_vector("memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
+    put_up_vector("memory_peak_bytes", "'fact':'cpu_seconds','node':'n1'|100");
     put_up("lustre_opens", 503,
            STR("{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out\"}"));
     assert_int_equal(take(), -EREMOTEIO);
@@ -485,7 +486,7 @@ TEST(a_plot_that_cannot_be_had_costs_only_plots)
 {
     fixture->question.wants_plots = true;
     put_up_vector(look_word, one_node);
-    put_up_vector("memory_seen_bytes", "'fact':'cpu_seconds','node':'n1'|100");
+    put_up_vector("memory_peak_bytes", "'fact':'cpu_seconds','node':'n1'|100");
     put_up("max by(node)(max_over_time(sonde_job_memory_bytes{job_id=\"4711\",cluster=\"a\"}[30s]",
            422, STR("{\"status\":\"error\",\"error\":\"too many samples\"}"));
     assert_taken();

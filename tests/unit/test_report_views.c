@@ -8,6 +8,7 @@
 
 #include "files.h"
 
+#include <math.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,37 @@ TEST(a_good_job_is_told_so_at_a_glance)
     make_good(&f->report, &f->arena);
     report_text(&f->out, &f->report, &plain);
     assert_golden(buf_str(&f->out), "tests/data/report/good.txt");
+}
+
+TEST(gpus_that_were_not_measured_are_said_to_be_so)
+{
+    struct gpu_facts *gpu;
+
+    make_good(&f->report, &f->arena);
+    f->report.facts.total.gpus = 2;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "GPU use was not measured. Nothing to improve in what was measured.");
+    assert_contains(f->out.p, " not measured\n");
+    gpu = facts_gpu(&f->report.facts, &f->arena, STR("node07"), STR("0"));
+    gpu->utilization_ratio.mean = 0.9;
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "The use of 1 of 2 GPUs was measured. Nothing to improve in what");
+    assert_null(strstr(f->out.p, " not measured\n"));
+}
+
+TEST(a_sampled_peak_of_memory_is_called_one)
+{
+    make_good(&f->report, &f->arena);
+    f->report.facts.total.memory_counted_bytes = NAN;
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "13.2 GiB of 16 GiB, sampled peak");
+    assert_contains(f->out.p, "  Sampled peak");
+    f->report.facts.row.record.state.base = JOB_OUT_OF_MEMORY;
+    buf_reset(&f->out);
+    report_text(&f->out, &f->report, &plain);
+    assert_contains(f->out.p, "ran out of memory after");
+    assert_null(strstr(f->out.p, "of its memory"));
 }
 
 TEST(a_wasteful_job_is_told_what_matters_first)
