@@ -243,9 +243,7 @@ static void forget_old_jobs(struct agent *agent)
 static void look_at_gpus(struct sampler *sampler)
 {
     struct agent *agent = &sampler->agent;
-
-    struct gpu_look *look =
-        gpus_latest(agent->config.gpus, GPUS_STALE_TICKS * agent->tuning.tick_ns);
+    struct gpu_look *look = gpus_latest(agent->config.gpus, telling_stale_ns(agent));
 
     telling_take_gpus(&sampler->telling, agent, look);
     agent_use_gpus(agent, look);

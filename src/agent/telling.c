@@ -9,7 +9,7 @@ enum { PUSH_BYTES = 64 << 20 };
 /* A format that nobody has asked for so long is no longer made. */
 static const int64_t format_lives_ticks = 10;
 
-static const int64_t least_lustre_stale_ns = 5 * NS_PER_SEC;
+static const int64_t least_stale_ns = 5 * NS_PER_SEC;
 
 void telling_init(struct telling *telling)
 {
@@ -109,21 +109,23 @@ static void count_own(struct agent *agent)
         profiles_count(agent->profiles, &agent->use);
 }
 
-/* The first look may take a while. */
-static int gpu_up(const struct telling *telling, const struct agent *agent)
-{
-    if (telling->gpus)
-        return telling->gpus->up;
-    return agent->config.gpus && agent->use.ticks >= GPUS_STALE_TICKS ? 0 : -1;
-}
-
-/* A look at Lustre's targets that is older says nothing: three ticks, unless they are very short.
- */
-static int64_t lustre_stale_ns(const struct agent *agent)
+/* Three ticks, unless they are very short: GPUs are read once a second at most. */
+int64_t telling_stale_ns(const struct agent *agent)
 {
     int64_t ticks_ns = 3 * agent->tuning.tick_ns;
 
-    return ticks_ns > least_lustre_stale_ns ? ticks_ns : least_lustre_stale_ns;
+    return ticks_ns > least_stale_ns ? ticks_ns : least_stale_ns;
+}
+
+/* The first look may take a while. A late one on a node without GPUs is a busy node's, not a
+ * driver's. */
+static int gpu_up(const struct telling *telling, const struct agent *agent)
+{
+    bool is_late = (int64_t)agent->use.ticks * agent->tuning.tick_ns >= telling_stale_ns(agent);
+
+    if (telling->gpus)
+        return telling->gpus->up;
+    return is_late && gpus_present(agent->config.gpus) ? 0 : -1;
 }
 
 /* Where there is no Lustre a look ends at once: one that does not end has found some. */
@@ -221,7 +223,7 @@ static void say_gpus(struct telling *telling, struct agent *agent)
 
     if (is_down && !telling->has_said_gpus_down)
         LOG(log, LOG_WARN, "the GPU driver does not answer",
-            LOG_STR("error", look ? look->first_error : "a question has waited for three ticks"));
+            LOG_STR("error", look ? look->first_error : "no reply for more than three ticks"));
     if (!is_down && telling->has_said_gpus_down)
         LOG(log, LOG_INFO, "the GPU driver answers again");
     telling->has_said_gpus_down = is_down;
@@ -263,7 +265,7 @@ static void say_lustre(struct telling *telling, struct agent *agent)
 void telling_take_lustre(struct telling *telling, struct agent *agent)
 {
     struct lustre_targets *targets = agent->needs & USAGE_LUSTRE ? agent->config.lustre : NULL;
-    int64_t stale_ns = lustre_stale_ns(agent);
+    int64_t stale_ns = telling_stale_ns(agent);
 
     /* The agent was stopped, or ticks have become shorter: a look had no chance to end in time. */
     if (agent->now - agent->use.sampled_mono_ns > stale_ns || stale_ns < telling->lustre_stale_ns)

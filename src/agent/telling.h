@@ -8,8 +8,6 @@
 #include "base/arena.h"
 #include "base/map.h"
 
-enum { GPUS_STALE_TICKS = 3 }; /* a look that is older says nothing */
-
 struct telling {
     uint64_t serial;
     struct job_use **view;
@@ -29,6 +27,7 @@ struct telling {
 
 void telling_init(struct telling *telling);
 void telling_free(struct telling *telling);
+int64_t telling_stale_ns(const struct agent *agent); /* older readings of drivers are dropped */
 void telling_take_gpus(struct telling *telling, struct agent *agent, struct gpu_look *look);
 void telling_take_lustre(struct telling *telling, struct agent *agent);
 void telling_publish(struct telling *telling, struct agent *agent);

@@ -373,4 +373,16 @@ static int open_amd(const struct gpus_config *config, void **ret, struct err *er
     return 0;
 }
 
-const struct gpu_driver gpu_amd = { open_amd, look, close_amd };
+/* Directories and ids of vendors are the kernel's, not the driver's. */
+static bool is_present(const struct gpus_config *config)
+{
+    struct err err;
+    void *opened;
+
+    if (open_amd(config, &opened, &err) < 0)
+        return false;
+    close_amd(opened);
+    return true;
+}
+
+const struct gpu_driver gpu_amd = { is_present, open_amd, look, close_amd };

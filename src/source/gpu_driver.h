@@ -26,6 +26,8 @@ void gpu_draft_error(struct gpu_draft *draft, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 struct gpu_driver {
+    /* Whether this node has such GPUs, found without the driver, so that it does not hang. */
+    bool (*is_present)(const struct gpus_config *config);
     /* 0, or -ENODEV: there is none on this node; anything else is an error with its sentence. */
     int (*open)(const struct gpus_config *config, void **ret, struct err *err);
     /* 0, or as above: then it has to be opened again. What concerns one number or one GPU goes into

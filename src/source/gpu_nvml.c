@@ -486,15 +486,16 @@ static int find_functions(void *library, const char *path, struct functions *cal
     return 0;
 }
 
-static bool has_driver(const char *proc)
+/* Without the driver NVML would start a program to load it (nvidia-modprobe). */
+static bool is_present(const struct gpus_config *config)
 {
     char path[256];
 
-    snprintf(path, sizeof(path), "%s/driver/nvidia/version", proc);
-    return access(path, F_OK) == 0;
+    snprintf(path, sizeof(path), "%s/driver/nvidia/version", config->proc);
+    return config->nvml || access(path, F_OK) == 0;
 }
 
-static int open_library(const struct gpus_config *config, void **ret, struct err *err)
+static int open_nvml(const struct gpus_config *config, void **ret, struct err *err)
 {
     const char *path = config->nvml ? config->nvml : "libnvidia-ml.so.1";
     struct nvml *nvml = heap_alloc(sizeof(*nvml));
@@ -522,14 +523,6 @@ static int open_library(const struct gpus_config *config, void **ret, struct err
     return 0;
 }
 
-/* Without the driver NVML would start a program to load it (nvidia-modprobe). */
-static int open_nvml(const struct gpus_config *config, void **ret, struct err *err)
-{
-    if (!config->nvml && !has_driver(config->proc))
-        return err_set(err, ENODEV, "there is no driver of NVIDIA");
-    return open_library(config, ret, err);
-}
-
 static void close_nvml(void *opened)
 {
     struct nvml *nvml = opened;
@@ -540,4 +533,4 @@ static void close_nvml(void *opened)
     free(nvml);
 }
 
-const struct gpu_driver gpu_nvml = { open_nvml, look, close_nvml };
+const struct gpu_driver gpu_nvml = { is_present, open_nvml, look, close_nvml };

@@ -31,6 +31,7 @@ struct gpus {
 
     bool is_asked, is_ending, has_ended;
     bool is_left_behind; /* the thread frees everything when it ends */
+    bool is_present;     /* see gpus_present */
     int64_t began_ns;    /* of the last look */
     struct gpu_look *latest;
     pthread_t thread;
@@ -146,11 +147,30 @@ static void put_off(struct standing *standing, int64_t now_ns)
         standing->err.code = 0;
 }
 
-static void look_at(const struct gpu_driver *driver, struct standing *standing,
-                    const struct gpus_config *config, int64_t now_ns, struct gpu_draft *draft)
+static void set_present(struct gpus *gpus, bool is_present)
 {
+    pthread_mutex_lock(&gpus->lock);
+    gpus->is_present = is_present;
+    pthread_mutex_unlock(&gpus->lock);
+}
+
+/* May hang from here on: what is known before that is set first. */
+static int open_driver(struct gpus *gpus, const struct gpu_driver *driver,
+                       struct standing *standing)
+{
+    if (!driver->is_present(&gpus->config))
+        return err_set(&standing->err, ENODEV, "there is no such GPU");
+    set_present(gpus, true);
+    return driver->open(&gpus->config, &standing->opened, &standing->err);
+}
+
+static void look_at(struct gpus *gpus, size_t index, int64_t now_ns, struct gpu_draft *draft)
+{
+    const struct gpu_driver *driver = drivers[index];
+    struct standing *standing = &gpus->standings[index];
+
     if (!standing->is_open && now_ns >= standing->retry_at_ns) {
-        standing->is_open = driver->open(config, &standing->opened, &standing->err) == 0;
+        standing->is_open = open_driver(gpus, driver, standing) == 0;
         if (!standing->is_open)
             put_off(standing, now_ns);
     }
@@ -181,9 +201,10 @@ static struct gpu_look *take_look(struct gpus *gpus, int64_t mono_ns, int64_t wa
     look->mono_ns = mono_ns;
     look->up = -1;
     for (size_t i = 0; i < COUNT(drivers); i++)
-        look_at(drivers[i], &gpus->standings[i], &gpus->config, mono_ns, &draft);
+        look_at(gpus, i, mono_ns, &draft);
     if (look->up < 0 && look->errors)
         look->up = 0;
+    set_present(gpus, look->up >= 0);
     return look;
 }
 
@@ -308,6 +329,18 @@ void gpus_ask(struct gpus *gpus)
         pthread_cond_broadcast(&gpus->changed);
     }
     pthread_mutex_unlock(&gpus->lock);
+}
+
+bool gpus_present(struct gpus *gpus)
+{
+    bool is_present;
+
+    if (!gpus)
+        return false;
+    pthread_mutex_lock(&gpus->lock);
+    is_present = gpus->is_present;
+    pthread_mutex_unlock(&gpus->lock);
+    return is_present;
 }
 
 struct gpu_look *gpus_latest(struct gpus *gpus, int64_t max_age_ns)

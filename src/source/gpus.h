@@ -52,6 +52,9 @@ void gpus_ask(struct gpus *gpus);
 /* The newest look, or NULL: none yet, or none younger than `max_age_ns`. Unref it. */
 struct gpu_look *gpus_latest(struct gpus *gpus, int64_t max_age_ns);
 
+/* Whether this node has GPUs, by the last look or the one under way; gpus may be NULL. */
+bool gpus_present(struct gpus *gpus);
+
 /* Names of the bits in throttle_reasons: ended by name = NULL. */
 struct gpu_throttle {
     uint64_t bit;

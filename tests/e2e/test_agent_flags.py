@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-from sonde import DEADLINE, SONDE, Agent, wait_until
+from clock import Clock
+from sonde import BUILD, DEADLINE, SONDE, Agent, wait_until
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 
@@ -67,6 +68,38 @@ class Serving(AgentTest):
         for number in (signal.SIGTERM, signal.SIGINT):
             agent = Agent(*self.paths)
             agent.stop(number)
+
+
+class Gpus(AgentTest):
+    def start(self, *flags, env=()):
+        self.clock = self.enterContext(Clock(stands=1800000000))
+        return self.agent(*flags, env={**self.clock.env, **dict(env)})
+
+    def tick(self, agent, seconds):
+        """Takes one more sample, that much later."""
+        def samples():
+            return agent.metrics().value('sonde_agent_samples_total{cause="tick"}')
+        before = samples()
+        self.clock.advance(seconds)
+        wait_until(lambda: samples() > before, "a sample")
+
+    def test_a_late_reading_on_a_node_without_gpus_is_no_fault_of_a_driver(self):
+        agent = self.start()
+        for _ in range(5):
+            self.tick(agent, 3600)  # by then the last reading of GPUs is an hour old
+        self.assertNotIn("sonde_agent_gpu_up", agent.metrics().families())
+        self.assertNotIn("GPU driver", agent.log())
+
+    def test_a_driver_that_replies_is_up_however_short_the_ticks(self):
+        gpus = self.write("gpus", "gpu\n")
+        agent = self.start("-t", "0.1", f"--gpu.nvml={BUILD}/tests/gpu/nvml_standin.so", env={"SONDE_NVML_STANDIN": str(gpus)})
+
+        def is_up():
+            return agent.metrics().families().get("sonde_agent_gpu_up") == {(): 1}
+        wait_until(lambda: self.tick(agent, 0.1) or is_up(), "it replies")
+        for _ in range(8):  # GPUs are read once a second
+            self.tick(agent, 0.1)
+            self.assertTrue(is_up(), agent.log())
 
 
 class Flags(AgentTest):

@@ -767,6 +767,7 @@ TEST(stopping_does_not_wait_for_a_driver_that_never_opened)
     assert_int_equal(gpus_start(&fixture->config, &fixture->gpus, &err), 0);
     wait_until_true(count_hanging() == 1);
     assert_null(gpus_latest(fixture->gpus, INT64_MAX));
+    assert_true(gpus_present(fixture->gpus)); /* so that this can be reported before any look */
     stop_while_it_hangs();
     invent(two_gpus);
     wait_until_true(count_calls("nvmlShutdown") == 1);
