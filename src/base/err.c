@@ -69,7 +69,7 @@ const char *err_reason(int code)
         { EOPNOTSUPP, "unsupported" }, { EHOSTUNREACH, "unreachable" },
         { ENOSPC, "no_space" },        { EBUSY, "busy" },
         { EROFS, "read_only" },        { EIO, "io" },
-        { ENOMEM, "no_memory" },
+        { ENOMEM, "no_memory" },       { EPROTO, "unsupported" },
     };
 
     for (size_t i = 0; i < COUNT(reasons); i++)

@@ -18,11 +18,13 @@ struct look {
     int64_t took_ns;
     size_t records; /* nodes, or jobs; of other kinds 0 */
     uint64_t skipped;
-    bool has[DOOR_FIELDS]; /* which of the kind's fields were told of anything: doctor_doors.c */
+    bool has[DOOR_FIELDS];    /* fields of the kind that any reading had: doctor_doors.c */
+    bool always[DOOR_FIELDS]; /* fields that every reading had */
 };
 
 struct door {
     char name[40];
+    struct str spec;    /* as --source names it */
     bool is_wanted;     /* named by --source */
     bool is_configured; /* there are flags that only it needs */
     bool is_open;       /* it could be asked at all; otherwise `err` */

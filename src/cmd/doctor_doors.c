@@ -34,6 +34,7 @@ static const struct {
     { ETIMEDOUT, NULL,
       "See whether slurmctld is down (scontrol ping) or busy (sdiag). If the cluster is that "
       "large, raise --slurm.timeout." },
+    { EPROTO, "libslurm", "It needs the helper of this cluster's release, and its libslurm." },
     { 0, "libslurm",
       "It needs libslurm of this cluster's release and its slurm.conf on this host: --slurm.conf, "
       "or SLURM_CONF_SERVER." },
@@ -202,6 +203,7 @@ static void look_at(struct doctor *doctor, struct source *source, enum kind kind
     if (kind == KIND_JOBS)
         look->records = count_jobs(&section->jobs);
     note_presence(section, look);
+    memcpy(look->always, look->has, sizeof(look->always));
     if (kind == KIND_CONFIG)
         learn_config(doctor, source, section);
     if (kind == KIND_DIAG)
@@ -231,14 +233,21 @@ static void ask_all(struct doctor *doctor, struct source *source, struct door *d
     source_tell(source, &door->about);
 }
 
-static void try_door(struct doctor *doctor, struct door *door, struct str spec)
+static struct source *open_door(const struct doctor *doctor, struct door *door)
 {
     struct source_settings settings = doctor->settings;
     struct source *source = NULL;
-    int64_t cpu_before = cpu_ns();
 
-    settings.spec = spec;
-    if (source_open(&settings, &clock_real, &source, &door->err) < 0)
+    settings.spec = door->spec;
+    return source_open(&settings, &clock_real, &source, &door->err) < 0 ? NULL : source;
+}
+
+static void try_door(struct doctor *doctor, struct door *door)
+{
+    int64_t cpu_before = cpu_ns();
+    struct source *source = open_door(doctor, door);
+
+    if (!source)
         return;
     if (!source->class->probe || source->class->probe(source, &door->err) == 0) {
         door->is_open = true;
@@ -387,10 +396,11 @@ static void check_door(struct doctor *doctor, struct str name, struct str spec, 
     if (atomic_load(&doctor->is_cancelled))
         return;
     door = add_door(doctor, name);
+    door->spec = spec;
     door->is_wanted = is_named;
     door->is_configured = str_eq(name, STR("rest")) && doctor->settings.rest_url.n;
     if (consider(doctor, name, &door->err) == 0)
-        try_door(doctor, door, spec);
+        try_door(doctor, door);
     tell_door(doctor, door);
 }
 
@@ -453,7 +463,7 @@ static void note_if_missing(struct missing *missing, size_t index, const char *a
     if (index >= DOOR_FIELDS || missing->door->looks[missing->kind].has[index])
         return;
     for (size_t i = 0; i < missing->doctor->n_doors; i++)
-        is_told_elsewhere |= missing->doctor->doors[i].looks[missing->kind].has[index];
+        is_told_elsewhere |= missing->doctor->doors[i].looks[missing->kind].always[index];
     if (!is_told_elsewhere || missing->n++ >= MISSING_SHOWN)
         return;
     buf_printf(&missing->names, "%s%s%s%s", missing->names.n ? ", " : "", array ? array : "",
@@ -512,8 +522,57 @@ static void tell_missing(struct doctor *doctor, const struct door *door)
     buf_free(&missing.names);
 }
 
+/* The kinds of which a source that works seems to leave out fields. */
+static unsigned find_missing(const struct doctor *doctor)
+{
+    struct missing missing = { .doctor = doctor };
+    unsigned kinds = 0;
+
+    buf_init(&missing.names, 1 << 16);
+    for (size_t i = 0; i < doctor->n_doors; i++) {
+        missing.door = &doctor->doors[i];
+        for (int kind = 0; kind < KINDS && missing.door->works; kind++) {
+            missing.kind = kind;
+            missing.n = 0;
+            if (missing.door->looks[kind].is_asked && missing.door->looks[kind].code == 0)
+                note_missing_fields(&missing);
+            kinds |= missing.n ? KIND_BIT(kind) : 0;
+        }
+    }
+    buf_free(&missing.names);
+    return kinds;
+}
+
+static void read_again(struct doctor *doctor, struct door *door, unsigned kinds)
+{
+    int64_t end = clock_mono(&clock_real) + doctor->options->timeout_ns;
+    struct source *source = open_door(doctor, door);
+
+    set_current(doctor, source);
+    for (int kind = 0; kind < KINDS && source; kind++) {
+        struct look *look = &door->looks[kind], again = { 0 };
+
+        if (!(kinds & KIND_BIT(kind)) || !look->is_asked || look->code < 0)
+            continue;
+        look_at(doctor, source, kind, end, &again);
+        for (size_t i = 0; i < DOOR_FIELDS; i++) {
+            look->always[i] &= again.has[i];
+            look->has[i] |= again.has[i];
+        }
+    }
+    end_source(doctor, source);
+}
+
+/* A job that ends between two readings takes its fields along. So all sources are read a second
+ * time in the same order: a field is missing from one if it is in none of its readings and in both
+ * of another source, one of which was before and one after. */
 void doctor_check_missing(struct doctor *doctor)
 {
+    unsigned kinds = find_missing(doctor);
+
+    for (size_t i = 0; kinds && i < doctor->n_doors; i++)
+        if (doctor->doors[i].is_open && !atomic_load(&doctor->is_cancelled))
+            read_again(doctor, &doctor->doors[i], kinds);
     for (size_t i = 0; i < doctor->n_doors; i++)
         if (doctor->doors[i].works)
             tell_missing(doctor, &doctor->doors[i]);

@@ -233,6 +233,32 @@ static unsigned release_of(const char *version)
     return (unsigned)(100 * major + minor);
 }
 
+static const struct door *find_door(const struct doctor *doctor, const char *name)
+{
+    for (size_t i = 0; i < doctor->n_doors; i++)
+        if (strcmp(doctor->doors[i].name, name) == 0)
+            return &doctor->doors[i];
+    return NULL;
+}
+
+/* Now that the cluster's release is known, from another source. */
+static void check_helper(struct doctor *doctor)
+{
+    const struct door *libslurm = find_door(doctor, "libslurm");
+    const char *helper = libslurm ? libslurm->about.interface : "";
+    unsigned own = release_of(helper), controller = release_of(doctor->version.text);
+
+    if (!own || !controller || own == controller || libslurm->works)
+        return;
+    page_finding(doctor->page, MARK_NOTE, "libslurm",
+                 "sonde-libslurm-%s is built for Slurm %s, slurmctld is %s", helper, helper,
+                 doctor->version.text);
+    page_advice(
+        doctor->page,
+        "Install sonde-libslurm-%02u.%02u, with libslurm of that release (docs/sources.md).",
+        controller / 100, controller % 100);
+}
+
 void doctor_check_cluster(struct doctor *doctor)
 {
     unsigned commands = release_of(doctor->command_version.text),
@@ -243,6 +269,7 @@ void doctor_check_cluster(struct doctor *doctor)
     page_finding(doctor->page, MARK_OK, "cluster", "%s, slurmctld %s",
                  doctor->cluster.text[0] ? doctor->cluster.text : "without a name",
                  doctor->version.text[0] ? doctor->version.text : "of an unknown version");
+    check_helper(doctor);
     if (!commands || !controller || commands <= controller)
         return;
     page_finding(doctor->page, MARK_WARN, "commands", "are newer than slurmctld (%s and %s)",
@@ -322,14 +349,6 @@ void doctor_check_private_data(struct doctor *doctor)
         page_finding(doctor->page, MARK_OK, "permissions",
                      "through %s Slurm is asked as %s; PrivateData hides nothing from that user",
                      doctor->user_door, who);
-}
-
-static const struct door *find_door(const struct doctor *doctor, const char *name)
-{
-    for (size_t i = 0; i < doctor->n_doors; i++)
-        if (strcmp(doctor->doors[i].name, name) == 0)
-            return &doctor->doors[i];
-    return NULL;
 }
 
 static void check_token_file(struct doctor *doctor, const char *path)

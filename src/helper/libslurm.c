@@ -81,11 +81,16 @@ static const struct advice {
       "PrivateData hides it from a user whom Slurm does not know; sacctmgr add user makes him "
       "known" },
     { ESLURM_ACCESS_DENIED, EACCES, "Slurm does not let this user see it" },
-    { SLURM_PROTOCOL_AUTHENTICATION_ERROR, EREMOTEIO,
-      "is munge running here and with the controller's key?" },
+    /* What slurmctld 24.11 answers a client of 26.05, and 22.05 one of 24.11. */
+    { SLURM_PROTOCOL_AUTHENTICATION_ERROR, EPROTO,
+      "either slurmctld is older than Slurm " RELEASE ", for which this helper is built, or munge "
+      "does not run here with the controller's key" },
+    { SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT, EPROTO,
+      "slurmctld closed the connection: either it is older than Slurm " RELEASE ", for which this "
+      "helper is built, or its log has the reason" },
     { ESLURM_PROTOCOL_INCOMPLETE_PACKET, EREMOTEIO, "is munge running, and slurmctld not busy?" },
-    { SLURM_PROTOCOL_VERSION_ERROR, EOPNOTSUPP,
-      "slurmctld is of another release than this host's libslurm" },
+    { SLURM_PROTOCOL_VERSION_ERROR, EPROTO,
+      "slurmctld does not support clients of Slurm " RELEASE ", for which this helper is built" },
     { SLURM_COMMUNICATIONS_CONNECTION_ERROR, EREMOTEIO, "is slurmctld running?" },
     { SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR, EREMOTEIO, "is slurmctld running?" },
     { SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT, ETIMEDOUT, "is slurmctld busy or down?" },

@@ -27,6 +27,7 @@ struct libslurm {
     char program[NAME_LENGTH]; /* the one that runs, or ran last */
     char shunned[NAME_LENGTH]; /* one that has told nothing at all: others are tried before it */
     bool is_proven;            /* it has told something since it was started */
+    bool has_answered;         /* the last question, be it with an error */
     char version[40];          /* of Slurm, as it says */
     struct kept {
         struct section *section; /* what was told last, or NULL */
@@ -127,6 +128,9 @@ static int start_one(struct libslurm *libslurm, const char *name,
     char path[PATH_LENGTH];
     int code;
 
+    forget_kept(libslurm);
+    libslurm->version[0] = '\0';
+    libslurm->has_answered = false;
     snprintf(path, sizeof(path), "%s/%s", libslurm->directory, name);
     code = helper_start(&libslurm->process, path, libslurm->conf, err);
     if (code < 0)
@@ -139,23 +143,6 @@ static int start_one(struct libslurm *libslurm, const char *name,
     if (code < 0 && says(own_words(libslurm), "shared librar"))
         err_prefix(err, "install the helper that was built for this machine's Slurm");
     return code < 0 ? err_prefix(err, "%s does not start", name) : 0;
-}
-
-/* One without the libslurm that it is linked with gives way to the next. */
-static int start(struct libslurm *libslurm, const struct helper_limits *limits, struct err *err)
-{
-    char names[CANDIDATES_MAX + 1][NAME_LENGTH];
-    size_t n = find_helpers(libslurm, names);
-    int code = -ENOENT;
-
-    forget_kept(libslurm);
-    if (n == 0)
-        return nobody(libslurm, err);
-    for (int shunned = 0; shunned <= 1; shunned++)
-        for (size_t i = 0; i < n && code < 0 && code != -ECANCELED && code != -ETIMEDOUT; i++)
-            if ((strcmp(names[i], libslurm->shunned) == 0) == shunned)
-                code = start_one(libslurm, names[i], limits, err);
-    return code;
 }
 
 /* What is kept is worth asking about: Slurm is asked for what has changed since. A clock that has
@@ -171,6 +158,44 @@ static int64_t since(const struct libslurm *libslurm, enum kind kind)
                : 0;
 }
 
+/* What follows these words, or nothing. */
+static struct str words_after(struct str text, const char *words)
+{
+    size_t at = str_find_str(text, str_of(words));
+
+    return at < text.n ? str_skip(text, at + strlen(words)) : STR("");
+}
+
+/* "24.11" of "24.11.5" */
+static struct str release_of(struct str version)
+{
+    size_t year = str_find(version, '.') + 1;
+
+    return str_head(version, year + str_find(str_skip(version, year), '.'));
+}
+
+/* Whether what it has said shows that it is of another release than the Slurm of this host: its
+ * plugins, or a slurm.conf with options that are newer. The words name munge where the plugin of
+ * munge is the first to be refused. */
+static bool explain_release(struct libslurm *libslurm, struct err *err)
+{
+    struct str said = own_words(libslurm), key = words_after(said, "unrecognized key: ");
+    struct str plugin = words_after(said, "ncompatible Slurm plugin ");
+    struct str path = str_cut(&plugin, ' '), version = words_after(plugin, "version (");
+
+    version = str_head(version, str_find(version, ')'));
+    if (path.n && version.n)
+        err_set(err, EPROTO,
+                "it is built for Slurm %s, but %.*s is of Slurm %.*s; install " HELPER "%.*s",
+                libslurm->version, STR_ARG(path), STR_ARG(version), STR_ARG(release_of(version)));
+    else if (key.n)
+        err_set(err, EPROTO,
+                "it is built for Slurm %s, which has no option %.*s, but slurm.conf has; install "
+                "the helper of the cluster's release",
+                libslurm->version, STR_ARG(str_head(key, str_find(key, ' '))));
+    return (path.n && version.n) || key.n;
+}
+
 /* Says what the administrator can do about one that has died or was killed. */
 static int explain(struct libslurm *libslurm, int code, int64_t began, int64_t deadline_ns,
                    struct err *err)
@@ -178,7 +203,9 @@ static int explain(struct libslurm *libslurm, int code, int64_t began, int64_t d
     struct str said = own_words(libslurm);
     const char *advice = NULL;
 
-    if (says(said, "slurm.conf") || says(said, "onfiguration file"))
+    if (code == -EPIPE && explain_release(libslurm, err))
+        return err_prefix(err, "%s", libslurm->program);
+    if (says(said, "slurm.conf") || says(said, "onfiguration file") || says(said, "fetch_config"))
         advice = "libslurm cannot read slurm.conf; name it with --slurm.conf";
     else if (says(said, "munge"))
         advice = "is munge running here?";
@@ -248,8 +275,10 @@ static void warn(struct libslurm *libslurm, const struct section *section, struc
  * with an error; 22.05 cannot read its own. */
 static void advise(struct libslurm *libslurm, enum kind kind, struct err *err)
 {
-    if ((kind == KIND_SHARES || kind == KIND_ASSOCIATIONS) &&
-        says(own_words(libslurm), "Malformed RPC"))
+    if (explain_release(libslurm, err) || err->code == EPROTO)
+        err_prefix(err, "%s", libslurm->program);
+    else if ((kind == KIND_SHARES || kind == KIND_ASSOCIATIONS) &&
+             says(own_words(libslurm), "Malformed RPC"))
         err_prefix(err, "PrivateData hides the limits from a user whom Slurm does not know; "
                         "sacctmgr add user makes him known");
 }
@@ -263,12 +292,14 @@ static int converse(struct libslurm *libslurm, enum kind kind, const struct help
     struct answer *answer = answer_new(&answer_wire, section, libslurm->max_answer);
     int code = ask(libslurm, kind, limits, answer, err);
 
+    libslurm->has_answered = code == 0;
     if (code < 0) {
         code = explain(libslurm, code, began, limits->deadline_ns, err);
     } else {
         code = answer->class->end(answer, err);
         if (code < 0)
             advise(libslurm, kind, err);
+        code = code < 0 ? -err->code : 0;
         /* The next one reads slurm.conf again, and may be of another release. */
         if (code < 0 && code != -EACCES)
             helper_stop(&libslurm->process);
@@ -293,18 +324,71 @@ static int converse(struct libslurm *libslurm, enum kind kind, const struct help
     return code;
 }
 
+/* Whether a helper of another release may succeed: this one does not start, has died, or slurmctld
+ * does not understand it. */
+static bool is_worth_another(const struct libslurm *libslurm, int code)
+{
+    static const int final[] = { 0, ECANCELED, ETIMEDOUT, EFBIG };
+
+    for (size_t i = 0; i < COUNT(final); i++)
+        if (code == -final[i])
+            return false;
+    return code == -EPROTO || !libslurm->has_answered;
+}
+
+/* How much an error tells, of those of several helpers: most where the helper is the right one. */
+static int weight_of(const struct libslurm *libslurm, int code)
+{
+    return !libslurm->version[0] ? 1 : code == -EPROTO ? 2 : 3;
+}
+
+/* Starts the helpers one after the other until one answers. The error is that of the one that came
+ * furthest, of several the newest. */
+static int read_first(struct libslurm *libslurm, enum kind kind, const struct helper_limits *limits,
+                      struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
+{
+    char names[CANDIDATES_MAX + 1][NAME_LENGTH], version[sizeof(libslurm->version)] = "";
+    size_t n = find_helpers(libslurm, names);
+    int code = -ENOENT, weight = 0;
+    struct err best = { 0 };
+
+    if (n == 0)
+        return nobody(libslurm, err);
+    libslurm->has_answered = false;
+    for (size_t i = 0; i < 2 * n && is_worth_another(libslurm, code); i++) {
+        const char *name = names[i % n];
+
+        if ((strcmp(name, libslurm->shunned) == 0) != (i >= n))
+            continue;
+        code = start_one(libslurm, name, limits, err);
+        if (code == 0)
+            code = converse(libslurm, kind, limits, ret, ret_warning, err);
+        if (code < 0 && weight_of(libslurm, code) > weight) {
+            weight = weight_of(libslurm, code);
+            best = *err;
+            memcpy(version, libslurm->version, sizeof(version));
+        }
+    }
+    if (is_worth_another(libslurm, code)) {
+        *err = best;
+        memcpy(libslurm->version, version, sizeof(version));
+        code = -err->code;
+    }
+    return code;
+}
+
 static int libslurm_read(struct source *source, enum kind kind, int64_t deadline_ns,
                          struct section **ret, char ret_warning[SOURCE_WARNING], struct err *err)
 {
     struct libslurm *libslurm = (struct libslurm *)source;
     struct helper_limits limits = { deadline_ns, &source->cancelled };
-    int code = 0;
+    int code;
 
     ret_warning[0] = '\0';
-    if (!helper_is_there(&libslurm->process))
-        code = start(libslurm, &limits, err);
-    if (code == 0)
+    if (helper_is_there(&libslurm->process))
         code = converse(libslurm, kind, &limits, ret, ret_warning, err);
+    else
+        code = read_first(libslurm, kind, &limits, ret, ret_warning, err);
     /* It may be of a release that this cluster is not of. */
     if (code < 0 && !libslurm->process.pid && !libslurm->is_proven)
         snprintf(libslurm->shunned, sizeof(libslurm->shunned), "%s", libslurm->program);

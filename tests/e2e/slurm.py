@@ -106,9 +106,9 @@ class Slurm:
         target.chmod(0o755)
         return target
 
-    def write_helper(self, directory):
-        """The same for the helper of this release, which is copied with its libslurm to where both are seen inside."""
-        name = f"sonde-libslurm-{self.release[0]}.{self.release[1]:02}"
+    def write_helper(self, directory, release=None):
+        """The same for the helper of this release or another, which is copied with its libslurm to where both are seen inside."""
+        name = f"sonde-libslurm-{release or f'{self.release[0]}.{self.release[1]:02}'}"
         helper = BUILD / "src" / name
         assert helper.exists(), f"{helper} is not built: ./check builds it with -Dlibslurm_prefix"
         loader = subprocess.run(["ldd", helper], capture_output=True, text=True).stdout

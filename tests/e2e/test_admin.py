@@ -132,6 +132,26 @@ class DoctorOnFakes(unittest.TestCase):
         self.assertIn("by hand", advice)
         self.assertEqual(page.status, 2)
 
+    JSON_JOB = ('{"job_id":1,"job_state":"RUNNING","user_name":"alice","user_id":1000,"partition":"cpu","account":"physics",'
+                '"features":"avx2","tasks":1,"nodes":"n1"}')
+
+    def json_squeue(self, first, later):
+        """A squeue whose JSON has these jobs when it is first asked, and those afterwards."""
+        return (f'case "$*" in *--json*) [ -e "$0.asked" ] && jobs=\'{later}\' || jobs=\'{first}\'; : >"$0.asked"\n'
+                'echo "{\\"meta\\":{\\"plugin\\":{\\"type\\":\\"openapi/v0.0.38\\"}},\\"errors\\":[],\\"jobs\\":[$jobs]}";;\n'
+                f"*) answer '{job()}';; esac")
+
+    def test_what_changed_between_two_readings_is_not_missing(self):
+        nodes = '*" nodes --json") echo "{\\"errors\\":[],\\"nodes\\":[{\\"name\\":\\"n1\\"}]}";;'
+        scontrol = FakeCommands.SCONTROL.replace('case "$*" in', f'case "$*" in\n{nodes}')
+        # A job that asks for a feature, which the job that cli shows does not.
+        stays = self.doctor(path=self.commands(squeue=self.json_squeue(self.JSON_JOB, self.JSON_JOB), scontrol=scontrol).path)
+        self.assertEqual(stays.of("json")[0][0], "ok", stays.text)
+        self.assertIn("jobs.features", " ".join(text for _, text, _ in stays.of("cli")), stays.text)
+        ends = self.doctor(path=self.commands(squeue=self.json_squeue(self.JSON_JOB, ""), scontrol=scontrol).path)
+        self.assertEqual(ends.of("json")[0][0], "ok", ends.text)
+        self.assertNotIn("jobs.features", " ".join(text for _, text, _ in ends.of("cli")), ends.text)
+
     def test_slurmrestd_that_is_not_there_is_warned_of(self):
         page = self.doctor("--slurm.rest-url=http://127.0.0.1:1", path=self.commands().path)
         self.assertEqual(page.of("rest")[0][0], "warn")

@@ -88,6 +88,18 @@ class Helper:
         set_timeout("1h")
         self.await_up(exporter)
 
+    def test_a_helper_of_another_release_says_so_and_blames_nothing_else(self):
+        other = {"bullseye": "22.05", "bookworm": "20.11"}.get(self.suite, "22.05")  # runs with this suite's C library
+        self.script.unlink()
+        self.slurm.write_helper(self.directory, other)
+        exporter = self.exporter()
+        wait_until(lambda: exporter.metrics() and "source failed" in exporter.log(), "it fails")
+        error = exporter.log()
+        self.assertRegex(error, rf"sonde-libslurm-{other}: it is built for Slurm {other}, (but|which has no option)")
+        self.assertRegex(error, "; install (sonde-libslurm-|the helper of the cluster's release)")
+        self.assertNotIn("munge running", error)
+        self.assertNotIn("--slurm.conf", error)
+
     def test_what_has_not_changed_is_not_sent_again(self):
         exporter = self.exporter()
 

@@ -191,6 +191,21 @@ TEST(commands_newer_than_the_controller_are_warned_of)
     assert_contains(text(), "(24.05.1 and 23.11.4)");
 }
 
+TEST(a_helper_of_another_release_than_slurmctld_is_named_with_the_one_to_install)
+{
+    be_told_config("", 0, 0);
+    doctor.n_doors = 1;
+    doctor.doors[0] = (struct door){ .name = "libslurm", .is_open = true };
+    snprintf(doctor.doors[0].about.interface, sizeof(doctor.doors[0].about.interface), "26.05");
+    doctor_check_cluster(&doctor);
+    assert_counts(1, 1, 0, 0);
+    assert_contains(text(), "sonde-libslurm-26.05 is built for Slurm 26.05, slurmctld is 23.11.4");
+    assert_contains(text(), "to do: Install sonde-libslurm-23.11");
+    doctor.doors[0].works = true;
+    doctor_check_cluster(&doctor);
+    assert_counts(2, 1, 0, 0);
+}
+
 TEST(a_clock_that_is_wrong_is_told_by_how_much)
 {
     doctor.has_time = true;

@@ -64,6 +64,12 @@ static void make_answers(void)
     fd = open_file("hello");
     assert_int_equal(wire_write_hello(fd, STR("22.05"), &err), 0);
     close(fd);
+    fd = open_file("hello26");
+    assert_int_equal(wire_write_hello(fd, STR("26.05"), &err), 0);
+    close(fd);
+    fd = open_file("refused");
+    assert_int_equal(wire_write_error(fd, EPROTO, STR("Zero Bytes were received"), &err), 0);
+    close(fd);
     fd = open_file("unchanged");
     assert_int_equal(wire_write_unchanged(fd, &err), 0);
     close(fd);
@@ -183,17 +189,74 @@ TEST(without_any_helper_it_says_where_it_has_looked)
     close_source(source);
 }
 
-TEST(one_that_exits_while_asked_gives_way_to_another_the_next_time)
+TEST(one_that_exits_while_asked_gives_way_to_another_at_once)
+{
+    struct source *source = open_source(ANSWER_MAX);
+
+    put_helper("26.05", "hello; ask; echo 'fatal: plugin is of another release' >&2; exit 1");
+    put_helper("24.11", "hello; ask; play refused; ask");
+    put_helper("22.05", "hello; ask; play jobs; ask");
+    assert_jobs(source);
+    close_source(source);
+}
+
+#define OTHER_PLUGIN                                                                               \
+    "echo 'sonde-libslurm-26.05: plugin_load_from_file: Incompatible Slurm plugin "                \
+    "/usr/lib/slurm/auth_munge.so version (24.11.5)' >&2; "                                        \
+    "echo 'sonde-libslurm-26.05: error: cannot create auth context for auth/munge' >&2; "
+
+/* With the words that libslurm 26.05 and 22.05 print beside plugins of 24.11; the first exits. */
+TEST(one_of_another_release_than_the_plugins_names_both_and_what_to_install)
+{
+    static const char *const scripts[] = {
+        "play hello26; ask; " OTHER_PLUGIN "exit 1",
+        "play hello26; ask; " OTHER_PLUGIN "play down; ask",
+    };
+
+    for (size_t i = 0; i < COUNT(scripts); i++) {
+        struct source *source = open_source(ANSWER_MAX);
+        struct section *section;
+        struct err err;
+
+        put_helper("26.05", scripts[i]);
+        assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EPROTO);
+        assert_string_equal(err.text, "sonde-libslurm-26.05: it is built for Slurm 26.05, but "
+                                      "/usr/lib/slurm/auth_munge.so is of Slurm 24.11.5; install "
+                                      "sonde-libslurm-24.11");
+        close_source(source);
+    }
+}
+
+TEST(one_that_is_older_than_slurm_conf_names_the_option)
 {
     struct source *source = open_source(ANSWER_MAX);
     struct section *section;
     struct err err;
 
-    put_helper("26.05", "hello; ask; echo 'fatal: plugin is of another release' >&2; exit 1");
-    put_helper("22.05", "hello; ask; play jobs; ask");
+    put_helper("22.05", "hello; ask; echo 'error: _parse_next_key: Parsing error at unrecognized "
+                        "key: MetricsType' >&2\n"
+                        "echo 'fatal: Unable to process configuration file' >&2; exit 1");
+    assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EPROTO);
+    assert_contains(err.text, "it is built for Slurm 22.05, which has no option MetricsType, but");
+    assert_null(strstr(err.text, "--slurm.conf"));
+    close_source(source);
+}
+
+TEST(of_several_that_fail_the_one_that_came_furthest_is_named)
+{
+    struct source *source = open_source(ANSWER_MAX);
+    struct source_about about;
+    struct section *section;
+    struct err err;
+
+    put_helper("26.05", "play hello26; ask; play refused; ask");
+    put_helper("24.11", "hello; ask; echo 'fatal: munge: Failed to access the socket' >&2; exit 1");
+    put_helper("22.05",
+               "echo 'error while loading shared libraries: libslurm.so.38' >&2; exit 127");
     assert_int_equal(ask(source, KIND_JOBS, WAIT, &section, &err), -EREMOTEIO);
-    assert_contains(err.text, "another release");
-    assert_jobs(source);
+    assert_contains(err.text, "sonde-libslurm-24.11: is munge running here?");
+    source_tell(source, &about);
+    assert_string_equal(about.interface, "22.05"); /* what hello says */
     close_source(source);
 }
 
