@@ -67,6 +67,17 @@ void buf_text(struct buf *buf, const char *text)
     buf_put(buf, str_of(text));
 }
 
+void buf_cut(struct buf *buf, struct str s, size_t most)
+{
+    struct str start = str_head(s, most);
+
+    while (start.n < s.n && start.n && (s.p[start.n] & 0xc0) == 0x80) /* inside a character */
+        start.n--;
+    buf_put(buf, start);
+    if (start.n < s.n)
+        buf_text(buf, "…");
+}
+
 void buf_u64(struct buf *buf, uint64_t value)
 {
     char digits[NUM_U64_MAX];

@@ -21,6 +21,7 @@ void buf_reset(struct buf *buf); /* empty again; memory and ceiling stay */
 void buf_put(struct buf *buf, struct str s);
 void buf_byte(struct buf *buf, char c);
 void buf_text(struct buf *buf, const char *text);
+void buf_cut(struct buf *buf, struct str s, size_t most); /* whole characters, and … if cut */
 void buf_u64(struct buf *buf, uint64_t value);
 void buf_i64(struct buf *buf, int64_t value);
 void buf_double(struct buf *buf, double value); /* shortest form that reads back, as base/num */

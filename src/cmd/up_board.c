@@ -13,6 +13,8 @@ static const unsigned shown_kinds = KIND_BIT(KIND_NODES) | KIND_BIT(KIND_JOBS) |
 /* How long somebody waits for news who can be shown what there is. */
 static const int64_t moment_ns = NS_PER_SEC / 10;
 
+enum { REASON_MAX = 240 }; /* bytes of an error that pages show; the log has all of it */
+
 /* What is left of the deadline to make a page of it. */
 static const int64_t margin_ns = NS_PER_SEC / 2;
 
@@ -71,30 +73,52 @@ static bool is_failing(const struct engine_cluster *cluster)
            (stats.kinds[KIND_NODES].looks && !stats.kinds[KIND_NODES].up);
 }
 
+/* When that kind was read last, in UTC seconds, also if it was withdrawn since; 0: never. */
+static int64_t last_read(const struct up_board *boards, const struct refresh_stats *stats,
+                         enum kind kind)
+{
+    double age = stats->kinds[kind].age_seconds;
+
+    return age < 0 ? 0 : clock_wall(boards->clock) / NS_PER_SEC - (int64_t)age;
+}
+
+static void put_reason(struct up_board *boards, struct refresher *refresher, enum kind kind,
+                       struct buf *to)
+{
+    struct err err = { 0 };
+
+    section_unref(refresher_wait(refresher, kind, 0, &boards->is_cancelled, &err));
+    if (err.text[0]) {
+        buf_text(to, ": ");
+        buf_cut(to, str_of(err.text), REASON_MAX);
+    }
+}
+
 /* That nothing newer is shown, and why. */
 static void tell_trouble(struct up_board *boards, const struct engine_cluster *cluster,
                          struct arena *arena, struct board_cluster *shown)
 {
-    const struct section *jobs = shown->section[KIND_JOBS], *nodes = shown->section[KIND_NODES];
-    struct err err = { 0 };
+    struct refresher *refresher = cluster->feeds[FEED_SLURM].refresher;
+    struct refresh_stats stats;
+    int64_t jobs, nodes;
     struct buf text;
 
-    buf_init(&text, sizeof(err.text) + 100);
+    refresher_stats(refresher, &stats);
+    jobs = last_read(boards, &stats, KIND_JOBS);
+    nodes = last_read(boards, &stats, KIND_NODES);
+    shown->is_empty = !jobs && !nodes;
+    buf_init(&text, 2 * REASON_MAX);
     if (jobs && nodes) {
-        buf_text(&text, "Slurm has not answered since ");
-        moment_put(&text, (jobs->wall_ns < nodes->wall_ns ? jobs : nodes)->wall_ns / NS_PER_SEC);
+        buf_text(&text, "No reply from Slurm since ");
+        moment_put(&text, jobs < nodes ? jobs : nodes);
     } else {
-        section_unref(refresher_wait(cluster->feeds[FEED_SLURM].refresher,
-                                     jobs ? KIND_NODES : KIND_JOBS, 0, &boards->is_cancelled,
-                                     &err));
-        buf_printf(&text, "Slurm does not %s",
-                   jobs    ? "tell its nodes"
-                   : nodes ? "tell its jobs"
-                           : "answer");
+        buf_printf(&text, "Cannot %s",
+                   jobs    ? "read nodes from Slurm"
+                   : nodes ? "read jobs from Slurm"
+                           : "reach Slurm");
     }
     shown->trouble = arena_str(arena, buf_str(&text));
-    if (err.text[0])
-        buf_printf(&text, ": %s", err.text);
+    put_reason(boards, refresher, jobs && !nodes ? KIND_NODES : KIND_JOBS, &text);
     shown->trouble_in_full = arena_str(arena, buf_str(&text));
     buf_free(&text);
 }

@@ -90,18 +90,6 @@ static int ask(struct auto_source *all, int door, enum kind kind, int64_t deadli
     return code;
 }
 
-/* Up to `most` bytes of it; what is cut off is seen to be. */
-static void put_start(struct buf *to, struct str text, size_t most)
-{
-    struct str start = str_head(text, most);
-
-    while (start.n < text.n && start.n && (text.p[start.n] & 0xc0) == 0x80) /* inside of a letter */
-        start.n--;
-    buf_put(to, start);
-    if (start.n < text.n)
-        buf_text(to, "…");
-}
-
 /* What is said of the first n doors, `most` bytes of each. */
 static void put_reasons(const struct auto_source *all, int n, size_t most, char *to, size_t room)
 {
@@ -110,7 +98,7 @@ static void put_reasons(const struct auto_source *all, int n, size_t most, char 
     buf_init(&text, (size_t)n * (most + 32));
     for (int i = 0; i < n; i++) {
         buf_printf(&text, "%s%s: ", i ? "; " : "", doors[i].name);
-        put_start(&text, str_of(all->doors[i].err.text), most);
+        buf_cut(&text, str_of(all->doors[i].err.text), most);
     }
     snprintf(to, room, "%s", buf_str(&text).p);
     buf_free(&text);
@@ -229,7 +217,7 @@ static int no_door(const struct auto_source *all, int code, struct err *err)
     char text[sizeof(err->text)];
 
     put_reasons(all, DOORS, 150, text, sizeof(text));
-    return err_set(err, -code, "no door into Slurm is open. %s%s", text, hint_of(code));
+    return err_set(err, -code, "no Slurm interface works. %s%s", text, hint_of(code));
 }
 
 static int fall(struct auto_source *all, int door, enum kind kind, int64_t deadline_ns,

@@ -14,6 +14,7 @@ struct board_cluster {
     struct str name; /* empty: nobody has said */
     bool is_simulated;
     struct section *section[KINDS]; /* NULL: not told, or withdrawn as too old */
+    bool is_empty;                  /* nothing was ever read of it; trouble says so */
     struct str trouble;             /* that nothing newer is told; or empty */
     struct str trouble_in_full;     /* … and why, which may name hosts and files: for staff */
     struct cluster_sums sums;

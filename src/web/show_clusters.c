@@ -47,8 +47,7 @@ static double gpus_of(const struct board_cluster *cluster)
 }
 
 /* When jobs and nodes were last told of, the older of the two. */
-static void put_told(struct buf *out, const struct board_cluster *cluster,
-                     const struct viewer *viewer)
+static void put_told(struct buf *out, const struct board_cluster *cluster)
 {
     const struct section *nodes = cluster->section[KIND_NODES], *jobs = cluster->section[KIND_JOBS];
     const struct section *older = !nodes                           ? jobs
@@ -59,10 +58,10 @@ static void put_told(struct buf *out, const struct board_cluster *cluster,
     if (older)
         html_time(out, older->wall_ns / NS_PER_SEC);
     else
-        buf_text(out, "nothing is told");
+        buf_text(out, "no data");
     if (cluster->trouble.n) {
         buf_text(out, ": ");
-        html_text(out, viewer_trouble(viewer, cluster));
+        html_text(out, cluster->trouble); /* the banner has the reason */
     }
 }
 
@@ -98,7 +97,7 @@ static void put_row(struct site_call *call, struct html_table *table,
         show_count(table->to, cells[i].address, cells[i].value);
     }
     html_begin_cell(table, TOLD);
-    put_told(table->to, cluster, &call->viewer);
+    put_told(table->to, cluster);
     html_end_row(table);
 }
 

@@ -167,7 +167,7 @@ static void put_cluster_banners(const struct board_cluster *cluster, const struc
 {
     put_hidden_kinds(cluster, to);
     if (cluster->trouble.n) {
-        begin_banner(to, "critical", "Old data.", cluster);
+        begin_banner(to, "critical", cluster->is_empty ? "No data yet." : "Stale data.", cluster);
         html_text(to, viewer_trouble(viewer, cluster));
         buf_text(to, "</p>\n");
     }

@@ -174,7 +174,7 @@ class Real(Case):
         up = self.real("--no-agent")
         page = up.get("/")
         self.assertEqual(page.status, 200)
-        self.assertIn("no door into Slurm is open", page.text)
+        self.assertIn("no Slurm interface works", page.text)
         self.assertNotIn("simulated", up.get("/metrics").text)
 
     def stop_keeper(self, up):

@@ -254,10 +254,9 @@ TEST(when_no_door_opens_the_error_names_each)
     script[LIBSLURM].is_missing = true;
     source = open_auto((struct source_settings){ 0 });
     assert_int_equal(read_kind(source, KIND_JOBS, &err), -EREMOTEIO);
-    assert_string_equal(err.text,
-                        "no door into Slurm is open. libslurm: door 0 is not there; rest: "
-                        "there is no --slurm.rest-url; json: door 2 is shut; cli: door 3 "
-                        "is shut");
+    assert_string_equal(err.text, "no Slurm interface works. libslurm: door 0 is not there; rest: "
+                                  "there is no --slurm.rest-url; json: door 2 is shut; cli: door 3 "
+                                  "is shut");
     assert_door(source, "none", "");
     script[CLI].code = 0;
     assert_int_equal(read_kind(source, KIND_JOBS, &err), 0);
@@ -281,7 +280,7 @@ TEST(where_there_is_no_slurm_a_simulated_cluster_is_offered_once)
     assert_string_equal(err.text, "door 3 is not there; --demo shows a simulated cluster");
     assert_int_equal(read_kind(source, KIND_JOBS, &err), -ENOENT);
     assert_string_equal(err.text,
-                        "no door into Slurm is open. libslurm: no sonde-libslurm-RELEASE in "
+                        "no Slurm interface works. libslurm: no sonde-libslurm-RELEASE in "
                         "/usr/local/libexec/sonde (built with Slurm's headers); rest: there is no "
                         "--slurm.rest-url; json: door 2 is not there; cli: door 3 is not there; "
                         "--demo shows a simulated cluster");

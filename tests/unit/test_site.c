@@ -370,11 +370,24 @@ TEST(what_must_be_said_stands_on_every_page)
     board->cluster[1].trouble = STR("no answer");
     board->cluster[1].trouble_in_full = STR("no answer <since> 12:00");
     start_plain();
+    assert_has(get("/words/?cluster=narval", 200), "Stale data.");
     assert_has(get("/words/", 200), "Simulated cluster.");
     assert_has(get("/words/", 200), "hides from sonde its jobs, usage.");
     assert_has(get("/words/", 200), "no answer &lt;since&gt; 12:00");
     assert_has(get("/refusal/404?cluster=beluga", 404), "Simulated cluster.");
     assert_false(has(get("/words/?cluster=narval", 200), "Simulated cluster."));
+}
+
+TEST(a_cluster_of_which_nothing_was_ever_read_has_no_stale_data)
+{
+    struct str page;
+
+    board->cluster[1].trouble = board->cluster[1].trouble_in_full = STR("Cannot reach Slurm");
+    board->cluster[1].is_empty = true;
+    start_plain();
+    page = get("/words/?cluster=narval", 200);
+    assert_has(page, "<strong>No data yet.</strong> narval: Cannot reach Slurm</p>");
+    assert_false(has(page, "Stale data."));
 }
 
 TEST(a_cluster_that_is_not_there_is_told_with_those_that_are)

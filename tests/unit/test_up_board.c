@@ -31,7 +31,7 @@ static int read_made(struct source *source, enum kind kind, int64_t deadline_ns,
     while (made->is_hanging && !source->cancelled)
         poll(NULL, 0, 1);
     if (made->is_failing || source->cancelled)
-        return err_set(err, EREMOTEIO, "squeue says no");
+        return err_set(err, EREMOTEIO, "squeue says no, %0400d", 0);
     *ret = sim_section(&sim, kind, now);
     return 0;
 }
@@ -240,8 +240,11 @@ TEST(that_slurm_fails_is_told_with_its_reason)
     use(FOREVER);
     board = take(TEST_DEADLINE);
     assert_null(board->cluster[0].section[KIND_JOBS]);
-    assert_string_equal(board->cluster[0].trouble.p, "Slurm does not answer");
-    assert_contains(board->cluster[0].trouble_in_full.p, "squeue says no");
+    assert_true(board->cluster[0].is_empty);
+    assert_string_equal(board->cluster[0].trouble.p, "Cannot reach Slurm");
+    assert_contains(board->cluster[0].trouble_in_full.p, "Cannot reach Slurm: squeue says no, 00");
+    assert_contains(board->cluster[0].trouble_in_full.p + 200, "0…"); /* not all of it */
+    assert_true(board->cluster[0].trouble_in_full.n < 300);
     assert_true(isnan(board->cluster[0].sums.cpus.total));
     board_unref(board);
 }
@@ -255,7 +258,8 @@ TEST(that_slurm_has_stopped_answering_is_told_beside_what_it_told)
     f->source.is_failing = true;
     board = take_news();
     assert_non_null(board->cluster[0].section[KIND_JOBS]);
-    assert_contains(board->cluster[0].trouble.p, "Slurm has not answered since 20");
+    assert_false(board->cluster[0].is_empty);
+    assert_contains(board->cluster[0].trouble.p, "No reply from Slurm since 20");
     board_unref(board);
 }
 
