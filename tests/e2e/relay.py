@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 
+from invariants import real_commands
 from sonde import DEADLINE
 
 CLIENT = """#!/usr/bin/python3
@@ -33,6 +34,7 @@ class Relay:
     def __init__(self, slurm, names=("squeue", "sinfo", "scontrol", "sdiag", "sshare", "sacct", "sacctmgr")):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="sonde-relay-"))
         self.path.chmod(0o755)
+        real_commands.add(str(self.path))
         place = str(self.path / "socket")
         commands = pathlib.Path(slurm.env["SANDBOX_BIN"])
 

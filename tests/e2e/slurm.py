@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+from invariants import real_commands
 from pool import SUITES, Lease, Wish  # noqa: F401 (SUITES is for those who import it from here)
 from sonde import BUILD, wait_until
 import capabilities  # from tests/, which sonde has made importable
@@ -57,6 +58,7 @@ class Slurm:
         done = self.sandbox("env")
         assert done.returncode == 0, done.stderr
         self.env = dict(shlex.split(line)[0].split("=", 1) for line in done.stdout.splitlines())
+        real_commands.add(self.env["SANDBOX_BIN"])
         self.release = tuple(int(part) for part in self.env["SANDBOX_SLURM_VERSION"].split(".")[:2])
         self.conf = pathlib.Path(self.env["SANDBOX_STATE"], "etc/slurm.conf")
         entries = pathlib.Path(self.env["SANDBOX_ROOT"], "etc/passwd").read_text().splitlines()

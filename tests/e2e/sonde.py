@@ -21,6 +21,8 @@ import time
 import urllib.error
 import urllib.request
 
+from invariants import Scrapes, check_store, real_commands
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 BUILD = pathlib.Path(os.environ.get("SONDE_BUILD", ROOT / "build/check"))
@@ -102,6 +104,9 @@ class Answer:
     def text(self):
         return self.body.decode()
 
+    def is_scrape(self):
+        return self.status == 200 and self.headers.get("Content-Type", "").startswith("text/plain; version=")
+
     def samples(self, having=""):
         """name{labels} → value, as text, of the lines that have this in them; each must be a comment or a sample."""
         found = {}
@@ -155,6 +160,7 @@ class Exporter:
         if path:
             environment["PATH"] = f"{path}:{environment['PATH']}"
         flags = self.complete(flags)
+        self.flags, self.path = flags, path
         self.errors = Log()
         self.process = subprocess.Popen(
             [*starter, SONDE, self.command, f"--web.listen-address={listen}", *flags],
@@ -167,6 +173,7 @@ class Exporter:
             raise AssertionError(f"did not start: {line!r} {self.log()}")
         self.url = f"{match[1]}://127.0.0.1:{match[3]}"
         self.port = int(match[3])
+        self.scrapes = Scrapes()
 
     @staticmethod
     def complete(flags):
@@ -187,7 +194,11 @@ class Exporter:
         wait_until(lambda: words in self.log(), f"the log tells {words!r}")
 
     def get(self, path="/metrics", **arguments):
-        return http_get(self.url + path, **arguments)
+        before = self.scrapes.counters
+        answer = http_get(self.url + path, **arguments)
+        if answer.is_scrape():
+            self.scrapes.check(answer.text, before)
+        return answer
 
     def metrics(self, **headers):
         answer = self.get(headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -201,7 +212,18 @@ class Exporter:
         self.process.stdout.close()
         self.errors.close()
         assert status == 0, f"exit status {status}: {log}"
+        self.check_store()
         return log
+
+    def check_store(self):
+        """That the job history that it has written is slurmdbd's, if it reads a real Slurm."""
+        stores = [match[1] for flag in self.flags if (match := re.match(r"--store=(?:sqlite:)?(.+)", flag))]
+        stores += [f"{match[1]}/sonde.db" for flag in self.flags if (match := re.match("--state.directory=(.+)", flag)) and not stores]
+        files = [match[1] for flag in self.flags if (match := re.match("--cluster.file=(.+)", flag))]
+        flags = [*self.flags, *(f"--{line.replace(': ', '=')}" for file in files for line in pathlib.Path(file).read_text().splitlines())]
+        places = [match[1] for flag in flags if (match := re.match(r"--slurm\.bin-path=(.+)", flag))] or [self.path]
+        if stores and self.command != "web" and "--no-store.history" not in flags:
+            check_store(stores[0], [place for place in places if place in real_commands])
 
     def __enter__(self):
         return self

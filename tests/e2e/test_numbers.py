@@ -14,6 +14,7 @@ import unittest
 import urllib.parse
 
 from families import FAMILIES, OF_DIAG, OF_FACTS, OF_MILA, differences, moved
+from invariants import EQUATIONS
 from slurm import SUITES, Diag, Facts, Slurm, read_jobs
 from sonde import DEADLINE, ROOT, Exporter, http_get, own_host, tables, wait_until
 
@@ -128,6 +129,14 @@ class Numbers:
         listed = set(tables()["self"]).union(*(row["families"] for row in tables()["collectors"]
                                                if not row["profile"] and row["name"] not in ("ended", "allocations")))
         self.assertEqual({name for name in listed if name.startswith("slurm_")}, FAMILIES.keys(), needed)
+
+    def test_every_equation_is_checked(self):
+        """But those of shards, of which the sandbox has none."""
+        exporter = self.another_exporter()
+        exporter.metrics()
+        exporter.get("/metrics?profile=mila")
+        of_cluster = {side for equation in EQUATIONS for side in equation.sums if side.families[0].startswith("slurm_") and "shards" not in str(side)}
+        self.assertEqual({str(side) for side in of_cluster - exporter.scrapes.checked}, set())
 
     def test_nothing_is_missing_stale_hidden_or_folded(self):
         for name, value in (("sonde_source_up", 1), ("sonde_collector_success", 1), ("sonde_source_limited", 0),
