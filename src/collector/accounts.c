@@ -11,6 +11,7 @@ enum {
     MEM_ALLOC,
     GPUS,
     GPU_SHARDS,
+    GRES,
 };
 
 static const struct family families[] = {
@@ -45,6 +46,12 @@ static const struct family families[] = {
                      "included, "
                      "by type of the GPU.",
                      { "account", "type" } },
+    [GRES] = { "slurm_account_gres_allocated",
+               METRIC_GAUGE,
+               "GRES that are allocated to an account's jobs, suspended ones included, by name and "
+               "type, "
+               "GPUs included: type none where the job's TRES name no type.",
+               { "account", "gres", "type" } },
 };
 
 static const struct job_sums_row rows[] = {
@@ -55,6 +62,7 @@ static const struct job_sums_row rows[] = {
     { MEM_ALLOC, AMOUNT_MEMORY_BYTES, HOLDING },
     { GPUS, AMOUNT_GPUS, HOLDING },
     { GPU_SHARDS, AMOUNT_GPU_SHARDS, HOLDING },
+    { GRES, AMOUNT_GRES, HOLDING },
 };
 
 static const struct job_sums_plan plan = {

@@ -69,7 +69,7 @@ struct stranded {
 
 struct table {
     const struct section *section;
-    struct gpu_reader reader;
+    struct gres_reader reader;
     size_t n_types;
     struct part *state_cpus, *flag_cpus; /* by state, by flag */
     struct part *state_gpus, *flag_gpus; /* likewise, and by type */
@@ -101,13 +101,13 @@ static void add_cpus(struct table *table, const struct node *node, const uint64_
             add_part(&table->flag_cpus[bit], all, use);
 }
 
-static void add_gpu(struct table *table, const struct node *node, const struct node_gpu *gpu,
+static void add_gpu(struct table *table, const struct node *node, const struct node_gres_item *gpu,
                     uint64_t idle_cpus)
 {
     size_t state = node_state_index(node->state);
     uint64_t use[NODE_USES];
 
-    node_use_gpus(node, gpu, use);
+    node_use_gres(node, gpu, use);
     add_part(&table->state_gpus[state * table->n_types + gpu->type], gpu->count, use);
     for (unsigned bit = 0; bit < NODE_FLAGS; bit++)
         if (node->state.flags >> bit & 1)
@@ -118,11 +118,11 @@ static void add_gpu(struct table *table, const struct node *node, const struct n
 static void add_node(struct table *table, const struct node *node)
 {
     uint64_t cpus[NODE_USES];
-    struct node_gpus gpus;
+    struct node_gres gpus;
 
     node_use_cpus(node, cpus);
     add_cpus(table, node, cpus);
-    node_gpus_read(&table->reader, node, &gpus);
+    node_gres_read(&table->reader, node, &gpus);
     for (size_t i = 0; i < gpus.n; i++)
         add_gpu(table, node, &gpus.item[i], cpus[USE_IDLE]);
     if (node_has_gpus(&gpus))
@@ -134,8 +134,8 @@ static void table_init(struct table *table, const struct section *section)
     struct arena *arena = &table->arena;
 
     *table = (struct table){ .section = section };
-    gpu_reader_init(&table->reader, section, STR("gpu"));
-    table->n_types = node_gpus_types(&table->reader);
+    gres_reader_init(&table->reader, section, STR("gpu"));
+    table->n_types = node_gres_types(&table->reader);
     table->state_cpus = ARENA_ARRAY(arena, struct part, n_node_state_words);
     table->state_gpus = ARENA_ARRAY(arena, struct part, n_node_state_words * table->n_types);
     table->flag_cpus = ARENA_ARRAY(arena, struct part, NODE_FLAGS);
@@ -147,7 +147,7 @@ static void table_init(struct table *table, const struct section *section)
 
 static void table_free(struct table *table)
 {
-    gpu_reader_free(&table->reader);
+    gres_reader_free(&table->reader);
     arena_clear(&table->arena);
 }
 
@@ -168,7 +168,7 @@ static void write_gpus_of_state(const struct table *table, struct metric_writer 
 {
     for (size_t type = 0; type < table->n_types; type++) {
         const struct part *part = &table->state_gpus[state * table->n_types + type];
-        struct str name = gpu_type(&table->reader, (symbol)type);
+        struct str name = gres_type_label(&table->reader, type);
 
         for (unsigned use = 0; table->gpus[type].n_nodes && use < NODE_USES; use++)
             known_sum_write(writer, &part->use[use], part->n_nodes, 0,
@@ -199,7 +199,7 @@ static void write_flags(const struct table *table, struct metric_writer *writer)
             if (table->gpus[type].n_nodes)
                 known_sum_write(writer, &part->all, part->n_nodes, 0,
                                 METRIC_VALUES(node_flag_word(1u << bit),
-                                              gpu_type(&table->reader, (symbol)type)));
+                                              gres_type_label(&table->reader, type)));
         }
     }
 }
@@ -212,7 +212,7 @@ static void write_stranded(const struct table *table, struct metric_writer *writ
     for (size_t type = 0; type < table->n_types; type++)
         if (table->gpus[type].n_nodes)
             known_sum_write(writer, &table->gpus[type].sum, table->gpus[type].n_nodes, 0,
-                            METRIC_VALUES(gpu_type(&table->reader, (symbol)type)));
+                            METRIC_VALUES(gres_type_label(&table->reader, type)));
 }
 
 static void write_reservations(const struct section *section, struct metric_writer *writer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GPUs and shards of them by type, for the cluster (each node counted once), for each partition and
- * by node state. All = allocated + idle + unusable. */
+/* GPUs, shards of them, and all GRES by name and type, for the cluster (each node counted once),
+ * for each partition and by node state. All = allocated + idle + unusable. */
 #include "collector/collector.h"
 #include "collector/known.h"
 #include "collector/node_use.h"
@@ -96,29 +96,75 @@ static const struct family families[] = {
                                { "state", "type" } },
 };
 
-struct gpu_sums {
+/* The same of all GRES, GPUs and shards included. */
+static const struct family gres_families[] = {
+    [OF_CLUSTER + ALL] = { "slurm_gres",
+                           METRIC_GAUGE,
+                           "GRES of all nodes by name and type, GPUs included: none where Slurm "
+                           "names no type.",
+                           { "gres", "type" } },
+    [OF_CLUSTER + ALLOCATED] = { "slurm_gres_allocated",
+                                 METRIC_GAUGE,
+                                 "GRES that are allocated to jobs; those of a no_consume GRES are "
+                                 "never allocated.",
+                                 { "gres", "type" } },
+    [OF_CLUSTER + IDLE] = { "slurm_gres_idle",
+                            METRIC_GAUGE,
+                            "GRES that are not allocated, on nodes that take jobs.",
+                            { "gres", "type" } },
+    [OF_CLUSTER + UNUSABLE] = { "slurm_gres_unusable",
+                                METRIC_GAUGE,
+                                "GRES that are not allocated, on " NODES_WITHOUT_JOBS,
+                                { "gres", "type" } },
+    [OF_PARTITION + ALL] = { "slurm_partition_gres",
+                             METRIC_GAUGE,
+                             "GRES of a partition's nodes by name and type, GPUs included.",
+                             { "partition", "gres", "type" } },
+    [OF_PARTITION + ALLOCATED] = { "slurm_partition_gres_allocated",
+                                   METRIC_GAUGE,
+                                   "GRES of a partition's nodes that are allocated to jobs of any "
+                                   "partition.",
+                                   { "partition", "gres", "type" } },
+    [OF_PARTITION + IDLE] = { "slurm_partition_gres_idle",
+                              METRIC_GAUGE,
+                              "GRES that are not allocated, on those of a partition's nodes that "
+                              "take jobs.",
+                              { "partition", "gres", "type" } },
+    [OF_PARTITION + UNUSABLE] = { "slurm_partition_gres_unusable",
+                                  METRIC_GAUGE,
+                                  "GRES that are not allocated, on those of a "
+                                  "partition's " NODES_WITHOUT_JOBS,
+                                  { "partition", "gres", "type" } },
+    [PER_STATE] = { "slurm_gres_per_state",
+                    METRIC_GAUGE,
+                    "GRES of the nodes in a state, in sinfo's words, allocated or not.",
+                    { "state", "gres", "type" } },
+};
+
+struct gres_sums {
     size_t n_nodes; /* that have any */
     struct known_sum sum[SUMS];
 };
 
 struct table {
     const struct section *section;
-    struct gpu_reader reader;
+    struct gres_reader reader;
     size_t n_types;
-    struct gpu_sums *cluster;    /* by type */
-    struct gpu_sums *partitions; /* by partition and type */
-    struct known_sum *per_state; /* by state and type */
-    bool *occurs;                /* by state: some node of the cluster is in it */
+    struct gres_sums *cluster;    /* by type */
+    struct gres_sums *partitions; /* by partition and type */
+    struct known_sum *per_state;  /* by state and type */
+    bool *occurs;                 /* by state: some node of the cluster is in it */
     struct arena arena;
 };
 
-static void add_gpu(struct gpu_sums *sums, const struct node *node, const struct node_gpu *gpu)
+static void add_item(struct gres_sums *sums, const struct node *node,
+                     const struct node_gres_item *item)
 {
     uint64_t use[NODE_USES];
 
-    node_use_gpus(node, gpu, use);
+    node_use_gres(node, item, use);
     sums->n_nodes++;
-    known_sum_add(&sums->sum[ALL], gpu->count);
+    known_sum_add(&sums->sum[ALL], item->count);
     known_sum_add(&sums->sum[ALLOCATED], use[USE_ALLOCATED]);
     known_sum_add(&sums->sum[IDLE], use[USE_IDLE]);
     known_sum_add(&sums->sum[UNUSABLE], use[USE_UNUSABLE]);
@@ -128,19 +174,19 @@ static void add_node(struct table *table, const struct node *node)
 {
     const struct nodes *nodes = &table->section->nodes;
     size_t state = node_state_index(node->state);
-    struct node_gpus gpus;
+    struct node_gres gres;
 
     table->occurs[state] = true;
-    node_gpus_read(&table->reader, node, &gpus);
-    for (size_t i = 0; i < gpus.n; i++) {
-        const struct node_gpu *gpu = &gpus.item[i];
+    node_gres_read(&table->reader, node, &gres);
+    for (size_t i = 0; i < gres.n; i++) {
+        const struct node_gres_item *item = &gres.item[i];
 
-        add_gpu(&table->cluster[gpu->type], node, gpu);
-        known_sum_add(&table->per_state[state * table->n_types + gpu->type], gpu->count);
+        add_item(&table->cluster[item->type], node, item);
+        known_sum_add(&table->per_state[state * table->n_types + item->type], item->count);
         for (uint32_t k = 0; k < node->n_partitions; k++) {
             size_t partition = nodes->membership[node->first_partition + k];
 
-            add_gpu(&table->partitions[partition * table->n_types + gpu->type], node, gpu);
+            add_item(&table->partitions[partition * table->n_types + item->type], node, item);
         }
     }
 }
@@ -150,11 +196,11 @@ static void table_init(struct table *table, const struct section *section, struc
     const struct nodes *nodes = &section->nodes;
 
     *table = (struct table){ .section = section };
-    gpu_reader_init(&table->reader, section, name);
-    table->n_types = node_gpus_types(&table->reader);
-    table->cluster = ARENA_ARRAY(&table->arena, struct gpu_sums, table->n_types);
+    gres_reader_init(&table->reader, section, name);
+    table->n_types = node_gres_types(&table->reader);
+    table->cluster = ARENA_ARRAY(&table->arena, struct gres_sums, table->n_types);
     table->partitions =
-        ARENA_ARRAY(&table->arena, struct gpu_sums, nodes->n_partitions * table->n_types);
+        ARENA_ARRAY(&table->arena, struct gres_sums, nodes->n_partitions * table->n_types);
     table->per_state =
         ARENA_ARRAY(&table->arena, struct known_sum, n_node_state_words * table->n_types);
     table->occurs = ARENA_ARRAY(&table->arena, bool, n_node_state_words);
@@ -164,18 +210,27 @@ static void table_init(struct table *table, const struct section *section, struc
 
 static void table_free(struct table *table)
 {
-    gpu_reader_free(&table->reader);
+    gres_reader_free(&table->reader);
     arena_clear(&table->arena);
+}
+
+/* The last labels: of all GRES the name, then the type. */
+static void put_type(const struct table *table, size_t type, struct str *labels)
+{
+    if (!table->reader.name.n)
+        *labels++ = gres_name(&table->reader, type);
+    *labels = gres_type_label(&table->reader, type);
 }
 
 static void write_cluster(const struct table *table, struct metric_writer *writer, size_t sum)
 {
     for (size_t type = 0; type < table->n_types; type++) {
-        const struct gpu_sums *sums = &table->cluster[type];
+        const struct gres_sums *sums = &table->cluster[type];
+        struct str labels[2];
 
+        put_type(table, type, labels);
         if (sums->n_nodes)
-            known_sum_write(writer, &sums->sum[sum], sums->n_nodes, 0,
-                            METRIC_VALUES(gpu_type(&table->reader, (symbol)type)));
+            known_sum_write(writer, &sums->sum[sum], sums->n_nodes, 0, labels);
     }
 }
 
@@ -186,10 +241,10 @@ static void write_partitions(const struct table *table, struct metric_writer *wr
 
     for (size_t i = 0; i < nodes->n_partitions; i++) {
         for (size_t type = 0; type < table->n_types; type++) {
-            const struct gpu_sums *sums = &table->partitions[i * table->n_types + type];
-            const struct str labels[] = { section_text(table->section, nodes->partition[i].name),
-                                          gpu_type(&table->reader, (symbol)type) };
+            const struct gres_sums *sums = &table->partitions[i * table->n_types + type];
+            struct str labels[3] = { section_text(table->section, nodes->partition[i].name) };
 
+            put_type(table, type, labels + 1);
             if (sums->n_nodes)
                 known_sum_write(writer, &sums->sum[sum], sums->n_nodes, 0, labels);
         }
@@ -201,9 +256,9 @@ static void write_states(const struct table *table, struct metric_writer *writer
 {
     for (size_t state = 0; state < n_node_state_words; state++) {
         for (size_t type = 0; table->occurs[state] && type < table->n_types; type++) {
-            const struct str labels[] = { node_state_words[state],
-                                          gpu_type(&table->reader, (symbol)type) };
+            struct str labels[3] = { node_state_words[state] };
 
+            put_type(table, type, labels + 1);
             if (table->cluster[type].sum[ALL].n)
                 known_sum_write(writer, &table->per_state[state * table->n_types + type], 0, 0,
                                 labels);
@@ -243,4 +298,18 @@ const struct collector collector_gpus = {
     .families = families,
     .n_families = COUNT(families),
     .collect = collect,
+};
+
+static void collect_all(const struct section *section, struct metric_writer *writer)
+{
+    collect_resource(section, writer, STR(""), 0);
+}
+
+const struct collector collector_gres = {
+    .name = "gres",
+    .help = "all GRES by name and type, of the cluster, by partition and by node state",
+    .kind = KIND_NODES,
+    .families = gres_families,
+    .n_families = COUNT(gres_families),
+    .collect = collect_all,
 };

@@ -7,7 +7,7 @@
 
 /* What the rows of a plan need. */
 struct needs {
-    bool any, cells, gpus, shards;
+    bool any, cells, gres;
 };
 
 struct job_sums {
@@ -19,7 +19,7 @@ struct job_sums {
     bool *is_folded;       /* by group: it is part of another */
     struct groups groups;
     struct tally tally;
-    struct gpu_tally gpus, shards;
+    struct gres_tally gres;
 };
 
 static void init(struct job_sums *sums, const struct job_sums_plan *plan,
@@ -36,23 +36,20 @@ static void init(struct job_sums *sums, const struct job_sums_plan *plan,
 
         needs->any = true;
         needs->cells |= plan->rows[i].amount < AMOUNT_GPUS;
-        needs->gpus |= plan->rows[i].amount == AMOUNT_GPUS;
-        needs->shards |= plan->rows[i].amount == AMOUNT_GPU_SHARDS;
+        needs->gres |= plan->rows[i].amount >= AMOUNT_GPUS;
     }
     sums->is_live[JOB_PENDING] = sums->is_live[JOB_RUNNING] = true;
     sums->says_zero[JOB_PENDING] = sums->says_zero[JOB_RUNNING] = plan->known != NULL;
     groups_init(&sums->groups, section, plan->cut);
     tally_init(&sums->tally, n_job_state_words + 1);
-    gpu_tally_init(&sums->gpus, section, STR("gpu"), n_job_state_words + 1);
-    gpu_tally_init(&sums->shards, section, STR("shard"), n_job_state_words + 1);
+    gres_tally_init(&sums->gres, section, STR(""), n_job_state_words + 1);
 }
 
 static void clear(struct job_sums *sums)
 {
     groups_free(&sums->groups);
     tally_free(&sums->tally);
-    gpu_tally_free(&sums->gpus);
-    gpu_tally_free(&sums->shards);
+    gres_tally_free(&sums->gres);
     free(sums->is_live);
     free(sums->says_zero);
     free(sums->is_folded);
@@ -63,10 +60,8 @@ static void add_to(struct job_sums *sums, const struct needs *needs, size_t grou
 {
     if (needs->cells)
         tally_add(tally_at(&sums->tally, group, column), job);
-    if (needs->gpus)
-        gpu_tally_add(&sums->gpus, group, column, job);
-    if (needs->shards)
-        gpu_tally_add(&sums->shards, group, column, job);
+    if (needs->gres)
+        gres_tally_add(&sums->gres, group, column, job);
 }
 
 static void add(struct job_sums *sums, const struct job *job)
@@ -162,45 +157,56 @@ static void write_group(const struct job_sums *sums, const struct job_sums_row *
 }
 
 /* Of a type that no job of the group has, not even zero is said. */
-static bool has_gpus(const struct job_sums *sums, const struct gpu_tally *gpus, size_t type,
-                     size_t group)
+static bool has_gres(const struct job_sums *sums, size_t type, size_t group)
 {
     for (size_t column = 0; column <= sums->holding_column; column++)
-        if (gpu_tally_get(gpus, type, group, column)->n)
+        if (gres_tally_get(&sums->gres, type, group, column)->n)
             return true;
     return false;
 }
 
-static void write_gpus_of_type(const struct job_sums *sums, const struct job_sums_row *row,
-                               const struct gpu_tally *gpus, size_t type, size_t group,
-                               struct metric_writer *writer)
+/* Of which GRES an amount is; empty: of all, with a label for the name. */
+static struct str gres_of(enum job_amount amount)
 {
-    struct str labels[] = { groups_name(&sums->groups, group),
-                            gpu_type(&gpus->reader, (symbol)type), STR("") };
+    return amount == AMOUNT_GPUS         ? STR("gpu")
+           : amount == AMOUNT_GPU_SHARDS ? STR("shard")
+                                         : STR("");
+}
 
+static void write_gres_of_type(const struct job_sums *sums, const struct job_sums_row *row,
+                               size_t type, size_t group, struct metric_writer *writer)
+{
+    const struct gres_reader *reader = &sums->gres.reader;
+    struct str labels[4] = { groups_name(&sums->groups, group) };
+    size_t n = 1;
+
+    if (row->amount == AMOUNT_GRES)
+        labels[n++] = gres_name(reader, type);
+    labels[n++] = gres_type_label(reader, type);
     if (row->part == HOLDING) {
-        known_sum_write(writer, gpu_tally_get(gpus, type, group, sums->holding_column), 0, 0,
-                        labels);
+        known_sum_write(writer, gres_tally_get(&sums->gres, type, group, sums->holding_column), 0,
+                        0, labels);
         return;
     }
     for (size_t state = 0; state < n_job_state_words; state++) {
-        const struct known_sum *sum = gpu_tally_get(gpus, type, group, state);
+        const struct known_sum *sum = gres_tally_get(&sums->gres, type, group, state);
 
-        labels[2] = job_state_words[state];
+        labels[n] = job_state_words[state];
         if (is_shown(sums, row, state, sum->n))
             known_sum_write(writer, sum, 0, 0, labels);
     }
 }
 
-static void write_gpus(const struct job_sums *sums, const struct job_sums_row *row,
+static void write_gres(const struct job_sums *sums, const struct job_sums_row *row,
                        struct metric_writer *writer)
 {
-    const struct gpu_tally *gpus = row->amount == AMOUNT_GPUS ? &sums->gpus : &sums->shards;
+    const struct gres_reader *reader = &sums->gres.reader;
+    struct str name = gres_of(row->amount);
 
     for (size_t group = 0; group < sums->groups.names.n; group++)
-        for (size_t type = 0; type < symbols_count(&gpus->reader.types); type++)
-            if (has_gpus(sums, gpus, type, group))
-                write_gpus_of_type(sums, row, gpus, type, group, writer);
+        for (size_t type = 0; type < reader->n_types; type++)
+            if ((!name.n || str_eq(gres_name(reader, type), name)) && has_gres(sums, type, group))
+                write_gres_of_type(sums, row, type, group, writer);
 }
 
 static void write_row(const struct job_sums *sums, const struct job_sums_row *row,
@@ -208,7 +214,7 @@ static void write_row(const struct job_sums *sums, const struct job_sums_row *ro
 {
     metric_begin(writer, row->family);
     if (row->amount >= AMOUNT_GPUS) {
-        write_gpus(sums, row, writer);
+        write_gres(sums, row, writer);
         return;
     }
     for (size_t group = 0; group < sums->groups.names.n; group++)

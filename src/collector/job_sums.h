@@ -13,6 +13,7 @@ enum job_amount {
     AMOUNT_MEMORY_BYTES,
     AMOUNT_GPUS,
     AMOUNT_GPU_SHARDS,
+    AMOUNT_GRES, /* all of them, GPUs and shards included */
     AMOUNTS,
 };
 
@@ -21,8 +22,8 @@ enum job_part {
     HOLDING,  /* of all jobs that hold resources, whatever their state */
 };
 
-/* A family and what it shows. Its labels are the name that jobs are added up by, then the type of a
- * GPU, then the state. */
+/* A family and what it shows. Its labels are the name that jobs are added up by, then of all GRES
+ * the name, then the type of a GPU or other GRES, then the state. */
 struct job_sums_row {
     size_t family;
     enum job_amount amount;

@@ -125,7 +125,7 @@ struct part {
 
 struct table {
     const struct section *section;
-    struct gpu_reader reader;
+    struct gres_reader reader;
     size_t n_types;
     struct map reservations; /* reservation i is entries[i].key */
     struct part *cpus;       /* by reservation */
@@ -146,15 +146,15 @@ static void add_node(struct table *table, const struct node *node)
 {
     size_t reservation = map_index(&table->reservations, node_reservation(table->section, node));
     uint64_t use[NODE_USES];
-    struct node_gpus gpus;
+    struct node_gres gpus;
 
     node_use_cpus(node, use);
     add_part(&table->cpus[reservation], known_u32(node->cpus), use);
-    node_gpus_read(&table->reader, node, &gpus);
+    node_gres_read(&table->reader, node, &gpus);
     for (size_t i = 0; i < gpus.n; i++) {
-        const struct node_gpu *gpu = &gpus.item[i];
+        const struct node_gres_item *gpu = &gpus.item[i];
 
-        node_use_gpus(node, gpu, use);
+        node_use_gres(node, gpu, use);
         add_part(&table->gpus[reservation * table->n_types + gpu->type], gpu->count, use);
     }
 }
@@ -164,8 +164,8 @@ static void table_init(struct table *table, const struct section *section)
     const struct nodes *nodes = &section->nodes;
 
     *table = (struct table){ .section = section };
-    gpu_reader_init(&table->reader, section, STR("gpu"));
-    table->n_types = node_gpus_types(&table->reader);
+    gres_reader_init(&table->reader, section, STR("gpu"));
+    table->n_types = node_gres_types(&table->reader);
     map_init(&table->reservations, &table->arena);
     for (size_t i = 0; i < nodes->n; i++)
         map_index(&table->reservations, node_reservation(section, &nodes->node[i]));
@@ -177,7 +177,7 @@ static void table_init(struct table *table, const struct section *section)
 
 static void table_free(struct table *table)
 {
-    gpu_reader_free(&table->reader);
+    gres_reader_free(&table->reader);
     map_free(&table->reservations);
     arena_clear(&table->arena);
 }
@@ -200,7 +200,7 @@ static void write_gpus(const struct table *table, struct metric_writer *writer, 
 
             if (part->n_nodes)
                 known_sum_write(writer, &part->sum[sum], part->n_nodes, 0,
-                                METRIC_VALUES(gpu_type(&table->reader, (symbol)type),
+                                METRIC_VALUES(gres_type_label(&table->reader, type),
                                               table->reservations.entries[i].key));
         }
     }

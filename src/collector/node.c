@@ -3,7 +3,7 @@
  * costs a series a node, so there is one only for what cannot be had from another. */
 #include "collector/collector.h"
 #include "collector/known.h"
-#include "collector/node_gpus.h"
+#include "collector/node_gres.h"
 
 enum {
     INFO,
@@ -18,6 +18,8 @@ enum {
     MEMORY_ALLOCATED,
     GPUS,
     GPUS_ALLOCATED,
+    GRES,
+    GRES_ALLOCATED,
 };
 
 static const struct family families[] = {
@@ -65,6 +67,15 @@ static const struct family families[] = {
                          METRIC_GAUGE,
                          "GPUs of a node that are allocated to jobs.",
                          { "node", "type" } },
+    [GRES] = { "slurm_node_gres",
+               METRIC_GAUGE,
+               "GRES of a node by name and type, GPUs included: none where Slurm names no type.",
+               { "node", "gres", "type" } },
+    [GRES_ALLOCATED] = { "slurm_node_gres_allocated",
+                         METRIC_GAUGE,
+                         "GRES of a node that are allocated to jobs; those of a no_consume GRES "
+                         "are never allocated.",
+                         { "node", "gres", "type" } },
 };
 
 static uint64_t cpus(const struct node *node)
@@ -183,44 +194,56 @@ static void write_loads(const struct section *section, struct metric_writer *wri
     }
 }
 
-static void write_gpus(const struct section *section, struct metric_writer *writer,
-                       struct gpu_reader *reader, size_t family)
+/* A family of what the nodes have, or of what is allocated of it. */
+static void write_gres(const struct section *section, struct metric_writer *writer,
+                       struct gres_reader *reader, size_t family, bool is_allocated)
 {
-    struct node_gpus gpus;
+    struct node_gres gres;
 
     metric_begin(writer, family);
     for (size_t i = 0; i < section->nodes.n; i++) {
         const struct node *node = &section->nodes.node[i];
 
-        node_gpus_read(reader, node, &gpus);
-        for (size_t k = 0; k < gpus.n; k++) {
-            const struct str labels[] = { node_name(section, node),
-                                          gpu_type(reader, gpus.item[k].type) };
+        node_gres_read(reader, node, &gres);
+        for (size_t k = 0; k < gres.n; k++) {
+            const struct node_gres_item *item = &gres.item[k];
+            struct str type = gres_type_label(reader, item->type);
 
-            known_write(writer, labels,
-                        family == GPUS ? gpus.item[k].count : gpus.item[k].allocated);
+            known_write(writer,
+                        reader->name.n ? METRIC_VALUES(node_name(section, node), type)
+                                       : METRIC_VALUES(node_name(section, node),
+                                                       gres_name(reader, item->type), type),
+                        is_allocated ? item->allocated : item->count);
         }
     }
 }
 
+static void write_named_gres(const struct section *section, struct metric_writer *writer,
+                             struct str name, size_t all, size_t allocated)
+{
+    struct gres_reader reader;
+
+    gres_reader_init(&reader, section, name);
+    write_gres(section, writer, &reader, all, false);
+    write_gres(section, writer, &reader, allocated, true);
+    gres_reader_free(&reader);
+}
+
 static void collect(const struct section *section, struct metric_writer *writer)
 {
-    struct gpu_reader reader;
-
     write_info(section, writer);
     write_states(section, writer);
     write_reasons(section, writer);
     write_amounts(section, writer);
     write_loads(section, writer);
-    gpu_reader_init(&reader, section, STR("gpu"));
-    write_gpus(section, writer, &reader, GPUS);
-    write_gpus(section, writer, &reader, GPUS_ALLOCATED);
-    gpu_reader_free(&reader);
+    write_named_gres(section, writer, STR("gpu"), GPUS, GPUS_ALLOCATED);
+    write_named_gres(section, writer, STR(""), GRES, GRES_ALLOCATED);
 }
 
 const struct collector collector_node = {
     .name = "node",
-    .help = "each node's state, reason, CPUs, memory and GPUs: some eight series a node",
+    .help =
+        "each node's state, reason, CPUs, memory, GPUs and other GRES: some eight series a node",
     .kind = KIND_NODES,
     .families = families,
     .n_families = COUNT(families),

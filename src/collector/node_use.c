@@ -50,13 +50,14 @@ void node_use_memory(const struct node *node, uint64_t ret[NODE_USES])
     share_out(node, free_memory(node), ret);
 }
 
-void node_use_gpus(const struct node *node, const struct node_gpu *gpu, uint64_t ret[NODE_USES])
+void node_use_gres(const struct node *node, const struct node_gres_item *gpu,
+                   uint64_t ret[NODE_USES])
 {
     ret[USE_ALLOCATED] = gpu->allocated;
-    share_out(node, node_gpu_free(gpu), ret);
+    share_out(node, node_gres_free(gpu), ret);
 }
 
-bool node_has_gpus(const struct node_gpus *gpus)
+bool node_has_gpus(const struct node_gres *gpus)
 {
     for (size_t i = 0; i < gpus->n; i++)
         if (gpus->item[i].count)
@@ -71,12 +72,12 @@ uint64_t node_stranded_gpus(const struct node *node, uint64_t idle_gpus, uint64_
     return idle_gpus == MODEL_UNKNOWN_U64 || idle_cpus == 0 || lacks_memory ? idle_gpus : 0;
 }
 
-uint64_t node_stranded_cpus(const struct node_gpus *gpus, uint64_t idle_cpus)
+uint64_t node_stranded_cpus(const struct node_gres *gpus, uint64_t idle_cpus)
 {
     bool is_known = true;
 
     for (size_t i = 0; i < gpus->n; i++) {
-        uint64_t n_free = node_gpu_free(&gpus->item[i]);
+        uint64_t n_free = node_gres_free(&gpus->item[i]);
 
         if (n_free && n_free != MODEL_UNKNOWN_U64)
             return 0;

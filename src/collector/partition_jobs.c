@@ -3,7 +3,7 @@
  * partitions counts in each of them while it is pending, so that their sum may exceed the queue. */
 #include "collector/job_sums.h"
 
-enum { STATE_TOTAL, CPUS, MEMORY, GPUS };
+enum { STATE_TOTAL, CPUS, MEMORY, GPUS, GRES };
 
 static const struct family families[] = {
     [STATE_TOTAL] = { "slurm_partition_job_state_total",
@@ -24,13 +24,17 @@ static const struct family families[] = {
                "GPUs of a partition's jobs by type (none where no type is named) and "
                "state" JOB_SUMS_BY_STATE,
                { "partition", "type", "state" } },
+    [GRES] = { "slurm_partition_job_gres",
+               METRIC_GAUGE,
+               "GRES of a partition's jobs, GPUs included, by name, type (none where no type is "
+               "named) and state" JOB_SUMS_BY_STATE,
+               { "partition", "gres", "type", "state" } },
 };
 
 static const struct job_sums_row rows[] = {
-    { STATE_TOTAL, AMOUNT_JOBS, BY_STATE },
-    { CPUS, AMOUNT_CPUS, BY_STATE },
-    { MEMORY, AMOUNT_MEMORY_BYTES, BY_STATE },
-    { GPUS, AMOUNT_GPUS, BY_STATE },
+    { STATE_TOTAL, AMOUNT_JOBS, BY_STATE },    { CPUS, AMOUNT_CPUS, BY_STATE },
+    { MEMORY, AMOUNT_MEMORY_BYTES, BY_STATE }, { GPUS, AMOUNT_GPUS, BY_STATE },
+    { GRES, AMOUNT_GRES, BY_STATE },
 };
 
 static struct job_sums_names known(const struct jobs *jobs)
@@ -53,7 +57,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
 const struct collector collector_partition_jobs = {
     .name = "partition_jobs",
-    .help = "jobs, CPUs, memory and GPUs of each partition by job state",
+    .help = "jobs, CPUs, memory, GPUs and other GRES of each partition by job state",
     .kind = KIND_JOBS,
     .families = families,
     .n_families = COUNT(families),

@@ -73,7 +73,7 @@ struct pending {
     size_t n_columns;
     struct groups partitions, accounts, qos;
     struct tally by_partition, by_account, by_qos;
-    struct gpu_tally gpus;    /* by partition */
+    struct gres_tally gpus;   /* by partition */
     struct oldest *oldest_of; /* by partition */
     size_t n_oldest, oldest_room;
     struct oldest oldest;
@@ -125,7 +125,7 @@ static void clear(struct pending *pending)
     tally_free(&pending->by_partition);
     tally_free(&pending->by_account);
     tally_free(&pending->by_qos);
-    gpu_tally_free(&pending->gpus);
+    gres_tally_free(&pending->gpus);
     free(pending->is_the_cluster);
     free(pending->column_of);
     free(pending->columns);
@@ -178,7 +178,7 @@ static void add(struct pending *pending, const struct job *job, int64_t now)
         struct oldest *oldest;
 
         tally_add(tally_at(&pending->by_partition, partition, column), job);
-        gpu_tally_add(&pending->gpus, partition, column, job);
+        gres_tally_add(&pending->gpus, partition, column, job);
         oldest = oldest_of(pending, partition);
         if (waits)
             add_age(oldest, waiting_since(job), now);
@@ -198,7 +198,7 @@ static void add_all(struct pending *pending)
     tally_init(&pending->by_partition, pending->n_columns);
     tally_init(&pending->by_account, pending->n_columns);
     tally_init(&pending->by_qos, pending->n_columns);
-    gpu_tally_init(&pending->gpus, pending->section, STR("gpu"), pending->n_columns);
+    gres_tally_init(&pending->gpus, pending->section, STR("gpu"), pending->n_columns);
     for (size_t i = 0; i < jobs->n; i++)
         if (reasons_is_pending(&jobs->job[i]))
             add(pending, &jobs->job[i], now);
@@ -242,10 +242,10 @@ static void write_gpus_of(const struct pending *pending, size_t partition, size_
                           struct metric_writer *writer)
 {
     struct str labels[] = { groups_name(&pending->partitions, partition),
-                            gpu_type(&pending->gpus.reader, (symbol)type), STR("") };
+                            gres_type_label(&pending->gpus.reader, type), STR("") };
 
     for (size_t i = 0; i < pending->n_columns; i++) {
-        const struct known_sum *sum = gpu_tally_get(&pending->gpus, type, partition, i);
+        const struct known_sum *sum = gres_tally_get(&pending->gpus, type, partition, i);
 
         labels[2] = pending->columns[i];
         if (sum->n)
@@ -257,7 +257,7 @@ static void write_gpus(const struct pending *pending, struct metric_writer *writ
 {
     metric_begin(writer, PARTITION_GPUS);
     for (size_t partition = 0; partition < pending->partitions.names.n; partition++)
-        for (size_t type = 0; type < symbols_count(&pending->gpus.reader.types); type++)
+        for (size_t type = 0; type < pending->gpus.reader.n_types; type++)
             write_gpus_of(pending, partition, type, writer);
 }
 

@@ -2,7 +2,7 @@
 /* Jobs of each QOS by state, and their CPUs, memory and GPUs. */
 #include "collector/job_sums.h"
 
-enum { JOBS, CPUS, MEMORY, GPUS };
+enum { JOBS, CPUS, MEMORY, GPUS, GRES };
 
 static const struct family families[] = {
     [JOBS] = { "slurm_qos_jobs",
@@ -22,13 +22,17 @@ static const struct family families[] = {
                "GPUs of a QOS's jobs by type (none where no type is named) and "
                "state" JOB_SUMS_BY_STATE,
                { "qos", "type", "state" } },
+    [GRES] = { "slurm_qos_job_gres",
+               METRIC_GAUGE,
+               "GRES of a QOS's jobs, GPUs included, by name, type (none where no type is named) "
+               "and state" JOB_SUMS_BY_STATE,
+               { "qos", "gres", "type", "state" } },
 };
 
 static const struct job_sums_row rows[] = {
-    { JOBS, AMOUNT_JOBS, BY_STATE },
-    { CPUS, AMOUNT_CPUS, BY_STATE },
-    { MEMORY, AMOUNT_MEMORY_BYTES, BY_STATE },
-    { GPUS, AMOUNT_GPUS, BY_STATE },
+    { JOBS, AMOUNT_JOBS, BY_STATE },           { CPUS, AMOUNT_CPUS, BY_STATE },
+    { MEMORY, AMOUNT_MEMORY_BYTES, BY_STATE }, { GPUS, AMOUNT_GPUS, BY_STATE },
+    { GRES, AMOUNT_GRES, BY_STATE },
 };
 
 static struct job_sums_names known(const struct jobs *jobs)
@@ -51,7 +55,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
 const struct collector collector_qos = {
     .name = "qos",
-    .help = "jobs, CPUs, memory and GPUs of each QOS by job state",
+    .help = "jobs, CPUs, memory, GPUs and other GRES of each QOS by job state",
     .kind = KIND_JOBS,
     .families = families,
     .n_families = COUNT(families),

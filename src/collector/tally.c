@@ -75,26 +75,26 @@ void tally_fold(struct tally *tally, size_t row, size_t into)
     }
 }
 
-void gpu_tally_init(struct gpu_tally *tally, const struct section *section, struct str name,
-                    size_t n_columns)
+void gres_tally_init(struct gres_tally *tally, const struct section *section, struct str name,
+                     size_t n_columns)
 {
-    *tally = (struct gpu_tally){ .n_columns = n_columns };
-    gpu_reader_init(&tally->reader, section, name);
+    *tally = (struct gres_tally){ .n_columns = n_columns };
+    gres_reader_init(&tally->reader, section, name);
 }
 
-void gpu_tally_free(struct gpu_tally *tally)
+void gres_tally_free(struct gres_tally *tally)
 {
     for (size_t type = 0; type < COUNT(tally->columns); type++) {
         for (size_t i = 0; tally->columns[type] && i < tally->n_columns; i++)
             free(tally->columns[type][i].sums);
         free(tally->columns[type]);
     }
-    gpu_reader_free(&tally->reader);
+    gres_reader_free(&tally->reader);
 }
 
-static struct known_sum *gpu_sum(struct gpu_tally *tally, size_t type, size_t row, size_t column)
+static struct known_sum *gpu_sum(struct gres_tally *tally, size_t type, size_t row, size_t column)
 {
-    struct gpu_tally_column *of;
+    struct gres_tally_column *of;
 
     if (!tally->columns[type])
         tally->columns[type] = heap_alloc(tally->n_columns * sizeof(*of));
@@ -106,24 +106,31 @@ static struct known_sum *gpu_sum(struct gpu_tally *tally, size_t type, size_t ro
     return &of->sums[row];
 }
 
-void gpu_tally_add(struct gpu_tally *tally, size_t row, size_t column, const struct job *job)
+static void add_list(struct gres_tally *tally, size_t row, size_t column, symbol text,
+                     uint32_t tasks)
 {
-    const struct gpu_list *list = gpu_read(&tally->reader, job->tres);
+    const struct gres_list *list = gres_read(&tally->reader, text);
 
     for (size_t i = 0; i < list->n; i++) {
         struct known_sum *sum = gpu_sum(tally, list->item[i].type, row, column);
 
         if (list->item[i].count == MODEL_UNKNOWN_U64)
             sum->is_over = true;
-        add(sum, list->item[i].count, job->tasks);
+        add(sum, list->item[i].count, tasks);
     }
 }
 
-const struct known_sum *gpu_tally_get(const struct gpu_tally *tally, size_t type, size_t row,
-                                      size_t column)
+void gres_tally_add(struct gres_tally *tally, size_t row, size_t column, const struct job *job)
+{
+    add_list(tally, row, column, job->tres, job->tasks);
+    add_list(tally, row, column, job->gres, job->tasks);
+}
+
+const struct known_sum *gres_tally_get(const struct gres_tally *tally, size_t type, size_t row,
+                                       size_t column)
 {
     static const struct known_sum none = { .n = 0 };
-    const struct gpu_tally_column *of = tally->columns[type];
+    const struct gres_tally_column *of = tally->columns[type];
 
     return of && row < of[column].n ? &of[column].sums[row] : &none;
 }

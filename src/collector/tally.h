@@ -4,7 +4,7 @@
 #ifndef SONDE_COLLECTOR_TALLY_H
 #define SONDE_COLLECTOR_TALLY_H
 
-#include "collector/gpu.h"
+#include "collector/gres.h"
 #include "collector/known.h"
 
 struct tally_cell {
@@ -42,23 +42,23 @@ void tally_add(struct tally_cell *cell, const struct job *job);
 /* Adds a row to another, which then stands for both. */
 void tally_fold(struct tally *tally, size_t row, size_t into);
 
-/* GPUs, or shards of them, that the jobs' TRES tell of, by type as well. */
-struct gpu_tally {
-    struct gpu_reader reader;
+/* GRES of jobs by type as well: those that their TRES name, and job.gres. */
+struct gres_tally {
+    struct gres_reader reader;
     size_t n_columns;
-    struct gpu_tally_column {
+    struct gres_tally_column {
         struct known_sum *sums; /* by row */
         size_t n, room;
-    } * columns[GPU_TYPES_MAX + 2]; /* by the reader's types: those told apart, none, and other */
+    } * columns[GRES_TYPES_ROOM]; /* by the reader's types */
 };
 
-void gpu_tally_init(struct gpu_tally *tally, const struct section *section, struct str name,
-                    size_t n_columns);
-void gpu_tally_free(struct gpu_tally *tally);
-void gpu_tally_add(struct gpu_tally *tally, size_t row, size_t column, const struct job *job);
+void gres_tally_init(struct gres_tally *tally, const struct section *section, struct str name,
+                     size_t n_columns);
+void gres_tally_free(struct gres_tally *tally);
+void gres_tally_add(struct gres_tally *tally, size_t row, size_t column, const struct job *job);
 
 /* A sum, or one of which nobody told a part. */
-const struct known_sum *gpu_tally_get(const struct gpu_tally *tally, size_t type, size_t row,
-                                      size_t column);
+const struct known_sum *gres_tally_get(const struct gres_tally *tally, size_t type, size_t row,
+                                       size_t column);
 
 #endif

@@ -3,7 +3,7 @@
  * prometheus-slurm-exporter has them, where it has one. */
 #include "collector/job_sums.h"
 
-enum { STATE_TOTAL, CPU_ALLOC, MEM_ALLOC, GPUS, GPU_SHARDS };
+enum { STATE_TOTAL, CPU_ALLOC, MEM_ALLOC, GPUS, GPU_SHARDS, GRES };
 
 static const struct family families[] = {
     [STATE_TOTAL] = { "slurm_user_state_total",
@@ -29,12 +29,18 @@ static const struct family families[] = {
                      "by "
                      "type of the GPU.",
                      { "user", "type" } },
+    [GRES] = { "slurm_user_gres_allocated",
+               METRIC_GAUGE,
+               "GRES that are allocated to a user's jobs, suspended ones included, by name and "
+               "type, "
+               "GPUs included: type none where the job's TRES name no type.",
+               { "user", "gres", "type" } },
 };
 
 static const struct job_sums_row rows[] = {
     { STATE_TOTAL, AMOUNT_JOBS, BY_STATE },       { CPU_ALLOC, AMOUNT_CPUS, BY_STATE },
     { MEM_ALLOC, AMOUNT_MEMORY_BYTES, BY_STATE }, { GPUS, AMOUNT_GPUS, HOLDING },
-    { GPU_SHARDS, AMOUNT_GPU_SHARDS, HOLDING },
+    { GPU_SHARDS, AMOUNT_GPU_SHARDS, HOLDING },   { GRES, AMOUNT_GRES, HOLDING },
 };
 
 static const struct job_sums_plan plan = {
@@ -50,7 +56,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
 const struct collector collector_users = {
     .name = "users",
-    .help = "jobs, CPUs and memory of each user by job state, and their GPUs",
+    .help = "jobs, CPUs and memory of each user by job state, and their GPUs and other GRES",
     .kind = KIND_JOBS,
     .families = families,
     .n_families = COUNT(families),

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/users.h"
 #include "model/job_gpus.h"
+#include "model/job_gres.h"
 #include "model/section.h"
 #include "model/tres.h"
 #include "model/units.h"
@@ -384,6 +385,18 @@ static void fill_gpus(struct helper *helper, struct job_gpus_reader *reader, con
                  job->id);
 }
 
+/* The total lists also those GRES that are not in AccountingStorageTRES. */
+static void fill_gres(struct helper *helper, struct job *job, const slurm_job_info_t *from)
+{
+    struct job_gres gres;
+
+    if (!from->gres_total)
+        return;
+    job_gres_begin(&gres, helper->section);
+    job_gres_add(&gres, str_of(from->gres_total));
+    job->gres = job_gres_end(&gres, job);
+}
+
 static void fill_jobs(struct helper *helper, const job_info_msg_t *all)
 {
     time_t now = (time_t)(clock_wall(&clock_real) / NS_PER_SEC);
@@ -399,6 +412,7 @@ static void fill_jobs(struct helper *helper, const job_info_msg_t *all)
             continue;
         fill_job(helper, job, &all->job_array[i], now);
         fill_gpus(helper, &gpus, job, &all->job_array[i]);
+        fill_gres(helper, job, &all->job_array[i]);
         jobs->n++;
     }
     job_gpus_free(&gpus);

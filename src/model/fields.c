@@ -51,6 +51,7 @@ static const struct field job_fields[] = {
     PLAIN(job, node_count, FIELD_U32),
     PLAIN(job, memory_bytes, FIELD_U64),
     PLAIN(job, time_limit_minutes, FIELD_U32),
+    PLAIN(job, gres, FIELD_SYMBOL),
     PLAIN(job, priority, FIELD_U64),
     PLAIN(job, submit_time, FIELD_TIME),
     PLAIN(job, eligible_time, FIELD_TIME),

@@ -30,6 +30,7 @@ struct job {
     uint32_t node_count;         /* likewise */
     uint64_t memory_bytes;       /* likewise, over all nodes */
     uint32_t time_limit_minutes; /* MODEL_UNKNOWN_U32: unlimited or unknown */
+    symbol gres;                 /* allocated, and not named by tres; see model/job_gres */
     uint64_t priority;
     int64_t submit_time, eligible_time, start_time, end_time; /* UTC seconds */
 };

@@ -8,9 +8,6 @@
 
 enum { INDEXES_TEXT_MAX = GPU_INDEXES_MAX * 5 };
 
-/* NO_CONSUME_VAL64, NO_VAL64 and INFINITE64: many jobs may have such a GPU at once. */
-static const uint64_t least_no_number = UINT64_MAX - 2;
-
 static bool add_range(struct gpu_indexes *indexes, uint64_t first, uint64_t last)
 {
     if (first > last || last >= GPU_INDEXES_MAX)
@@ -87,7 +84,8 @@ bool gpu_indexes_of_detail(struct str detail, struct gpu_indexes *ret)
     for (struct str rest = detail; gres_next(&rest, &item, &is_bad);) {
         struct gpu_indexes own = { 0 };
 
-        if (!str_eq(item.name, STR("gpu")) || !item.indexes.n || item.count >= least_no_number)
+        /* many jobs may have a GPU at once that is not consumed */
+        if (!str_eq(item.name, STR("gpu")) || !item.indexes.n || item.count >= GRES_NO_CONSUME)
             continue;
         if (!gpu_indexes_add(&own, item.indexes) || gpu_indexes_count(&own) != item.count ||
             !gpu_indexes_add(&indexes, item.indexes))

@@ -11,6 +11,9 @@
 
 #define TRES_UNKNOWN UINT64_MAX
 
+/* NO_CONSUME_VAL64, NO_VAL64 and INFINITE64, from here on, are no counts. */
+#define GRES_NO_CONSUME (UINT64_MAX - 2)
+
 /* The members that every job has; TRES_UNKNOWN where the string does not name one. */
 struct tres {
     uint64_t cpus, memory_bytes, nodes, billing;

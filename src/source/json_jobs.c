@@ -2,6 +2,7 @@
 /* Jobs from squeue --json and slurmrestd's /jobs of any release: the JOB_INFO parser of Slurm's
  * data_parser plugins, and dump_job_info() of its older openapi plugins. */
 #include "model/job_gpus.h"
+#include "model/job_gres.h"
 #include "model/tres.h"
 #include "source/json_answers.h"
 #include "source/json_table.h"
@@ -20,6 +21,7 @@ struct json_jobs {
     size_t room; /* of the section's array */
     struct job_draft draft;
     struct job_gpus_reader gpus;
+    struct job_gres gres;
 };
 
 #define JOB(key, shape, field)   MEMBER(struct job_draft, key, shape, job.field)
@@ -82,6 +84,7 @@ static void *begin_job(struct answer *answer)
         .memory_per_cpu = MODEL_UNKNOWN_U64,
     };
     job_gpus_begin(&jobs->gpus);
+    job_gres_begin(&jobs->gres, answer->section);
     return &jobs->draft;
 }
 
@@ -90,12 +93,15 @@ static void *begin_job(struct answer *answer)
 static void add_word(struct answer *answer, void *record, const struct json_member *member,
                      struct str word)
 {
+    struct json_jobs *jobs = (struct json_jobs *)answer;
     struct job_draft *draft = record;
 
-    if (str_eq(member->key, STR("gres_detail")))
-        job_gpus_detail(&((struct json_jobs *)answer)->gpus, word);
-    else
+    if (str_eq(member->key, STR("gres_detail"))) {
+        job_gpus_detail(&jobs->gpus, word);
+        job_gres_add(&jobs->gres, word);
+    } else {
         job_state_add(&draft->job.state, word);
+    }
 }
 
 static bool count_tasks(struct section *section, struct job_draft *draft)
@@ -159,6 +165,7 @@ static void end_job(struct answer *answer, void *record)
     settle_resources(section, draft);
     draft->job.user =
         answer_user(answer, section_text(section, draft->job.user), draft->job.user_id);
+    draft->job.gres = job_gres_end(&all->gres, &draft->job);
     if (!job_gpus_end(&all->gpus, &draft->job))
         answer_leave_out(answer, STR("a gres_detail that does not fit its job's nodes"));
     jobs->job = section_grow(section, jobs->job, jobs->n, &all->room, sizeof(*jobs->job));

@@ -111,7 +111,7 @@ static bool is_wanted(const struct node_entry *entry, const struct asked *asked)
            has_text(node_entry_text(entry, node->reason), text);
 }
 
-static void count_gpus(struct node_entry *entry, const struct node_gpus *gpus)
+static void count_gpus(struct node_entry *entry, const struct node_gres *gpus)
 {
     entry->gpus = entry->gpus_allocated = gpus->n ? 0 : NAN;
     for (size_t i = 0; i < gpus->n; i++) {
@@ -121,14 +121,14 @@ static void count_gpus(struct node_entry *entry, const struct node_gpus *gpus)
 }
 
 /* Leaves those that are asked for. */
-static void keep_types(struct node_gpus *gpus, const struct gpu_reader *reader, struct str types)
+static void keep_types(struct node_gres *gpus, const struct gres_reader *reader, struct str types)
 {
     size_t n = 0;
 
     if (!types.n || str_eq(types, STR("any")))
         return;
     for (size_t i = 0; i < gpus->n; i++)
-        if (has_word(types, symbols_get(&reader->types, gpus->item[i].type)))
+        if (has_word(types, gres_type_name(reader, gpus->item[i].type)))
             gpus->item[n++] = gpus->item[i];
     gpus->n = n;
 }
@@ -139,19 +139,19 @@ static bool is_any(uint64_t amount)
 }
 
 /* Of all its GPUs, those that are idle and those of them that are stranded, as sums.c has them. */
-static void count_idle_gpus(const struct node *node, const struct node_gpus *gpus,
+static void count_idle_gpus(const struct node *node, const struct node_gres *gpus,
                             uint64_t idle_cpus, bool ret[NODE_CHOICES])
 {
     for (size_t i = 0; i < gpus->n; i++) {
         uint64_t use[NODE_USES];
 
-        node_use_gpus(node, &gpus->item[i], use);
+        node_use_gres(node, &gpus->item[i], use);
         ret[NODE_FREE_GPUS] |= is_any(use[USE_IDLE]);
         ret[NODE_STRANDED_GPUS] |= is_any(node_stranded_gpus(node, use[USE_IDLE], idle_cpus));
     }
 }
 
-static bool is_chosen(const struct node *node, const struct node_gpus *gpus,
+static bool is_chosen(const struct node *node, const struct node_gres *gpus,
                       enum node_choice choice)
 {
     bool is[NODE_CHOICES] = { [NODE_UNUSABLE] = !node_takes_jobs(node->state) };
@@ -173,19 +173,19 @@ static void take_cluster(struct node_rows *rows, const struct board_cluster *clu
                          const struct asked *asked)
 {
     const struct section *section = cluster->section[KIND_NODES];
-    struct gpu_reader reader;
+    struct gres_reader reader;
 
-    gpu_reader_init(&reader, section, STR("gpu"));
-    node_gpus_types(&reader);
+    gres_reader_init(&reader, section, STR("gpu"));
+    node_gres_types(&reader);
     for (size_t i = 0; i < section->nodes.n; i++) {
         struct node_entry entry = { .cluster = cluster, .node = &section->nodes.node[i] };
 
-        struct node_gpus gpus;
+        struct node_gres gpus;
 
         rows->n_nodes++;
         if (!is_wanted(&entry, asked))
             continue;
-        node_gpus_read(&reader, entry.node, &gpus);
+        node_gres_read(&reader, entry.node, &gpus);
         keep_types(&gpus, &reader, asked->wanted[NODE_OF_GPU]);
         if ((asked->wanted[NODE_OF_GPU].n && !node_has_gpus(&gpus)) ||
             !is_chosen(entry.node, &gpus, asked->choice))
@@ -193,7 +193,7 @@ static void take_cluster(struct node_rows *rows, const struct board_cluster *clu
         count_gpus(&entry, &gpus);
         rows->entry[rows->n++] = entry;
     }
-    gpu_reader_free(&reader);
+    gres_reader_free(&reader);
 }
 
 /* A question by what is private would be answered by the nodes that are left. */

@@ -192,11 +192,11 @@ static bool has_host(struct queue_filter *filter, symbol s)
 
 static bool has_gpu_type(struct queue_filter *filter, symbol s)
 {
-    const struct gpu_list *list = gpu_read(&filter->gpus, s);
+    const struct gres_list *list = gres_read(&filter->gpus, s);
 
     for (size_t i = 0; i < list->n; i++)
         if (list->item[i].count && list->item[i].type &&
-            is_in(&filter->words->gpu_types, symbols_get(&filter->gpus.types, list->item[i].type)))
+            is_in(&filter->words->gpu_types, gres_type_name(&filter->gpus, list->item[i].type)))
             return true;
     return false;
 }
@@ -321,7 +321,7 @@ bool queue_filter_init(struct queue_filter *filter, const struct queue_words *wo
     if (!jobs->jobs || !board_asks(&words->question->filter->clusters, cluster->name))
         return false;
     *filter = (struct queue_filter){ .words = words, .cluster = jobs };
-    gpu_reader_init(&filter->gpus, jobs->jobs, STR("gpu"));
+    gres_reader_init(&filter->gpus, jobs->jobs, STR("gpu"));
     reasons_init(&filter->reasons, jobs->jobs);
     buf_init(&filter->id, ID_ROOM);
     add_word_tests(filter);
@@ -333,7 +333,7 @@ bool queue_filter_init(struct queue_filter *filter, const struct queue_words *wo
 
 void queue_filter_free(struct queue_filter *filter)
 {
-    gpu_reader_free(&filter->gpus);
+    gres_reader_free(&filter->gpus);
     reasons_free(&filter->reasons);
     buf_free(&filter->id);
     arena_clear(&filter->arena);

@@ -4,7 +4,7 @@
 #ifndef SONDE_WEB_QUEUE_FILTER_H
 #define SONDE_WEB_QUEUE_FILTER_H
 
-#include "collector/gpu.h"
+#include "collector/gres.h"
 #include "collector/reasons.h"
 #include "web/queue.h"
 #include "web/queue_index.h"
@@ -46,7 +46,7 @@ struct queue_filter {
     struct queue_test has_text;                      /* of any of its columns; no verdict: off */
     struct queue_test may_see_user, may_see_account; /* one of them must do; likewise */
     struct queue_test asked_user, asked_account;     /* likewise */
-    struct gpu_reader gpus;
+    struct gres_reader gpus;
     struct reasons reasons;
     struct buf id;
     struct arena arena, lists; /* the second: of one list of nodes */

@@ -2,7 +2,7 @@
 /* Sorts the jobs of a board once for all pages. */
 #include "web/queue_index.h"
 
-#include "collector/gpu.h"
+#include "collector/gres.h"
 #include "collector/top.h"
 
 #include <math.h>
@@ -132,7 +132,7 @@ static void make_ranks(struct queue_index *index, size_t n_clusters)
 }
 
 /* What a TRES string that is told does not name, there is none of. */
-static double count_gpus(const struct gpu_list *list)
+static double count_gpus(const struct gres_list *list)
 {
     double sum = 0;
 
@@ -143,17 +143,17 @@ static double count_gpus(const struct gpu_list *list)
 
 static void make_gpus(struct queue_cluster *cluster)
 {
-    struct gpu_reader reader;
+    struct gres_reader reader;
 
-    gpu_reader_init(&reader, cluster->jobs, STR("gpu"));
+    gres_reader_init(&reader, cluster->jobs, STR("gpu"));
     cluster->gpus[0] = NAN;
     for (size_t i = 0; i < cluster->jobs->jobs.n; i++) {
         symbol tres = cluster->jobs->jobs.job[i].tres;
 
         if (tres && !reader.lists[tres])
-            cluster->gpus[tres] = count_gpus(gpu_read(&reader, tres));
+            cluster->gpus[tres] = count_gpus(gres_read(&reader, tres));
     }
-    gpu_reader_free(&reader);
+    gres_reader_free(&reader);
 }
 
 struct queue_index *queue_index_make(const struct board *board, struct arena *arena)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A node: its state in words and why, what it has, what runs there and what ran there before. */
-#include "collector/node_gpus.h"
+#include "collector/node_gres.h"
 #include "report/words.h"
 #include "web/job_asked.h"
 #include "web/job_find.h"
@@ -105,13 +105,13 @@ static void put_meter(const struct part *part, const char *word, double used, do
 
 static void put_gpus(const struct part *part)
 {
-    struct gpu_reader reader;
-    struct node_gpus gpus;
+    struct gres_reader reader;
+    struct node_gres gpus;
 
-    gpu_reader_init(&reader, part->section, STR("gpu"));
-    node_gpus_read(&reader, part->node, &gpus);
+    gres_reader_init(&reader, part->section, STR("gpu"));
+    node_gres_read(&reader, part->node, &gpus);
     for (size_t i = 0; i < gpus.n; i++) {
-        struct str type = symbols_get(&reader.types, gpus.item[i].type);
+        struct str type = gres_type_name(&reader, gpus.item[i].type);
         struct buf word;
 
         buf_init(&word, 1024);
@@ -121,7 +121,7 @@ static void put_gpus(const struct part *part)
                   job_known_u64(gpus.item[i].count), words_number);
         buf_free(&word);
     }
-    gpu_reader_free(&reader);
+    gres_reader_free(&reader);
 }
 
 static void put_partitions(const struct part *part)

@@ -25,7 +25,7 @@ struct part {
 struct table {
     const struct section *section;
     struct arena *to;
-    struct gpu_reader reader;
+    struct gres_reader reader;
     size_t n_types;
     struct part cpus, memory, *gpus; /* GPUs by type */
     struct partition_parts {
@@ -64,16 +64,16 @@ static struct sums_amount amount_of(const struct part *part)
 /* What a node has, counted in the cluster once and in each of its partitions. */
 struct node_has {
     uint64_t cpus[NODE_USES], memory[NODE_USES];
-    struct node_gpus gpus;
+    struct node_gres gpus;
 };
 
 static void add_gpus(struct table *table, const struct node *node, const struct node_has *has)
 {
     for (size_t i = 0; i < has->gpus.n; i++) {
-        const struct node_gpu *gpu = &has->gpus.item[i];
+        const struct node_gres_item *gpu = &has->gpus.item[i];
         uint64_t use[NODE_USES];
 
-        node_use_gpus(node, gpu, use);
+        node_use_gres(node, gpu, use);
         add_part(&table->gpus[gpu->type], gpu->count, use);
         known_sum_add(&table->stranded_gpus,
                       node_stranded_gpus(node, use[USE_IDLE], has->cpus[USE_IDLE]));
@@ -110,7 +110,7 @@ static void add_node(struct table *table, const struct node *node)
 
     node_use_cpus(node, has.cpus);
     node_use_memory(node, has.memory);
-    node_gpus_read(&table->reader, node, &has.gpus);
+    node_gres_read(&table->reader, node, &has.gpus);
     add_part(&table->cpus, known_u32(node->cpus), has.cpus);
     add_part(&table->memory, node->memory_bytes, has.memory);
     add_gpus(table, node, &has);
@@ -132,7 +132,7 @@ static void give_gpus(struct table *table, struct cluster_sums *sums)
 {
     sums->gpu = ARENA_ARRAY(table->to, struct sums_gpu, table->n_types);
     for (size_t type = 0; type < table->n_types; type++) {
-        struct str name = symbols_get(&table->reader.types, (symbol)type);
+        struct str name = gres_type_name(&table->reader, type);
 
         if (table->gpus[type].n_nodes)
             sums->gpu[sums->n_gpus++] =
@@ -214,8 +214,8 @@ void sums_add_nodes(struct cluster_sums *sums, const struct section *nodes, stru
 {
     struct table table = { .section = nodes, .to = arena };
 
-    gpu_reader_init(&table.reader, nodes, STR("gpu"));
-    table.n_types = node_gpus_types(&table.reader);
+    gres_reader_init(&table.reader, nodes, STR("gpu"));
+    table.n_types = node_gres_types(&table.reader);
     table.gpus = ARENA_ARRAY(&table.arena, struct part, table.n_types);
     table.partitions = ARENA_ARRAY(&table.arena, struct partition_parts, nodes->nodes.n_partitions);
     table.states = arena_array(&table.arena, n_node_state_words, sizeof(*table.states));
@@ -228,7 +228,7 @@ void sums_add_nodes(struct cluster_sums *sums, const struct section *nodes, stru
     give_states(&table, sums);
     give_broken(&table, sums);
     give_partitions(&table, sums);
-    gpu_reader_free(&table.reader);
+    gres_reader_free(&table.reader);
     arena_clear(&table.arena);
 }
 

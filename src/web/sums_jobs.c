@@ -2,7 +2,7 @@
 /* What the jobs of a cluster hold or ask for: by state, by why they wait, by partition, user and
  * account. */
 #include "base/list.h"
-#include "collector/gpu.h"
+#include "collector/gres.h"
 #include "collector/reasons.h"
 #include "collector/tally.h"
 #include "web/sums_parts.h"
@@ -44,7 +44,7 @@ static const struct {
 };
 
 struct table {
-    struct gpu_reader reader;
+    struct gres_reader reader;
     struct pile *states; /* by job_state_index */
     struct reasons reasons;
     struct pile *by_reason; /* by group of the reasons */
@@ -63,9 +63,9 @@ static enum stake stake_of(const struct job *job)
 
 /* Of one of its tasks; MODEL_UNKNOWN_U64: not told. What a TRES string does not name, it has none
  * of. */
-static uint64_t gpus_of(struct gpu_reader *reader, symbol tres)
+static uint64_t gpus_of(struct gres_reader *reader, symbol tres)
 {
-    const struct gpu_list *list = gpu_read(reader, tres);
+    const struct gres_list *list = gres_read(reader, tres);
     uint64_t sum = 0;
 
     if (!tres)
@@ -242,7 +242,7 @@ static void give_partitions(const struct heap *heap, struct cluster_sums *sums)
 static void table_init(struct table *table, const struct section *jobs)
 {
     *table = (struct table){ .states = heap_alloc(n_job_state_words * sizeof(*table->states)) };
-    gpu_reader_init(&table->reader, jobs, STR("gpu"));
+    gres_reader_init(&table->reader, jobs, STR("gpu"));
     reasons_init(&table->reasons, jobs);
     for (size_t i = 0; i < HEAPS; i++)
         groups_init(&table->heaps[i].groups, jobs, heap_rows[i].cut);
@@ -255,7 +255,7 @@ static void table_free(struct table *table)
         free(table->heaps[i].piles);
     }
     reasons_free(&table->reasons);
-    gpu_reader_free(&table->reader);
+    gres_reader_free(&table->reader);
     free(table->by_reason);
     free(table->states);
 }

@@ -301,6 +301,46 @@ def gres_states(kind):
     return of
 
 
+# All GRES by name and type.
+
+def gres_of_jobs(jobs, names):
+    return add_up(((name, kind, of_type), count) for job in jobs for name in names(job) for kind in job.gres
+                  for of_type, count in job.gres[kind].items())
+
+
+def held_by_jobs(names):
+    return lambda facts: gres_of_jobs([job for job in facts.jobs if job.holds], names)
+
+
+def gres_by_every_state(names):
+    """Of the names and types that the name's jobs have or had, also zero."""
+    def of(facts):
+        states = {"PENDING", "RUNNING"} | {job.state for job in facts.jobs if is_live(job)}
+        found = {(*key, state): 0 for key in gres_of_jobs(facts.jobs, names) for state in states}
+        return {**found, **add_up(((name, kind, of_type, job.state), job.tasks * count) for job in facts.jobs if is_live(job)
+                                  for name in names(job) for kind in job.gres for of_type, count in job.gres[kind].items())}
+    return of
+
+
+def gres_of_nodes(amount, names=lambda node: [()]):
+    return lambda facts: add_up(((*name, kind, of_type), gres_amount(node, kind, of_type, amount)) for node in facts.nodes
+                                for name in names(node) for kind in node.gres for of_type in node.gres[kind])
+
+
+def in_partitions(node):
+    return [(name,) for name in node.partitions]
+
+
+def itself(node):
+    return [(node.name,)]
+
+
+def all_gres_states(facts):
+    kinds = gres_of_nodes("all")(facts)
+    return {**{(node.word, *kind): 0 for node in facts.nodes for kind in kinds},
+            **gres_of_nodes("all", lambda node: [(node.word,)])(facts)}
+
+
 def node_gpus(amount):
     return lambda facts: {(node.name, gpu): gres_amount(node, "gpu", gpu, amount) for node in facts.nodes
                           for gpu in node.gres["gpu"]}
@@ -603,6 +643,7 @@ OF_FACTS = {
     "slurm_user_mem_alloc": Exact("username state", by_state(users, memory, is_live)),
     "slurm_user_gpus_allocated": Exact("user type", held_gres(users, "gpu")),
     "slurm_user_gpu_shards_allocated": Exact("user type", held_gres(users, "shard")),
+    "slurm_user_gres_allocated": Exact("user gres type", held_by_jobs(users)),
 
     "slurm_account_job_state_total": Exact("account state", by_state(accounts, jobs)),
     "slurm_account_job_state_cpu_alloc": Exact("account state", by_state(accounts, cpus_in_use, is_live)),
@@ -611,16 +652,19 @@ OF_FACTS = {
     "slurm_account_mem_alloc": Exact("account", held(accounts, memory)),
     "slurm_account_gpus_allocated": Exact("account type", held_gres(accounts, "gpu")),
     "slurm_account_gpu_shards_allocated": Exact("account type", held_gres(accounts, "shard")),
+    "slurm_account_gres_allocated": Exact("account gres type", held_by_jobs(accounts)),
 
     "slurm_partition_job_state_total": Exact("partition state", by_every_state(partitions, jobs)),
     "slurm_partition_job_cpus": Exact("partition state", by_every_state(partitions, cpus_in_use, is_live)),
     "slurm_partition_job_memory_bytes": Exact("partition state", by_every_state(partitions, memory, is_live)),
     "slurm_partition_job_gpus": Exact("partition type state", gpus_by_every_state(partitions)),
+    "slurm_partition_job_gres": Exact("partition gres type state", gres_by_every_state(partitions)),
 
     "slurm_qos_jobs": Exact("qos state", by_every_state(qos, jobs)),
     "slurm_qos_job_cpus": Exact("qos state", by_every_state(qos, cpus_in_use, is_live)),
     "slurm_qos_job_memory_bytes": Exact("qos state", by_every_state(qos, memory, is_live)),
     "slurm_qos_job_gpus": Exact("qos type state", gpus_by_every_state(qos)),
+    "slurm_qos_job_gres": Exact("qos gres type state", gres_by_every_state(qos)),
 
     "slurm_feature_total": Exact("feature", held(features, jobs)),
     "slurm_feature_cpu_alloc": Exact("feature", held(features, cpus_in_use)),
@@ -677,6 +721,8 @@ OF_FACTS = {
     "slurm_node_memory_allocated_bytes": Exact("node", each_node(lambda node: node.memory_allocated)),
     "slurm_node_gpus": Exact("node type", node_gpus("all")),
     "slurm_node_gpus_allocated": Exact("node type", node_gpus("allocated")),
+    "slurm_node_gres": Exact("node gres type", gres_of_nodes("all", itself)),
+    "slurm_node_gres_allocated": Exact("node gres type", gres_of_nodes("allocated", itself)),
 
     "slurm_gpus": Exact("type", cluster_gres("gpu", "all")),
     "slurm_gpus_allocated": Exact("type", cluster_gres("gpu", "allocated")),
@@ -696,6 +742,16 @@ OF_FACTS = {
     "slurm_partition_gpu_shards_idle": Exact("partition type", partition_gres("shard", "idle")),
     "slurm_partition_gpu_shards_unusable": Exact("partition type", partition_gres("shard", "unusable")),
     "slurm_gpu_shards_per_state": Exact("state type", gres_states("shard")),
+    "slurm_gres": Exact("gres type", gres_of_nodes("all")),
+    "slurm_gres_allocated": Exact("gres type", gres_of_nodes("allocated")),
+    "slurm_gres_idle": Exact("gres type", gres_of_nodes("idle")),
+    "slurm_gres_unusable": Exact("gres type", gres_of_nodes("unusable")),
+    "slurm_partition_gres": Exact("partition gres type", gres_of_nodes("all", in_partitions)),
+    "slurm_partition_gres_allocated": Exact("partition gres type", gres_of_nodes("allocated", in_partitions)),
+    "slurm_partition_gres_idle": Exact("partition gres type", gres_of_nodes("idle", in_partitions)),
+    "slurm_partition_gres_unusable": Exact("partition gres type", gres_of_nodes("unusable", in_partitions)),
+    "slurm_gres_per_state": Exact("state gres type", all_gres_states),
+    "slurm_job_gres_allocated": Exact("job_id gres type", held_by_jobs(lambda job: [str(job.id)])),
 
     "slurm_state_cpus": Exact("state use", cpus_by_use),
     "slurm_state_gpus": Exact("state type use", gpus_by_use),

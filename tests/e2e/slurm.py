@@ -203,14 +203,24 @@ def tres(text):
 
 
 def gres(amounts):
-    """GPUs and shards by type, from what tres() gives; those of no type are of type none."""
-    found = {}
-    for kind in ("gpu", "shard"):
+    """GRES by name and type, from what tres() gives; those of no type are of type none."""
+    found = collections.defaultdict(dict)
+    for kind in {name[len("gres/"):].split(":")[0] for name in amounts if name.startswith("gres/")}:
         whole = f"gres/{kind}"
         found[kind] = {name[len(whole) + 1:]: count for name, count in amounts.items() if name.startswith(whole + ":")}
         rest = amounts.get(whole, 0) - sum(found[kind].values())
         if rest > 0:
             found[kind]["none"] = rest
+    return found
+
+
+def listed_gres(text):
+    """tpu:v4:4(S:0),bandwidth:lustre:no_consume:4G → [("tpu", "v4", 4), ("bandwidth", "lustre", 4 << 30)]"""
+    found = []
+    for part in re.sub(r"\([^)]*\)", "", text).split(","):
+        if part:
+            name, *kind, count = part.replace(":no_consume", "").split(":")
+            found.append((name, kind[0] if kind and kind[0] else "none", number(count)))
     return found
 
 
@@ -264,6 +274,8 @@ class Job:
         allocated = field.get("AllocTRES") or field["TRES"]
         self.tres = tres(requested if allocated == "(null)" else allocated)
         self.gres = gres(self.tres)
+        self.gres_per_node = listed_gres(re.sub(r"gres[:/]", "", field.get("TresPerNode", "").replace("(null)", "")))
+        self.nodes = hostnames(field.get("NodeList", "").replace("(null)", ""))
         self.alloc_node = field["AllocNode:Sid"].rsplit(":", 1)[0]
         self.features = [] if field["Features"] == "(null)" else field["Features"].split("&")
         self.licenses = count_licenses(field["Licenses"].replace("(null)", ""))
@@ -309,6 +321,12 @@ class Node:
         self.partitions = field["Partitions"].split(",")
         self.features, self.version = field["AvailableFeatures"], field["Version"]
         self.gres, self.gres_allocated = gres(tres(field["CfgTRES"])), gres(tres(field["AllocTRES"]))
+        # those that AccountingStorageTRES lacks; what is allocated of them, their jobs tell
+        self.other_gres = set()
+        for kind, of_type, count in listed_gres(field["Gres"].replace("(null)", "")):
+            if f"gres/{kind}" not in tres(field["CfgTRES"]):
+                self.gres[kind][of_type] = count
+                self.other_gres.add(kind)
         reason = re.search(r" Reason=(.*) \[(\S+)@(\d+)\]", line)
         self.reason, self.reason_user, self.reason_time = reason.groups() if reason else (None, None, None)
         unusable = {"down", "unknown", "error", "future", "drain", "fail", "not_responding", "maintenance",
@@ -395,6 +413,15 @@ def read_licenses(config, resources, jobs, reservations):
     return list(found.values())
 
 
+def add_other_gres(nodes, jobs):
+    """What is allocated of GRES that AccountingStorageTRES lacks: what each job requested of each of its nodes."""
+    for node in nodes:
+        for job in (job for job in jobs if job.holds and node.name in job.nodes):
+            for kind, of_type, count in job.gres_per_node:
+                if kind in node.other_gres:
+                    node.gres_allocated[kind][of_type] = node.gres_allocated[kind].get(of_type, 0) + count
+
+
 class Facts:
     """What Slurm says at one moment of all but its scheduler."""
 
@@ -412,6 +439,7 @@ class Facts:
              "sacctmgr -nP show cluster format=cluster", "scontrol version"])
         words = {name: word.rstrip("*~#!%$@^-+") for name, word in (line.split() for line in words.splitlines())}
         self.nodes = [Node(line, words) for line in nodes.splitlines() if line.strip()]
+        add_other_gres(self.nodes, self.jobs)
         cpus = dict(line.split() for line in cpus.splitlines())
         self.partitions = [Partition(line, cpus) for line in partitions.splitlines() if line.strip()]
         _, self.cpus_idle, _, self.cpus = (int(part) for part in all_cpus.split("/"))

@@ -17,7 +17,7 @@ FIXTURE(NULL, tear_down)
 TEST(a_queue_without_jobs_has_no_series_but_those_of_the_cluster)
 {
     static const char *const silent[] = { "users",    "accounts", "partition_jobs", "qos",
-                                          "features", "waits",    "job_gpus" };
+                                          "features", "waits",    "job_gpus",       "job_gres" };
 
     section = section_new(KIND_JOBS);
     for (size_t i = 0; i < COUNT(silent); i++)
@@ -151,7 +151,8 @@ TEST(a_suspended_job_holds_memory_and_gpus_but_no_cpus)
         "slurm_account_job_state_mem_alloc{account=\"physics\",state=\"SUSPENDED\"} 1073741824\n"
         "slurm_account_cpu_alloc{account=\"physics\"} 0\n"
         "slurm_account_mem_alloc{account=\"physics\"} 1073741824\n"
-        "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 2\n");
+        "slurm_account_gpus_allocated{account=\"physics\",type=\"none\"} 2\n"
+        "slurm_account_gres_allocated{account=\"physics\",gres=\"gpu\",type=\"none\"} 2\n");
     assert_string_equal(collect("users", section, "slurm_user_gpus"),
                         "slurm_user_gpus_allocated{user=\"ann\",type=\"none\"} 2\n");
     section_add(section, "RUNNING+STOPPED\n");
@@ -192,7 +193,9 @@ TEST(an_account_has_what_it_asks_for_by_state_and_what_it_holds_without)
         "slurm_account_mem_alloc{account=\"physics\"} 1073741824\n"
         "slurm_account_mem_alloc{account=\"waiting\"} 0\n"
         "slurm_account_gpus_allocated{account=\"physics\",type=\"a100\"} 2\n"
-        "slurm_account_gpu_shards_allocated{account=\"physics\",type=\"none\"} 1\n");
+        "slurm_account_gpu_shards_allocated{account=\"physics\",type=\"none\"} 1\n"
+        "slurm_account_gres_allocated{account=\"physics\",gres=\"gpu\",type=\"a100\"} 2\n"
+        "slurm_account_gres_allocated{account=\"physics\",gres=\"shard\",type=\"none\"} 1\n");
 }
 
 TEST(a_job_for_several_partitions_counts_once_in_each)
@@ -229,7 +232,19 @@ TEST(a_job_for_several_partitions_counts_once_in_each)
         "slurm_partition_job_gpus{partition=\"gpu\",type=\"none\",state=\"PENDING\"} 10\n"
         "slurm_partition_job_gpus{partition=\"gpu\",type=\"none\",state=\"RUNNING\"} 0\n"
         "slurm_partition_job_gpus{partition=\"gpu\",type=\"a100\",state=\"PENDING\"} 0\n"
-        "slurm_partition_job_gpus{partition=\"gpu\",type=\"a100\",state=\"RUNNING\"} 2\n");
+        "slurm_partition_job_gpus{partition=\"gpu\",type=\"a100\",state=\"RUNNING\"} 2\n"
+        "slurm_partition_job_gres{partition=\"cpu\",gres=\"gpu\",type=\"none\","
+        "state=\"PENDING\"} 10\n"
+        "slurm_partition_job_gres{partition=\"cpu\",gres=\"gpu\",type=\"none\","
+        "state=\"RUNNING\"} 0\n"
+        "slurm_partition_job_gres{partition=\"gpu\",gres=\"gpu\",type=\"none\","
+        "state=\"PENDING\"} 10\n"
+        "slurm_partition_job_gres{partition=\"gpu\",gres=\"gpu\",type=\"none\","
+        "state=\"RUNNING\"} 0\n"
+        "slurm_partition_job_gres{partition=\"gpu\",gres=\"gpu\",type=\"a100\","
+        "state=\"PENDING\"} 0\n"
+        "slurm_partition_job_gres{partition=\"gpu\",gres=\"gpu\",type=\"a100\","
+        "state=\"RUNNING\"} 2\n");
 }
 
 TEST(a_list_of_partitions_without_end_is_cut)
@@ -264,7 +279,11 @@ TEST(a_qos_has_jobs_cpus_memory_and_gpus_by_state)
                         "slurm_qos_job_memory_bytes{qos=\"high\",state=\"PENDING\"} 1073741824\n"
                         "slurm_qos_job_memory_bytes{qos=\"high\",state=\"RUNNING\"} 0\n"
                         "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"PENDING\"} 0\n"
-                        "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"RUNNING\"} 1\n");
+                        "slurm_qos_job_gpus{qos=\"normal\",type=\"v100\",state=\"RUNNING\"} 1\n"
+                        "slurm_qos_job_gres{qos=\"normal\",gres=\"gpu\",type=\"v100\","
+                        "state=\"PENDING\"} 0\n"
+                        "slurm_qos_job_gres{qos=\"normal\",gres=\"gpu\",type=\"v100\","
+                        "state=\"RUNNING\"} 1\n");
 }
 
 static symbol put(const char *text)
@@ -786,6 +805,52 @@ TEST(gpus_past_the_ceiling_are_counted_and_not_shown)
         section_add(section, "gpus %d g1 0-999\n", job);
     assert_int_equal(count_samples("job_gpus", section, "slurm_job_gpu_allocated{"), 50000);
     assert_int_equal(collected.folded, 1000);
+}
+
+#define JOBS_WITH_GRES                                                                             \
+    "RUNNING id=1 tres=cpu=1,gres/gpu=2,gres/gpu:a100=2,gres/tpu=3,gres/tpu:v4=1 gres=nic:2\n"     \
+    "SUSPENDED id=2 tres=cpu=1,gres/tpu=4\n"                                                       \
+    "PENDING id=3 tasks=5 tres=cpu=1,gres/tpu=1 qos=high\n"                                        \
+    "COMPLETED id=4 tres=cpu=1,gres/tpu=64\n"                                                      \
+    "RUNNING id=5 tres=cpu=1 user=bob\n"
+
+TEST(a_job_has_gres_by_name_and_type_while_it_holds_them)
+{
+    section = jobs_from(JOBS_WITH_GRES);
+    assert_string_equal(collect("job_gres", section, ""),
+                        "slurm_job_gres_allocated{job_id=\"1\",gres=\"gpu\",type=\"a100\"} 2\n"
+                        "slurm_job_gres_allocated{job_id=\"1\",gres=\"tpu\",type=\"none\"} 2\n"
+                        "slurm_job_gres_allocated{job_id=\"1\",gres=\"tpu\",type=\"v4\"} 1\n"
+                        "slurm_job_gres_allocated{job_id=\"1\",gres=\"nic\",type=\"none\"} 2\n"
+                        "slurm_job_gres_allocated{job_id=\"2\",gres=\"tpu\",type=\"none\"} 4\n");
+}
+
+TEST(gres_of_jobs_are_added_up_by_user_account_partition_and_qos)
+{
+    section = jobs_from(JOBS_WITH_GRES);
+    assert_string_equal(collect("users", section, "slurm_user_gres"),
+                        "slurm_user_gres_allocated{user=\"ann\",gres=\"gpu\",type=\"a100\"} 2\n"
+                        "slurm_user_gres_allocated{user=\"ann\",gres=\"tpu\",type=\"none\"} 6\n"
+                        "slurm_user_gres_allocated{user=\"ann\",gres=\"tpu\",type=\"v4\"} 1\n"
+                        "slurm_user_gres_allocated{user=\"ann\",gres=\"nic\",type=\"none\"} 2\n");
+    assert_contains(
+        collect("accounts", section, "slurm_account_gres"),
+        "slurm_account_gres_allocated{account=\"physics\",gres=\"tpu\",type=\"none\"} 6\n");
+    assert_contains(collect("partition_jobs", section, "slurm_partition_job_gres"),
+                    "slurm_partition_job_gres{partition=\"cpu\",gres=\"tpu\",type=\"none\","
+                    "state=\"PENDING\"} 5\n");
+    assert_contains(collect("qos", section, "slurm_qos_job_gres"),
+                    "slurm_qos_job_gres{qos=\"high\",gres=\"tpu\",type=\"none\","
+                    "state=\"PENDING\"} 5\n");
+}
+
+TEST(gres_of_jobs_past_the_ceiling_are_counted_and_not_shown)
+{
+    section = section_new(KIND_JOBS);
+    for (int job = 1; job <= 25001; job++)
+        section_add(section, "RUNNING id=%d tres=gres/tpu=1,gres/nic=1\n", job);
+    assert_int_equal(count_samples("job_gres", section, "slurm_job_gres_allocated{"), 50000);
+    assert_int_equal(collected.folded, 2);
 }
 
 TEST(mila_has_jobs_by_state_in_small_letters)

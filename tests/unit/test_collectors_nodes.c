@@ -2,7 +2,7 @@
 /* The collectors that are made of nodes, on clusters of a few. */
 #include "collected.h"
 
-#include "collector/gpu.h"
+#include "collector/gres.h"
 
 static struct section *section;
 
@@ -150,7 +150,7 @@ TEST(what_a_node_does_not_tell_is_absent)
 {
     section = nodes_from("n1 down gres=gpu:a100:4 gres_used=\n");
     collect("node", section, "");
-    assert_int_equal(collected.samples, 3); /* info, state, GPUs */
+    assert_int_equal(collected.samples, 4); /* info, state, GPUs, GRES */
     check_family("node", section, "slurm_node_gpus",
                  "slurm_node_gpus{node=\"n1\",type=\"a100\"} 4\n");
     check_family("node", section, "slurm_node_gpus_allocated", "");
@@ -375,6 +375,126 @@ TEST(a_cluster_without_gpus_has_no_gpu_series)
     assert_int_equal(collected.samples, 0);
 }
 
+/* g1 as Slurm 24.11 prints it, g2 as 22.05 does, cn-a006 as it is at Mila */
+#define ALL_KINDS_OF_GRES                                                                          \
+    "g1 mixed partitions=gpu "                                                                     \
+    "gres=gpu:a100:4(S:0-1),tpu:v4:8,craynetwork:4,mps:400,bandwidth:lustre:no_consume:4G "        \
+    "gres_used=gpu:a100:2(IDX:0-1),tpu:v4:3,craynetwork:1,mps:100,bandwidth:lustre:0\n"            \
+    "g2 idle+drain partitions=gpu,debug gres=tpu:(null):2 "                                        \
+    "gres_used=tpu:(null):1,bandwidth:0\n"                                                         \
+    "cn-a006 mixed partitions=debug gres=gpu:rtx8000:8(S:0-1),tpu:0 "                              \
+    "gres_used=gpu:rtx8000:8(IDX:0-7),tpu:0\n"                                                     \
+    "c1 idle gres=(null) gres_used=(null)\n"
+
+TEST(gres_of_any_name_are_counted_by_name_and_type)
+{
+    section = nodes_from(ALL_KINDS_OF_GRES);
+    check_family("gres", section, "slurm_gres",
+                 "slurm_gres{gres=\"gpu\",type=\"a100\"} 4\n"
+                 "slurm_gres{gres=\"tpu\",type=\"v4\"} 8\n"
+                 "slurm_gres{gres=\"craynetwork\",type=\"none\"} 4\n"
+                 "slurm_gres{gres=\"mps\",type=\"none\"} 400\n"
+                 "slurm_gres{gres=\"bandwidth\",type=\"lustre\"} 4294967296\n"
+                 "slurm_gres{gres=\"tpu\",type=\"none\"} 2\n"
+                 "slurm_gres{gres=\"gpu\",type=\"rtx8000\"} 8\n");
+    check_family("gres", section, "slurm_gres_allocated",
+                 "slurm_gres_allocated{gres=\"gpu\",type=\"a100\"} 2\n"
+                 "slurm_gres_allocated{gres=\"tpu\",type=\"v4\"} 3\n"
+                 "slurm_gres_allocated{gres=\"craynetwork\",type=\"none\"} 1\n"
+                 "slurm_gres_allocated{gres=\"mps\",type=\"none\"} 100\n"
+                 "slurm_gres_allocated{gres=\"bandwidth\",type=\"lustre\"} 0\n"
+                 "slurm_gres_allocated{gres=\"tpu\",type=\"none\"} 1\n"
+                 "slurm_gres_allocated{gres=\"gpu\",type=\"rtx8000\"} 8\n");
+    check_family("gres", section, "slurm_gres_unusable",
+                 "slurm_gres_unusable{gres=\"gpu\",type=\"a100\"} 0\n"
+                 "slurm_gres_unusable{gres=\"tpu\",type=\"v4\"} 0\n"
+                 "slurm_gres_unusable{gres=\"craynetwork\",type=\"none\"} 0\n"
+                 "slurm_gres_unusable{gres=\"mps\",type=\"none\"} 0\n"
+                 "slurm_gres_unusable{gres=\"bandwidth\",type=\"lustre\"} 0\n"
+                 "slurm_gres_unusable{gres=\"tpu\",type=\"none\"} 1\n"
+                 "slurm_gres_unusable{gres=\"gpu\",type=\"rtx8000\"} 0\n");
+    check_family("gpus", section, "slurm_gpus",
+                 "slurm_gpus{type=\"a100\"} 4\n"
+                 "slurm_gpus{type=\"rtx8000\"} 8\n");
+}
+
+TEST(gres_are_counted_of_partitions_and_node_states)
+{
+    section = nodes_from(ALL_KINDS_OF_GRES);
+    collect("gres", section, "");
+    assert_contains(collected.text.p, "slurm_partition_gres_allocated{partition=\"gpu\","
+                                      "gres=\"tpu\",type=\"v4\"} 3\n");
+    assert_contains(collected.text.p, "slurm_partition_gres_idle{partition=\"debug\",gres=\"tpu\","
+                                      "type=\"none\"} 0\n");
+    assert_contains(collected.text.p,
+                    "slurm_gres_per_state{state=\"drained\",gres=\"tpu\",type=\"none\"} 2\n");
+}
+
+TEST(a_node_has_gres_of_any_name_also_zero_of_one)
+{
+    section = nodes_from(ALL_KINDS_OF_GRES);
+    check_family("node", section, "slurm_node_gres",
+                 "slurm_node_gres{node=\"g1\",gres=\"gpu\",type=\"a100\"} 4\n"
+                 "slurm_node_gres{node=\"g1\",gres=\"tpu\",type=\"v4\"} 8\n"
+                 "slurm_node_gres{node=\"g1\",gres=\"craynetwork\",type=\"none\"} 4\n"
+                 "slurm_node_gres{node=\"g1\",gres=\"mps\",type=\"none\"} 400\n"
+                 "slurm_node_gres{node=\"g1\",gres=\"bandwidth\",type=\"lustre\"} 4294967296\n"
+                 "slurm_node_gres{node=\"g2\",gres=\"tpu\",type=\"none\"} 2\n"
+                 "slurm_node_gres{node=\"cn-a006\",gres=\"gpu\",type=\"rtx8000\"} 8\n"
+                 "slurm_node_gres{node=\"cn-a006\",gres=\"tpu\",type=\"none\"} 0\n");
+    check_family("node", section, "slurm_node_gres_allocated",
+                 "slurm_node_gres_allocated{node=\"g1\",gres=\"gpu\",type=\"a100\"} 2\n"
+                 "slurm_node_gres_allocated{node=\"g1\",gres=\"tpu\",type=\"v4\"} 3\n"
+                 "slurm_node_gres_allocated{node=\"g1\",gres=\"craynetwork\",type=\"none\"} 1\n"
+                 "slurm_node_gres_allocated{node=\"g1\",gres=\"mps\",type=\"none\"} 100\n"
+                 "slurm_node_gres_allocated{node=\"g1\",gres=\"bandwidth\",type=\"lustre\"} 0\n"
+                 "slurm_node_gres_allocated{node=\"g2\",gres=\"tpu\",type=\"none\"} 1\n"
+                 "slurm_node_gres_allocated{node=\"cn-a006\",gres=\"gpu\",type=\"rtx8000\"} 8\n"
+                 "slurm_node_gres_allocated{node=\"cn-a006\",gres=\"tpu\",type=\"none\"} 0\n");
+}
+
+/* What is in use of one name is not put down to another. */
+TEST(gres_in_use_find_their_type_among_those_of_their_name)
+{
+    section = nodes_from("g1 mixed gres=nic:2,tpu:8 gres_used=tpu:v4:3,nic:connectx:1\n"
+                         "g2 mixed gres=nic:connectx:2 gres_used=tpu:1\n");
+    check_family("gres", section, "slurm_gres_allocated",
+                 "slurm_gres_allocated{gres=\"nic\",type=\"none\"} 1\n"
+                 "slurm_gres_allocated{gres=\"tpu\",type=\"none\"} 4\n"
+                 "slurm_gres_allocated{gres=\"nic\",type=\"connectx\"} 0\n");
+}
+
+TEST(gres_that_cannot_be_read_are_left_out_and_the_others_are_there)
+{
+    section = nodes_from("g1 idle gres='tpu:many,:3,nic:2,tpu:v4:99999999999999999999,(' "
+                         "gres_used='nic:1,tpu:\"\n:0,)'\n"
+                         "g2 idle gres='\"\n\\:1' gres_used=nic:0\n");
+    check_family("gres", section, "slurm_gres",
+                 "slurm_gres{gres=\"tpu\",type=\"many\"} 1\n"
+                 "slurm_gres{gres=\"nic\",type=\"none\"} 2\n"
+                 "slurm_gres{gres=\"\\\"\\n\\\\\",type=\"none\"} 1\n");
+    check_family("gres", section, "slurm_gres_allocated",
+                 "slurm_gres_allocated{gres=\"tpu\",type=\"many\"} 0\n"
+                 "slurm_gres_allocated{gres=\"nic\",type=\"none\"} 1\n"
+                 "slurm_gres_allocated{gres=\"\\\"\\n\\\\\",type=\"none\"} 0\n");
+}
+
+TEST(more_names_and_types_of_gres_than_anybody_has_are_called_other)
+{
+    section = section_new(KIND_NODES);
+    for (unsigned i = 0; i < 150; i++)
+        section_add(section, "g%u idle gres=name%03u:2,tpu:t%03u:1 gres_used=tpu:0\n", i, i, i);
+    collect("gres", section, "");
+    assert_contains(collected.text.p, "slurm_gres{gres=\"name049\",type=\"none\"} 2\n");
+    assert_contains(collected.text.p, "slurm_gres{gres=\"tpu\",type=\"t048\"} 1\n");
+    assert_contains(collected.text.p, "slurm_gres{gres=\"tpu\",type=\"other\"} 101\n");
+    assert_contains(collected.text.p, "slurm_gres{gres=\"other\",type=\"other\"} 200\n");
+    assert_null(strstr(collected.text.p, "name050"));
+    collect("node", section, "");
+    assert_contains(collected.text.p,
+                    "slurm_node_gres{node=\"g149\",gres=\"other\",type=\"other\"} 2\n");
+}
+
 TEST(no_nodes_give_zeros_for_the_cluster_and_nothing_else)
 {
     section = section_new(KIND_NODES);
@@ -390,20 +510,20 @@ static void check_gpus(const char *text, const char *name, const char *expected)
 {
     struct section *jobs = jobs_from("RUNNING tres='%s'\n", text);
     symbol s = jobs->jobs.job[0].tres;
-    struct gpu_reader reader;
-    const struct gpu_list *list;
+    struct gres_reader reader;
+    const struct gres_list *list;
     struct buf found;
 
-    gpu_reader_init(&reader, jobs, str_of(name));
-    list = gpu_read(&reader, s);
-    assert_ptr_equal(gpu_read(&reader, s), list);
+    gres_reader_init(&reader, jobs, str_of(name));
+    list = gres_read(&reader, s);
+    assert_ptr_equal(gres_read(&reader, s), list);
     buf_init(&found, 4096);
     for (size_t i = 0; i < list->n; i++)
-        buf_printf(&found, "%.*s=%llu ", STR_ARG(gpu_type(&reader, list->item[i].type)),
+        buf_printf(&found, "%.*s=%llu ", STR_ARG(gres_type_label(&reader, list->item[i].type)),
                    (unsigned long long)list->item[i].count);
     assert_str(buf_str(&found), expected);
     buf_free(&found);
-    gpu_reader_free(&reader);
+    gres_reader_free(&reader);
     section_unref(jobs);
 }
 
@@ -416,7 +536,7 @@ TEST(gpus_are_read_from_gres_and_tres)
     check_gpus("gpu:2,gpu:a100:4", "gpu", "none=2 a100=4 ");
     check_gpus("cpu=16,mem=32000M,node=1,billing=16", "gpu", "");
     check_gpus("cpu=1,gres/gpu=2", "gpu", "none=2 ");
-    check_gpus("cpu=1,gres/gpu=4,gres/gpu:a100=3,gres/gpu:v100=1", "gpu", "v100=1 a100=3 ");
+    check_gpus("cpu=1,gres/gpu=4,gres/gpu:a100=3,gres/gpu:v100=1", "gpu", "a100=3 v100=1 ");
     check_gpus("cpu=1,gres/gpu=4,gres/gpu:a100=1", "gpu", "none=3 a100=1 ");
     check_gpus("cpu=1,gres/gpu:a100=3", "gpu", "a100=3 ");
     check_gpus("gres/gpu=1,gres/gpu:a=18446744073709551615", "gpu", "none=1 ");

@@ -637,6 +637,34 @@ TEST(a_node_without_gpus_keeps_its_place_among_the_details)
     }
 }
 
+/* 24.11 and 22.05 of a job on two nodes, with AccountingStorageTRES=gres/tpu. */
+TEST(gres_that_are_not_in_the_tres_are_counted_from_the_details)
+{
+    static const struct {
+        struct str document;
+        const char *gres;
+    } rows[] = {
+        { STR_INIT("{\"jobs\":[{\"job_id\":7,\"job_state\":[\"RUNNING\"],\"nodes\":\"g[1-2]\","
+                   "\"tres_alloc_str\":\"cpu=2,gres/tpu=1\",\"gres_detail\":"
+                   "[\"tpu:v4(CNT:1),nic(CNT:1)\",\"nic(CNT:1)\"]}]}"),
+          "nic:2" },
+        { STR_INIT("{\"jobs\":[{\"gres_detail\":[\"nic(CNT:1)\",null],\"job_id\":7,"
+                   "\"job_state\":\"RUNNING\",\"nodes\":\"g[1-2]\"}]}"),
+          "nic:1" },
+        { STR_INIT("{\"jobs\":[{\"job_id\":7,\"job_state\":[\"PENDING\"],"
+                   "\"tres_per_node\":\"gres/nic:1\",\"gres_detail\":[]}]}"),
+          "" },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct section *section = read_text(KIND_JOBS, &answer_json_jobs, rows[i].document);
+
+        assert_int_equal(section->jobs.n, 1);
+        assert_str(section_text(section, section->jobs.job[0].gres), rows[i].gres);
+        section_unref(section);
+    }
+}
+
 TEST(old_parsers_tell_the_same_of_jobs_and_nodes)
 {
     assert_same(read_whole(KIND_JOBS, &answer_json_jobs, document_of("jobs", &parsers[0])),
