@@ -2,6 +2,7 @@
 /* The sections of an outline, in their order. */
 #include "base/moment.h"
 #include "base/shown.h"
+#include "model/tres.h"
 #include "report/exits.h"
 #include "report/idle.h"
 #include "report/outline_maker.h"
@@ -84,8 +85,36 @@ static bool is_only_request(const struct job_record *record)
     return waiting_is(record) || job_record_never_ran(record);
 }
 
-/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100)"; the number of nodes stands with their names, which a
- * job has that was started. */
+static bool has_whole(struct str tres, struct str name)
+{
+    struct gres_item item;
+
+    for (struct str rest = tres; gres_next(&rest, &item, NULL);)
+        if (!item.type.n && str_eq(item.name, name))
+            return true;
+    return false;
+}
+
+/* "2 tpu", or "2 tpu:v4" where the TRES name only types. */
+static void put_other_gres(struct maker *maker)
+{
+    struct gres_item item;
+
+    for (struct str rest = maker->record->tres; gres_next(&rest, &item, NULL);) {
+        if (str_eq(item.name, STR("gpu")) || !item.count ||
+            (item.type.n && has_whole(maker->record->tres, item.name)))
+            continue;
+        buf_text(&maker->words, maker->words.n ? ", " : "");
+        words_number(&maker->words, (double)item.count);
+        buf_byte(&maker->words, ' ');
+        shown_put_cut(&maker->words, item.name, 60);
+        buf_text(&maker->words, item.type.n ? ":" : "");
+        shown_put_cut(&maker->words, item.type, 60);
+    }
+}
+
+/* "32 CPUs, 64 GiB of memory, 4 GPUs (a100), 2 tpu"; the number of nodes stands with their names,
+ * which a job has that was started. */
 static void put_allocated(struct maker *maker)
 {
     const struct use_facts *total = &maker->facts->total;
@@ -110,6 +139,7 @@ static void put_allocated(struct maker *maker)
             buf_byte(&maker->words, ')');
         }
     }
+    put_other_gres(maker);
 }
 
 static void put_state(struct maker *maker)

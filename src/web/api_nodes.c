@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nodes as they were last seen, by cluster and name, a page at a time. */
+#include "collector/node_gres.h"
 #include "web/api_call.h"
 #include "web/api_key.h"
 
@@ -43,7 +44,29 @@ static const struct api_field node_fields[] = {
     NODE("memory_free_bytes", API_U64, record.memory_free_bytes),
 };
 
-static const struct api_shape node_shape = API_FIELDS(node_fields);
+struct gres_row {
+    struct str name, type;
+    uint64_t total, allocated;
+};
+
+#define GRES(name, type, member)                                                                   \
+    {                                                                                              \
+        name, type, offsetof(struct gres_row, member)                                              \
+    }
+
+static const struct api_field gres_fields[] = {
+    GRES("name", API_TEXT, name),
+    GRES("type", API_TEXT, type),
+    GRES("total", API_U64, total),
+    GRES("allocated", API_U64, allocated),
+};
+
+static const struct api_shape gres_shape = API_FIELDS(gres_fields);
+static const struct api_member node_members[] = {
+    { "gres_by_type", API_MEMBER_LIST, true, "GRES by name and type, GPUs included.", &gres_shape },
+};
+static const struct api_shape node_shape = { node_fields, COUNT(node_fields), node_members,
+                                             COUNT(node_members) };
 static const struct api_member members[] = {
     { "nodes", API_MEMBER_LIST, false, "By cluster and name.", &node_shape },
     { "next", API_MEMBER_KEY, false, "The key of what follows.", NULL },
@@ -95,6 +118,39 @@ static void hide_private(const struct api_call *call, struct node_row *row)
         row->record.reservation = (struct str){ 0 };
 }
 
+static void put_gres(struct api_call *call, const struct node_record *record)
+{
+    struct gres_row rows[GRES_TYPES_ROOM];
+    struct gres_reader reader;
+    struct node_gres gres;
+
+    gres_reader_init(&reader, NULL, STR(""));
+    node_gres_read_text(&reader, record->gres, record->gres_used, &gres);
+    for (size_t i = 0; i < gres.n; i++) {
+        const struct node_gres_item *item = &gres.item[i];
+
+        rows[i] =
+            (struct gres_row){ gres_name(&reader, item->type), gres_type_name(&reader, item->type),
+                               item->count, item->allocated };
+    }
+    if (gres.n)
+        api_json_list(&call->out, "gres_by_type", gres_fields, COUNT(gres_fields), rows, gres.n,
+                      sizeof(*rows));
+    gres_reader_free(&reader);
+}
+
+static void put_nodes(struct api_call *call, const struct node_row *rows, size_t n)
+{
+    api_json_begin(&call->out, "nodes", '[');
+    for (size_t i = 0; i < n; i++) {
+        api_json_begin(&call->out, NULL, '{');
+        api_json_fields(&call->out, node_fields, COUNT(node_fields), &rows[i]);
+        put_gres(call, &rows[i].record);
+        buf_byte(&call->out, '}');
+    }
+    buf_byte(&call->out, ']');
+}
+
 static int answer_nodes(struct api_call *call)
 {
     const struct api_request *request = &call->request;
@@ -118,8 +174,7 @@ static int answer_nodes(struct api_call *call)
         return code;
     for (size_t i = 0; i < n; i++)
         hide_private(call, &rows[i]);
-    api_json_list(&call->out, "nodes", node_fields, COUNT(node_fields), rows,
-                  n < request->limit ? n : request->limit, sizeof(*rows));
+    put_nodes(call, rows, n < request->limit ? n : request->limit);
     if (n > request->limit) {
         const struct node_row *last = &rows[request->limit - 1];
 

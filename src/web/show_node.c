@@ -103,22 +103,29 @@ static void put_meter(const struct part *part, const char *word, double used, do
     buf_free(&text);
 }
 
-static void put_gpus(const struct part *part)
+/* "GPUs allocated, a100", "tpu allocated, v4" */
+static void put_gres_word(struct buf *to, struct str name, struct str type)
+{
+    html_text(to, str_eq(name, STR("gpu")) ? STR("GPUs") : name);
+    buf_text(to, type.n ? " allocated, " : " allocated");
+    html_text(to, type);
+}
+
+static void put_gres(const struct part *part)
 {
     struct gres_reader reader;
-    struct node_gres gpus;
+    struct node_gres gres;
 
-    gres_reader_init(&reader, part->section, STR("gpu"));
-    node_gres_read(&reader, part->node, &gpus);
-    for (size_t i = 0; i < gpus.n; i++) {
-        struct str type = gres_type_name(&reader, gpus.item[i].type);
+    gres_reader_init(&reader, part->section, STR(""));
+    node_gres_read(&reader, part->node, &gres);
+    for (size_t i = 0; i < gres.n; i++) {
+        const struct node_gres_item *item = &gres.item[i];
         struct buf word;
 
         buf_init(&word, 1024);
-        buf_text(&word, type.n ? "GPUs allocated, " : "GPUs allocated");
-        html_text(&word, type);
-        put_meter(part, word.p, job_known_u64(gpus.item[i].allocated),
-                  job_known_u64(gpus.item[i].count), words_number);
+        put_gres_word(&word, gres_name(&reader, item->type), gres_type_name(&reader, item->type));
+        put_meter(part, word.p, job_known_u64(item->allocated), job_known_u64(item->count),
+                  words_number);
         buf_free(&word);
     }
     gres_reader_free(&reader);
@@ -157,7 +164,7 @@ static void put_facts(const struct part *part)
     put_meter(part, "Load", node->cpu_load, job_known_u32(node->cpus), words_number);
     put_meter(part, "Memory allocated", job_known_u64(node->memory_alloc_bytes),
               job_known_u64(node->memory_bytes), words_bytes);
-    put_gpus(part);
+    put_gres(part);
     if (!show_is_private(part->call, part->cluster, PRIVATE_PARTITIONS))
         put_partitions(part);
     put_text(part, "Features", node->features);

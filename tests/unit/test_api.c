@@ -344,6 +344,26 @@ static void put_nodes(size_t n)
     must(store_commit(store, &err));
 }
 
+TEST(a_node_has_its_gres_by_name_and_type)
+{
+    const struct node_record record = {
+        .name = STR("cn-a006"),
+        .state = STR("mixed"),
+        .gres = STR("gpu:rtx8000:8(S:0-1),tpu:0"),
+        .gres_used = STR("gpu:rtx8000:6(IDX:0-5),tpu:0"),
+    };
+
+    open_store(false);
+    must(store_begin(store, &err));
+    must(store_put_nodes(store, STR("one"), BASE, &record, 1, &err));
+    must(store_commit(store, &err));
+    start();
+    assert_has(get("/api/v1/nodes", 200),
+               "\"gres_by_type\":["
+               "{\"name\":\"gpu\",\"type\":\"rtx8000\",\"total\":8,\"allocated\":6},"
+               "{\"name\":\"tpu\",\"total\":0,\"allocated\":0}]}");
+}
+
 TEST(nodes_and_clusters_are_listed)
 {
     char key[API_KEY_MAX], path[API_KEY_MAX + 60];

@@ -369,6 +369,18 @@ TEST(a_job_canceled_while_pending_was_allocated_nothing)
     }
 }
 
+TEST(other_gres_stand_beside_the_gpus)
+{
+    const struct text_look wide = { false, false, 160 };
+
+    make_wasteful(&f->report, &f->arena);
+    f->report.facts.row.record.tres =
+        STR("billing=64,cpu=64,gres/gpu=8,gres/gpu:a100=8,gres/nic:hdr=4,gres/shard=0,gres/tpu=3,"
+            "gres/tpu:v4=2,mem=256G,node=2");
+    report_text(&f->out, &f->report, &wide);
+    assert_contains(f->out.p, "8 GPUs (a100), 4 nic:hdr, 3 tpu\n");
+}
+
 TEST(a_waiting_job_has_nothing_yet_and_is_told_why)
 {
     make_waiting(&f->report, &f->arena, "JobHeldUser");

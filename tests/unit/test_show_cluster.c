@@ -67,8 +67,8 @@ static struct section *make_nodes(void)
         "partition long default=yes time_limit=1440\n"
         "partition q\"&<b> up=no\n"
         "* partitions=long cpu_load=0.5 memory=256G memory_alloc=0 memory_free=256G\n"
-        "n1 mixed cpus=32/32/0/64 cpu_load=48 memory_alloc=64G gres=gpu:a100:4 "
-        "gres_used=gpu:a100:1 features=avx,ib\n"
+        "n1 mixed cpus=32/32/0/64 cpu_load=48 memory_alloc=64G gres=gpu:a100:4,tpu:v4:8,nic:2 "
+        "gres_used=gpu:a100:1,tpu:v4:3,nic:0 features=avx,ib\n"
         "n2 idle+drain cpus=0/0/64/64 reason='<script>bad</script> disk' reason_user=adminbert "
         "reason_time=-1h\n"
         "n3 idle cpus=0/64/0/64\n");
@@ -561,6 +561,9 @@ TEST(a_node_says_how_it_is_and_what_runs_there)
     assert_has(page, "32 of 64");
     assert_has(page, "64 GiB of 256 GiB");
     assert_has(page, "GPUs allocated, a100");
+    assert_has(page, "<dt>tpu allocated, v4</dt>");
+    assert_has(page, "3 of 8");
+    assert_has(page, "<dt>nic allocated</dt>");
     assert_has(page, "/chart/node_cpus.svg?cluster=beluga&amp;node=n1&amp;hours=24");
     assert_has(page, "101");
     assert_has(page, "102");
