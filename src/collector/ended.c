@@ -12,7 +12,9 @@ static const struct family families[] = {
                 METRIC_COUNTER,
                 "Jobs that have ended, by the state that they ended in: all that slurmdbd has told "
                 "of; of a cluster without it, those that were seen since the store was begun. "
-                "Every task of a job array and every run of a requeued job counts. One that never "
+                "Every task of a job array and every run of a requeued job counts, as sacct -X -D "
+                "--array lists them. Tasks that were canceled together while pending count when "
+                "slurmdbd has had 10 minutes to learn how many they were. One that never "
                 "started, and could have in several partitions, is of the partition several. Of "
                 "more than 20000 series, accounts are added up as other, for good; if there are "
                 "still more, partitions as well.",

@@ -74,6 +74,11 @@ static int64_t deadline(const struct history *h)
     return clock_mono(&clock_real) + h->config.timeout_ns;
 }
 
+static int64_t store_deadline(const struct history *h)
+{
+    return clock_mono(h->config.clock) + h->config.timeout_ns;
+}
+
 /* The earliest that is asked for. */
 static int64_t floor_of(const struct history *h)
 {
@@ -97,7 +102,7 @@ static int write_batch(struct history *h, const struct record_mark *marks, size_
         .n_marks = n_marks,
     };
     int code = h->n_batch || n_marks
-                   ? recorder_put(h->config.recorder, &batch, deadline(h), &h->stopping, err)
+                   ? recorder_put(h->config.recorder, &batch, store_deadline(h), &h->stopping, err)
                    : 0;
 
     h->is_store_failing = code < 0;
@@ -222,7 +227,7 @@ static int read_span(struct history *h, struct span *ret, struct err *err)
 {
     int64_t marks[COUNT(mark_names)] = { 0 };
     int code = recorder_get_marks(h->config.recorder, h->config.cluster, mark_names, marks,
-                                  COUNT(marks), deadline(h), &h->stopping, err);
+                                  COUNT(marks), store_deadline(h), &h->stopping, err);
 
     if (code < 0) {
         h->is_store_failing = true;
@@ -289,7 +294,7 @@ static int ask_of_open_runs(struct history *h, struct err *err)
     uint64_t records;
     int code = recorder_open_runs(h->config.recorder, h->config.cluster,
                                   wall_seconds(h) - OPEN_SECONDS, h->open_after, ids, OPEN_MOST,
-                                  &question.n_ids, deadline(h), &h->stopping, err);
+                                  &question.n_ids, store_deadline(h), &h->stopping, err);
 
     h->is_store_failing = code < 0;
     if (code < 0)

@@ -2,6 +2,8 @@
 /* One look at a run, merged with what is known of it. */
 #include "store/job_row.h"
 
+enum { SETTLE_SECONDS = 30, SETTLE_ARRAY_SECONDS = 600 };
+
 /* An end is not taken back; of two ends, accounting's is right; else the later look is. */
 enum rank { OPEN, SEEN_ENDED, ACCOUNTED_ENDED };
 
@@ -151,23 +153,64 @@ static int begin_accounting(struct store *store, struct store_cluster *cluster, 
     return db_run(statement, err);
 }
 
+static enum rank counted_rank(const struct store_cluster *cluster)
+{
+    return cluster->marks[MARK_IS_ACCOUNTED] ? ACCOUNTED_ENDED : SEEN_ENDED;
+}
+
+static bool is_end_counted(const struct store_cluster *cluster, const struct row *row)
+{
+    return rank_of(row) >= counted_rank(cluster) && value_of(row, IS_COUNTED) == RUN_COUNTED;
+}
+
+/* slurmctld sends ends at once, but which tasks a pending array has only now and then: of one that
+ * was canceled just now, slurmdbd may have more tasks or fewer than it has minutes later (up to 285
+ * s were seen). A counter cannot take them back. */
+static bool is_settled(const struct job_record *record)
+{
+    int64_t age = record->as_of - record->end_time;
+
+    if (!record->end_time || (record->nodes.n && record->tasks == 1))
+        return true;
+    return age >= (record->tasks > 1 ? SETTLE_ARRAY_SECONDS : SETTLE_SECONDS);
+}
+
+/* An end that was seen waits for accounting's, where there is accounting. */
+static void hold_back_end(const struct store_cluster *cluster, const struct job_record *record,
+                          const struct row *before, struct row *now)
+{
+    bool is_certain =
+        rank_of(now) == ACCOUNTED_ENDED ? is_settled(record) : !cluster->marks[MARK_IS_ACCOUNTED];
+
+    if (rank_of(now) != OPEN && !is_certain && !is_end_counted(cluster, before))
+        now->cells[IS_COUNTED] = number(RUN_UNCOUNTED);
+}
+
+/* Tasks of an array that ended while they were pending together are one row. */
+static int64_t ends_of(const struct row *row)
+{
+    return value_of(row, TASKS) > 1 ? value_of(row, TASKS) : 1;
+}
+
 /* By its one word: flags come and go while a job cleans up. */
-static int count_once(struct store *store, const struct store_cluster *cluster,
+static int count_ends(struct store *store, const struct store_cluster *cluster,
                       const struct job_record *record, const struct row *before,
                       const struct row *now, struct err *err)
 {
-    enum rank counts = cluster->marks[MARK_IS_ACCOUNTED] ? ACCOUNTED_ENDED : SEEN_ENDED;
     struct str word = record->state.base == JOB_BASE_UNKNOWN ? job_state_word(record->state)
                                                              : job_state_words[record->state.base];
-    int64_t state;
+    int64_t state, more;
     int r;
 
-    if (rank_of(now) < counts || rank_of(before) >= counts)
+    if (!is_end_counted(cluster, now))
+        return 0;
+    more = ends_of(now) - (is_end_counted(cluster, before) ? ends_of(before) : 0);
+    if (more <= 0)
         return 0;
     r = store_text(store, word, TEXT_WORD, &state, err);
     if (r == 0)
-        store_count_end(store, cluster->id, state, value_of(now, PARTITION),
-                        value_of(now, ACCOUNT));
+        store_count_ends(store, cluster->id, state, value_of(now, PARTITION),
+                         value_of(now, ACCOUNT), more);
     return r;
 }
 
@@ -230,8 +273,7 @@ static int put_row(struct store *store, struct store_cluster *cluster, struct jo
         r = job_row_of_record(store, record, &now, err);
     if (r < 0)
         return r;
-    if (rank_of(&now) == SEEN_ENDED && cluster->marks[MARK_IS_ACCOUNTED])
-        now.cells[IS_COUNTED] = number(RUN_UNCOUNTED);
+    hold_back_end(cluster, record, &before, &now);
     if (!before.id && is_pruned(cluster, record, &now)) {
         store_raise_mark(cluster, MARK_PRUNED_END, value_of(&now, END_TIME));
         return 0;
@@ -249,7 +291,7 @@ static int put_row(struct store *store, struct store_cluster *cluster, struct jo
         r = store_release_held(store, cluster->id, record->id, err);
     if (r == 0)
         r = job_life_note(store, record, &before, &now, err);
-    return r < 0 ? r : count_once(store, cluster, record, &before, &now, err);
+    return r < 0 ? r : count_ends(store, cluster, record, &before, &now, err);
 }
 
 int store_put_job(struct store *store, struct str cluster, const struct job_record *record,

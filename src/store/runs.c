@@ -109,7 +109,7 @@ static int end_requeued(struct store *store, const struct store_cluster *cluster
     if (r == 0)
         r = job_life_add(store, run->id, end_time, state, 0, err);
     if (r == 0 && !cluster->marks[MARK_IS_ACCOUNTED])
-        store_count_end(store, cluster->id, state, run->partition, run->account);
+        store_count_ends(store, cluster->id, state, run->partition, run->account, 1);
     return r;
 }
 

@@ -152,12 +152,30 @@ static const char fifth_schema[] =
     " UNIQUE(cluster, job_id, node, begin_time));"
     "CREATE INDEX held_by_end ON held(cluster, end_time);";
 
+/* Tasks of an array that ended while they were pending together were counted as one end. Which runs
+ * are counted: see rank_of() in put_job.c. */
+static const char sixth_schema[] =
+    "INSERT OR IGNORE INTO text(value) VALUES('several');"
+    "INSERT INTO ended(cluster, state, partition, account, count)"
+    " SELECT cluster,"
+    " (SELECT id FROM text WHERE value = (SELECT substr(value, 1, instr(value || '+', '+') - 1)"
+    "  FROM text WHERE id = job.state)) AS word,"
+    " ifnull((SELECT id FROM text WHERE value = (SELECT CASE WHEN instr(value, ',') THEN 'several'"
+    "  ELSE value END FROM text WHERE id = job.partition)), 0) AS place,"
+    " ifnull(account, 0) AS owner, sum(tasks - 1) FROM job"
+    " WHERE is_counted = 1 AND tasks > 1 AND state IS NOT NULL AND (origin = 1 OR NOT EXISTS("
+    "  SELECT 1 FROM mark WHERE cluster = job.cluster AND name = 'is_accounted' AND value > 0))"
+    " GROUP BY cluster, word, place, owner"
+    " ON CONFLICT(cluster, state, partition, account) DO UPDATE SET count = count + "
+    "excluded.count;";
+
 const struct migration schema_migrations[] = {
     { 1, "Make the tables", first_schema, add_state_words },
     { 2, "Add the id to the view of jobs, and when a run was last seen", second_schema, NULL },
     { 3, "Keep what each job used", third_schema, NULL },
     { 4, "Keep what each cluster last told of itself", fourth_schema, NULL },
     { 5, "Hold records of unknown jobs apart", fifth_schema, NULL },
+    { 6, "Count each task of arrays that were canceled while pending", sixth_schema, NULL },
 };
 const size_t n_schema_migrations = COUNT(schema_migrations);
 

@@ -23,10 +23,10 @@ static void count(struct store *store, struct tally tally, int64_t more)
     *place = (void *)((intptr_t)*place + (intptr_t)more); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-void store_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
-                     int64_t account)
+void store_count_ends(struct store *store, int64_t cluster, int64_t state, int64_t partition,
+                      int64_t account, int64_t more)
 {
-    count(store, (struct tally){ SQL_COUNT_ENDED, { cluster, state, partition, account } }, 1);
+    count(store, (struct tally){ SQL_COUNT_ENDED, { cluster, state, partition, account } }, more);
 }
 
 void store_count_named(struct store *store, int64_t name, int64_t more)

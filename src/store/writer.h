@@ -121,8 +121,8 @@ void store_forget_texts(struct store *store);
 
 /* What of each transaction is counted together and written at its end: runs that have ended, and
  * that have a name or no longer do. */
-void store_count_end(struct store *store, int64_t cluster, int64_t state, int64_t partition,
-                     int64_t account);
+void store_count_ends(struct store *store, int64_t cluster, int64_t state, int64_t partition,
+                      int64_t account, int64_t more);
 void store_count_named(struct store *store, int64_t name, int64_t more);
 int store_write_tallies(struct store *store, struct err *err);
 void store_forget_tallies(struct store *store);

@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+from clock import Clock
 from slurm import Slurm
 from sonde import DEADLINE, SONDE, Exporter, wait_until
 
@@ -81,19 +82,27 @@ class Named(Slurm):
             row[6]) if row[8] != "None assigned" else None, stamp(row[7])) for row in rows}
 
 
+    def tasks(self):
+        """(job id, submit time) → how many tasks of an array a row of slurmdbd's table stands for, if more than one."""
+        text = self.run("mariadb", "--no-defaults", "-NS", self.inside("mysql/socket"), "slurm_acct_db", "-e",
+                        f"SELECT id_job, time_submit, array_task_pending FROM {self.cluster}_job_table").stdout
+        return {(job, submit): tasks for job, submit, tasks in (map(int, line.split()) for line in text.splitlines())
+                if tasks > 1}
+
+
 class StoreTest(unittest.TestCase):
     def setUp(self):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.store = self.directory / "sonde.db"
 
-    def exporter(self, *flags, store=None, commands=lambda name: FLEET[name].env["SANDBOX_BIN"]):
+    def exporter(self, *flags, store=None, commands=lambda name: FLEET[name].env["SANDBOX_BIN"], env=None):
         files = []
         for name in CLUSTERS:
             path = self.directory / f"{name}.yml"
             path.write_text(f"source: cli\nslurm.bin-path: {commands(name)}\n")
             files.append(f"--cluster.file={path}")
         return Fleet(*files, f"--store=sqlite:{store or self.store}", "--store.interval=1s", "--store.history-interval=1s",
-                     "--slurm.poll-limit=1s", *flags)
+                     "--slurm.poll-limit=1s", *flags, env=env)
 
     def rows(self, question, *values, store=None):
         with contextlib.closing(sqlite3.connect(f"file:{store or self.store}?mode=ro", uri=True)) as connection:
@@ -137,31 +146,45 @@ class Fleet(Exporter):
 
 class TwoClusters(StoreTest):
     def test_what_is_kept_is_what_slurm_says_also_of_what_ran_while_nobody_looked(self):
-        with self.exporter():
+        clock = self.enterContext(Clock())
+        with self.exporter(env=clock.env):
             jobs = {name: [cluster.submit("true"), cluster.submit("exit 3", user="bob"),
                            cluster.submit("true", "--array=1-3")] for name, cluster in FLEET.items()}
             self.assertEqual(jobs["blue"], jobs["red"])
             for name, cluster in FLEET.items():
                 cluster.wait_ended(*jobs[name])
             self.wait_same()
-        # Nobody looks: one runs and ends, one is cancelled while it waits, one is requeued.
+        # Nobody looks: one runs and ends, one is cancelled while it waits, as are two arrays, one is requeued.
         for cluster in FLEET.values():
             waiting = cluster.submit("true", "--hold")
+            arrays = {cluster.submit("true", "--hold", f"--array={tasks}"): n
+                      for tasks, n in (("1-1000", 1000), ("0-13:2%2", 7))}
+            wait_until(lambda c=cluster, a=arrays: {job: n for (job, _), n in c.tasks().items() if job in a} == a,
+                       "slurmdbd knows the tasks")
+            cluster.run("scancel", *map(str, arrays))
             again = cluster.submit("sleep 300", "--requeue")
             wait_until(lambda c=cluster, j=again: c.run("squeue", "-h", "-j", str(j), "-o", "%T").stdout.strip() == "RUNNING",
                        "it runs")
             cluster.run("scancel", str(waiting))
             cluster.run("scontrol", "requeue", str(again))
             short = cluster.submit("true")
-            cluster.wait_ended(waiting, short)
+            cluster.wait_ended(waiting, short, *arrays)
             cluster.run("scancel", str(again))
-            cluster.wait_ended(waiting, short, again)
-        with self.exporter() as exporter:
+            cluster.wait_ended(waiting, short, again, *arrays)
+        clock.advance(600)  # ends of arrays count when slurmdbd has had that long to learn of their tasks
+        with self.exporter(env=clock.env) as exporter:
             self.wait_same()
             counted = collections.Counter()
             for name, cluster in FLEET.items():
-                for state, account, partition, *_ in cluster.accounted().values():
-                    counted[name, state, account, partition] += 1
+                tasks = cluster.tasks()
+                for run, (state, account, partition, *_) in cluster.accounted().items():
+                    counted[name, state, account, partition] += tasks.get(run, 1)
+                self.assertGreater(counted[name, "CANCELLED", "physics", "cpu"], 1007)
+            # Slurm 22.05 cannot list tasks.
+            listed = FLEET["red"].run("sacct", "-a", "-X", "-D", "-n", "--array", "-S", "2020-01-01", "-E", "now", "-s",
+                                      "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,S,TO", "-o", "State%20,Account,Partition").stdout
+            self.assertEqual(collections.Counter(("red", line.split()[0], *line.split()[-2:]) for line in listed.splitlines()),
+                             {key: n for key, n in counted.items() if key[0] == "red"})
 
             def told():
                 return {tuple(dict(labels)[label] for label in ("cluster", "state", "account", "partition")): value
@@ -169,18 +192,20 @@ class TwoClusters(StoreTest):
             wait_until(lambda: told() == dict(counted), "the counters agree with slurmdbd")
             # Another exporter, that has seen nothing of it, with a store of its own.
             second = self.directory / "second.db"
-            with self.exporter(store=second) as other:
+            with self.exporter(store=second, env=clock.env) as other:
                 self.wait_same(second)
                 wait_until(lambda: exporter.metrics().families()["slurm_jobs_ended_total"] ==
                            other.metrics().families().get("slurm_jobs_ended_total"), "two exporters agree")
         # It survives its end.
-        with self.exporter() as exporter:
+        with self.exporter(env=clock.env) as exporter:
             wait_until(lambda: told() == dict(counted), "the counters go on")
         self.check_questions(counted, jobs["blue"][0])
 
     def check_questions(self, counted, first):
         answer = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", "--limit=1000"))
-        told = collections.Counter((row["cluster"], row["state"], row["account"], row["partition"]) for row in answer["jobs"])
+        told = collections.Counter()
+        for row in answer["jobs"]:
+            told[row["cluster"], row["state"], row["account"], row["partition"]] += row["tasks"]
         self.assertEqual(told, counted)
         equal = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", str(first)))["jobs"]
         self.assertEqual(sorted(row["cluster"] for row in equal), ["blue", "red"])

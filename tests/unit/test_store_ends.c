@@ -108,6 +108,78 @@ TEST(a_run_that_was_requeued_counts_when_accounting_tells_its_end)
     assert_string_equal(ask(ENDED), "NODE_FAIL|1");
 }
 
+/* As sacct has tasks of an array that were canceled together while pending: no nodes. */
+static struct job_record canceled_array(uint32_t id, uint32_t tasks, int64_t as_of)
+{
+    struct job_record record = job_in(JOB_PENDING, id, 1000, as_of);
+
+    record.origin = RECORD_ACCOUNTED;
+    record.state = cancelled;
+    record.array_job_id = id;
+    record.tasks = tasks;
+    record.end_time = 1100;
+    return record;
+}
+
+TEST(each_task_of_an_array_that_ended_while_pending_counts)
+{
+    struct job_record waiting = job_in(JOB_PENDING, 7, 1000, 1050);
+
+    waiting.array_job_id = 7;
+    waiting.tasks = 1000;
+    put(waiting);
+    put(canceled_array(7, 1000, 5000));
+    put(canceled_array(7, 1000, 6000));
+    put(canceled_array(8, 7, 5000));
+    put(accounted(cancelled, 9, 1000, 5000));
+    assert_string_equal(ask(ENDED), "CANCELLED|1008");
+}
+
+/* Slurm has all tasks of the array for up to some minutes, although some have ended before; 22.05
+ * has a record without an array first. */
+TEST(an_array_counts_when_slurmdbd_has_had_the_time_to_learn_its_tasks)
+{
+    struct open_filter filter = { .as_of = 9000 };
+    uint32_t ids[4];
+    size_t n;
+
+    put(canceled_array(7, 6, 1101));
+    put(canceled_array(8, 1, 1101));
+    assert_string_equal(ask(ENDED), "");
+    assert_string_equal(ask("SELECT state, tasks FROM jobs"), "CANCELLED|6\nCANCELLED|1");
+    OK(store_open_runs(fixture.store, STR("alpha"), &filter, ids, COUNT(ids), &n, &fixture.err));
+    assert_int_equal(n, 2);
+    put(canceled_array(7, 6, 1400));
+    put(canceled_array(8, 6, 1105));
+    assert_string_equal(ask(ENDED), "");
+    put(canceled_array(7, 4, 1700));
+    put(canceled_array(8, 6, 1700));
+    assert_string_equal(ask(ENDED), "CANCELLED|10");
+    /* the clock was set back */
+    put(canceled_array(7, 4, 1101));
+    put(canceled_array(7, 4, 1800));
+    assert_string_equal(ask(ENDED), "CANCELLED|10");
+}
+
+TEST(tasks_that_slurmdbd_learns_of_later_are_added_and_none_is_taken_back)
+{
+    put(canceled_array(7, 1, 5000));
+    assert_string_equal(ask(ENDED), "CANCELLED|1");
+    put(canceled_array(7, 6, 5001));
+    assert_string_equal(ask(ENDED), "CANCELLED|6");
+    put(canceled_array(7, 4, 5002));
+    assert_string_equal(ask(ENDED), "CANCELLED|6");
+}
+
+TEST(without_accounting_each_task_counts_as_the_queue_shows_it)
+{
+    struct job_record seen = canceled_array(7, 6, 1101);
+
+    seen.origin = RECORD_SEEN;
+    put(seen);
+    assert_string_equal(ask(ENDED), "CANCELLED|6");
+}
+
 static void look(int64_t as_of, const struct run_name *gone, size_t n)
 {
     OK(store_begin(fixture.store, &fixture.err));
@@ -254,4 +326,53 @@ TEST(a_store_of_the_first_version_goes_on)
     assert_string_equal(ask("SELECT jobs.job_id, count(*) FROM jobs JOIN life ON"
                             " life.job = jobs.id GROUP BY 1 ORDER BY 1"),
                         "7|1\n8|3");
+}
+
+/* Runs of a store whose arrays were counted as one: state 5 is CANCELLED. */
+#define ARRAY_ROW(id, cluster, partition, origin, counted, tasks)                                  \
+    "(" #id ", " #cluster ", " #id ", 1000, 1000, 1100, 5, " #partition ", 21, 2000, " #origin     \
+    ", " #counted ", " #tasks ")"
+
+static void make_fifth_version(void)
+{
+    sqlite3 *db;
+
+    fixture.store = store_close(fixture.store);
+    fixture_remove_files();
+    assert_int_equal(sqlite3_open(fixture.path, &db), SQLITE_OK);
+    OK(schema_migrate(db, 0, schema_migrations, 5, NULL, &fixture.err));
+    OK(db_exec(
+        db,
+        "INSERT INTO meta(name, value) VALUES('is_simulated', 0);"
+        "INSERT INTO cluster(name) VALUES('alpha'), ('beta');"
+        "INSERT INTO mark VALUES(1, 'is_accounted', 1);"
+        "INSERT INTO text(id, value) VALUES(20, 'long'), (21, 'physics'), (22, 'a,b');"
+        "INSERT INTO job(id, cluster, job_id, submit_time, first_submit_time, end_time,"
+        " state, partition, account, as_of, origin, is_counted, tasks) VALUES" ARRAY_ROW(1, 1, 20, 1, 1, 1000) "," ARRAY_ROW(
+            2, 1, 20, 1, 1,
+            1) "," ARRAY_ROW(3, 1, 22, 1, 1,
+                             7) "," ARRAY_ROW(4, 1, 20, 0, 1,
+                                              50) "," ARRAY_ROW(5, 1, 20, 0, 2,
+                                                                50) "," ARRAY_ROW(6, 2, 20, 0, 1,
+                                                                                  3) ";"
+                                                                                     "INSERT INTO "
+                                                                                     "ended "
+                                                                                     "VALUES(1, 5, "
+                                                                                     "20, 21, 2), "
+                                                                                     "(2, 5, 20, "
+                                                                                     "21, 1)",
+        &fixture.err));
+    db_close(db);
+}
+
+TEST(tasks_that_an_older_store_counted_as_one_are_counted_when_it_is_migrated)
+{
+    make_fifth_version();
+    fixture_open();
+    assert_string_equal(ask("SELECT c.name, s.value, p.value, a.value, count FROM ended"
+                            " JOIN cluster c ON c.id = cluster JOIN text s ON s.id = state"
+                            " JOIN text p ON p.id = partition JOIN text a ON a.id = account"
+                            " ORDER BY 1, 3"),
+                        "alpha|CANCELLED|long|physics|1001\nalpha|CANCELLED|several|physics|6\n"
+                        "beta|CANCELLED|long|physics|3");
 }
