@@ -62,11 +62,12 @@ static void compute_times(struct job_row *row, int64_t now)
     int64_t start = job_record_never_ran(record) ? 0 : record->start_time;
     int64_t end = is_open && job_holds_resources(record->state) ? now : record->end_time;
     int64_t begun = start ? start : is_open ? now : 0;
-    int64_t suspended =
-        record->suspended_seconds < INT64_MAX ? (int64_t)record->suspended_seconds : 0;
+    bool knows_suspended = record->suspended_seconds < INT64_MAX;
+    int64_t suspended = knows_suspended ? (int64_t)record->suspended_seconds : 0;
 
     row->elapsed_seconds = row->wait_seconds = -1;
-    if (start && end >= start)
+    /* How long a suspended job has run, the queue does not say. */
+    if (start && end >= start && (knows_suspended || record->state.base != JOB_SUSPENDED))
         row->elapsed_seconds = end - start > suspended ? end - start - suspended : 0;
     if (record->eligible_time && begun >= record->eligible_time)
         row->wait_seconds = begun - record->eligible_time;

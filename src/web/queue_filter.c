@@ -342,11 +342,12 @@ void queue_filter_free(struct queue_filter *filter)
 
 /* ---- one job ---- */
 
+/* The queue does not say how long a suspended job has run. */
 int64_t queue_elapsed(const struct job *job, int64_t now)
 {
     int64_t began = job_began(job), ended = job_ended(job);
 
-    if (!began || (!ended && !job_holds_resources(job->state)))
+    if (!began || (!ended && !job_holds_resources(job->state)) || job->state.base == JOB_SUSPENDED)
         return -1;
     if (!ended)
         ended = now;
