@@ -29,12 +29,19 @@ static const char *nodes_address(struct site_call *call, const struct board_clus
         SHOW_ARGUMENTS({ "gpu", str_of(gpu) }, { "view", STR("table") }, { "sort", str_of(sort) }));
 }
 
-static double jobs_in(const struct board_cluster *cluster, struct str state)
+/* Of any of these states, which are separated by commas. */
+static double jobs_in(const struct board_cluster *cluster, struct str states)
 {
-    for (size_t i = 0; i < cluster->sums.n_job_states; i++)
-        if (str_eq(cluster->sums.job_state[i].word, state))
-            return cluster->sums.job_state[i].jobs.jobs;
-    return cluster->section[KIND_JOBS] ? 0 : NAN;
+    double sum = cluster->section[KIND_JOBS] ? 0 : NAN;
+
+    while (states.p) {
+        struct str state = str_cut(&states, ',');
+
+        for (size_t i = 0; i < cluster->sums.n_job_states; i++)
+            if (str_eq(cluster->sums.job_state[i].word, state))
+                sum += cluster->sums.job_state[i].jobs.jobs;
+    }
+    return sum;
 }
 
 static double gpus_of(const struct board_cluster *cluster)
@@ -78,8 +85,8 @@ static void put_row(struct site_call *call, struct html_table *table,
         { NODES, address_of(call, cluster, "/nodes", ""), nodes ? (double)nodes->nodes.n : NAN },
         { CPUS, nodes_address(call, cluster, "", "-cpus"), cluster->sums.cpus.total },
         { GPUS, nodes_address(call, cluster, "any", "-gpus"), gpus_of(cluster) },
-        { RUNNING, address_of(call, cluster, "/jobs", "RUNNING"),
-          jobs_in(cluster, STR("RUNNING")) },
+        { RUNNING, address_of(call, cluster, "/jobs", SHOW_HOLDING),
+          jobs_in(cluster, STR(SHOW_HOLDING)) },
         { PENDING, address_of(call, cluster, "/jobs", "PENDING"),
           jobs_in(cluster, STR("PENDING")) },
     };
