@@ -125,6 +125,7 @@ static int start_cluster(struct exporter *exporter, const struct settings *setti
     settings_tunings(settings, i, cluster, tunings);
     code = start_feed(&cluster->feeds[FEED_SLURM], &config, &tunings[FEED_SLURM], err);
     config.noted = NULL;
+    config.waits = NULL;
     if (code == 0 && settings_want_lustre(settings)) {
         code = open_lustre(exporter, settings, cluster, err);
         if (code == 0)

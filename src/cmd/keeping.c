@@ -56,12 +56,21 @@ static void note(void *ctx, struct section *section)
     recorder_note(recorder, watched->cluster, section);
 }
 
+static void put_waits(void *ctx, struct section *jobs)
+{
+    const struct keeping_watched *watched = ctx;
+
+    recorder_put_waits(watched->keeping->recorder, watched->cluster, jobs);
+}
+
 void keeping_watch(struct keeping *keeping, size_t cluster, struct refresh_config *config)
 {
     if (!keeping->recorder)
         return;
     config->noted = note;
     config->noted_ctx = &keeping->watched[cluster];
+    config->waits = put_waits;
+    config->waits_ctx = &keeping->watched[cluster];
 }
 
 int keeping_open_source(struct keeping *keeping, const struct settings *settings, size_t i,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long jobs wait, from those that have started while sonde was looking. */
+/* How long jobs were pending, of those that have started. */
 #include "collector/collector.h"
 
 enum { WAIT };
@@ -7,8 +7,11 @@ enum { WAIT };
 static const struct family families[] = {
     [WAIT] = { "slurm_job_wait_seconds",
                METRIC_HISTOGRAM,
-               "How long the jobs waited that have started since sonde began to look, from when "
-               "they could have run: submitted, no longer held, nothing left to depend on.",
+               "How long jobs were pending before they started, from when they could have run: "
+               "submitted, not held, no dependency left. With a store: every job that has started "
+               "since the store was begun and that the queue or slurmdbd has shown. Without: jobs "
+               "that the queue has shown since sonde was started; a job that starts and leaves the "
+               "queue between two polls is missing.",
                { "partition" } },
 };
 
@@ -27,7 +30,7 @@ static void collect(const struct section *section, struct metric_writer *writer)
 
 const struct collector collector_waits = {
     .name = "waits",
-    .help = "how long jobs waited before they started, by partition",
+    .help = "how long jobs were pending before they started, by partition",
     .kind = KIND_JOBS,
     .families = families,
     .n_families = COUNT(families),

@@ -6,6 +6,7 @@
 
 #include "model/state.h"
 #include "model/symbols.h"
+#include "model/wait.h"
 
 #define MODEL_UNKNOWN_U32 UINT32_MAX
 #define MODEL_UNKNOWN_U64 UINT64_MAX
@@ -35,17 +36,6 @@ struct job {
     int64_t submit_time, eligible_time, start_time, end_time; /* UTC seconds */
 };
 
-/* How long the jobs waited that have started since sonde began to look, from when they could have
- * run until they did. */
-enum { WAIT_BOUNDS = 14 };
-extern const double wait_bounds[WAIT_BOUNDS]; /* seconds, 1 s to a week */
-
-struct wait {
-    symbol partition;
-    uint64_t buckets[WAIT_BOUNDS + 1]; /* not cumulative; the last is what exceeds all bounds */
-    double sum;
-};
-
 /* What a job holds of one of its nodes; see model/job_gpus. */
 struct job_gpus {
     uint32_t job_id;
@@ -65,7 +55,7 @@ struct jobs {
     /* Partitions and QOS that are there, as far as is known, with jobs or without. */
     symbol *known_partition, *known_qos;
     size_t n_known_partitions, n_known_qos;
-    struct wait *wait; /* one for each partition in which a job was seen to start */
+    struct wait *wait; /* one for each partition in which a job has started, or may */
     size_t n_waits;
 };
 

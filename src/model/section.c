@@ -13,9 +13,6 @@ const struct str private_data_words[PRIVATE_DATA] = {
     [PRIVATE_USERS] = STR_INIT("users"),
 };
 
-const double wait_bounds[WAIT_BOUNDS] = { 1,    5,    15,    30,    60,    300,    900,
-                                          1800, 3600, 14400, 43200, 86400, 259200, 604800 };
-
 struct section *section_new(enum kind kind)
 {
     struct section *section = heap_alloc(sizeof(*section));

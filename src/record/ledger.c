@@ -34,6 +34,12 @@ struct ledger {
     struct written_section (*to_keep)[KINDS]; /* likewise */
     uint64_t (*kept)[KINDS];                  /* hashes of those that the store has */
     int64_t *looked;                          /* when the queue was, as far as that is written */
+    struct arena waits_arena;                 /* what follows is in it */
+    struct ledger_waits {
+        bool is_known;
+        struct partition_wait *wait;
+        size_t n;
+    } * waits;
 
     /* What is being written, to tell what the store does not take. */
     struct request *at_request;
@@ -55,6 +61,7 @@ struct ledger *ledger_new(struct str url, bool is_simulated, size_t n_clusters)
     ledger->kept = heap_alloc(n_clusters * sizeof(*ledger->kept));
     ledger->to_keep = heap_alloc(n_clusters * sizeof(*ledger->to_keep));
     ledger->looked = heap_alloc(n_clusters * sizeof(*ledger->looked));
+    ledger->waits = heap_alloc(n_clusters * sizeof(*ledger->waits));
     ledger->changes = heap_alloc(n_clusters * sizeof(struct changes *));
     for (size_t i = 0; i < n_clusters; i++)
         ledger->changes[i] = changes_new();
@@ -80,6 +87,8 @@ struct ledger *ledger_free(struct ledger *ledger)
         free(ledger->kept);
         free(ledger->to_keep);
         free(ledger->looked);
+        free(ledger->waits);
+        arena_clear(&ledger->waits_arena);
         free(ledger->found);
         free(ledger->url);
         free(ledger);
@@ -409,6 +418,32 @@ static void keep_found(struct ledger *ledger, const struct round *round)
     }
 }
 
+static int read_waits(struct ledger *ledger, const struct round *round, struct err *err)
+{
+    int code = 0;
+
+    arena_clear(&ledger->waits_arena);
+    memset(ledger->waits, 0, ledger->n_clusters * sizeof(*ledger->waits));
+    for (size_t i = 0; i < ledger->n_clusters && code >= 0; i++) {
+        struct ledger_waits *waits = &ledger->waits[i];
+
+        if (!round->clusters[i].name.n)
+            continue;
+        code = store_waits(ledger->store, round->clusters[i].name, &ledger->waits_arena,
+                           &waits->wait, &waits->n, err);
+        waits->is_known = code >= 0;
+    }
+    return code;
+}
+
+bool ledger_waits(const struct ledger *ledger, size_t cluster, const struct partition_wait **ret,
+                  size_t *ret_n)
+{
+    *ret = ledger->waits[cluster].wait;
+    *ret_n = ledger->waits[cluster].n;
+    return ledger->waits[cluster].is_known;
+}
+
 int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
 {
     int code = ledger_open(ledger, &round->was_gone, err);
@@ -420,6 +455,8 @@ int ledger_write(struct ledger *ledger, struct round *round, struct err *err)
         do
             code = transact(ledger, round, err);
         while (is_of_record(code) && leave_out(ledger, round, err));
+    if (code >= 0 && round->is_written)
+        code = read_waits(ledger, round, err);
     if (code >= 0) {
         keep_found(ledger, round);
         round->dropped = store_take_dropped(ledger->store);

@@ -38,6 +38,11 @@ struct round {
 /* Opens and locks the store if it is not open, or no longer the one that was opened. */
 int ledger_open(struct ledger *ledger, bool *ret_was_gone, struct err *err);
 
+/* How long jobs of that cluster were pending, as of the last round that was written; valid until
+ * the next. False: no round was. */
+bool ledger_waits(const struct ledger *ledger, size_t cluster, const struct partition_wait **ret,
+                  size_t *ret_n);
+
 /* All of it for good, or nothing. */
 int ledger_write(struct ledger *ledger, struct round *round, struct err *err);
 

@@ -37,6 +37,9 @@ struct cluster {
     int64_t slurm_time;         /* slurmctld's, seconds; 0: unknown */
     int64_t slurm_time_mono_ns; /* when it was that */
     bool is_retention_paused;
+    bool knows_waits; /* likewise, as the next two */
+    struct map waits; /* of each partition: struct wait */
+    struct arena waits_arena;
     struct slot taken[KINDS]; /* the thread's own, as what follows */
     int64_t prune_at;
     struct clock_watch watch;
@@ -173,6 +176,33 @@ void recorder_note(struct recorder *recorder, size_t cluster, struct section *se
     pthread_cond_signal(&recorder->work);
     pthread_mutex_unlock(&recorder->lock);
     section_unref(old);
+}
+
+/* With the lock held. */
+static struct wait *wait_of(struct cluster *cluster, struct str partition)
+{
+    void **place = map_put(&cluster->waits, partition);
+
+    if (!*place)
+        *place = ARENA_NEW(&cluster->waits_arena, struct wait);
+    return *place;
+}
+
+/* A partition has its series before its first job starts, so that this one is an increase. */
+void recorder_put_waits(struct recorder *recorder, size_t cluster, struct section *jobs)
+{
+    struct cluster *of = &recorder->clusters[cluster];
+
+    pthread_mutex_lock(&recorder->lock);
+    for (size_t i = 0; i < jobs->jobs.n_known_partitions && of->knows_waits; i++)
+        wait_of(of, section_text(jobs, jobs->jobs.known_partition[i]));
+    jobs->jobs.n_waits = of->waits.n;
+    jobs->jobs.wait = ARENA_ARRAY(&jobs->arena, struct wait, of->waits.n);
+    for (size_t i = 0; i < of->waits.n; i++) {
+        jobs->jobs.wait[i] = *(const struct wait *)of->waits.entries[i].value;
+        jobs->jobs.wait[i].partition = symbols_put(&jobs->symbols, of->waits.entries[i].key);
+    }
+    pthread_mutex_unlock(&recorder->lock);
 }
 
 /* With the lock held. */
@@ -503,6 +533,21 @@ static void pause_slots(struct cluster *cluster, int64_t now)
     }
 }
 
+static void note_waits(struct recorder *r)
+{
+    for (size_t i = 0; i < r->n_clusters; i++) {
+        struct cluster *cluster = &r->clusters[i];
+        const struct partition_wait *waits;
+        size_t n;
+
+        if (!ledger_waits(r->ledger, i, &waits, &n))
+            continue;
+        cluster->knows_waits = true;
+        for (size_t k = 0; k < n; k++)
+            *wait_of(cluster, waits[k].partition) = waits[k].wait;
+    }
+}
+
 static void settle_success(struct recorder *r, struct round *round)
 {
     answer_all(r, &round->requests, NULL);
@@ -517,6 +562,7 @@ static void settle_success(struct recorder *r, struct round *round)
     r->stats.skipped += round->skipped;
     if (!round->is_written)
         return;
+    note_waits(r);
     r->failures = 0;
     r->stats.is_up = true;
     r->stats.commits++;
@@ -787,6 +833,8 @@ static void release(struct recorder *r)
         for (int k = 0; k < KINDS; k++)
             section_unref(r->clusters[i].waiting[k].section);
         free((char *)r->clusters[i].name.p);
+        map_free(&r->clusters[i].waits);
+        arena_clear(&r->clusters[i].waits_arena);
     }
     free(r->clusters);
     free(r->round_clusters);
@@ -818,6 +866,7 @@ static struct recorder *recorder_new(const struct recorder_config *config)
         r->clusters[i].retention_ns = config->clusters[i].retention_ns;
         r->clusters[i].max_bytes = config->clusters[i].max_bytes;
         r->clusters[i].prune_at = INT64_MIN;
+        map_init(&r->clusters[i].waits, &r->clusters[i].waits_arena);
         clock_watch_init(&r->clusters[i].watch, config->clock, "job history");
         recorder_name(r, i, config->clusters[i].name);
     }

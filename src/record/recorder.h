@@ -63,6 +63,11 @@ int recorder_find(struct recorder *recorder, struct str name);
  * is kept. */
 void recorder_note(struct recorder *recorder, size_t cluster, struct section *section);
 
+/* Writes into a section of jobs how long jobs of that cluster were pending, as of the last write;
+ * of partitions that the section knows and where none has started, 0. Nothing if nothing was
+ * written yet. Waits for nothing but a lock. */
+void recorder_put_waits(struct recorder *recorder, size_t cluster, struct section *jobs);
+
 /* What is to be written together: all of it or nothing. */
 struct record_batch {
     size_t cluster;

@@ -418,7 +418,9 @@ static void add_history(struct refresher *r, struct section *section, struct out
 {
     inventory_note(r->inventory, section);
     outcome->has_new_bookings = bookings_note(r->bookings, section);
-    if (section->kind == KIND_JOBS)
+    if (section->kind == KIND_JOBS && r->config.waits)
+        r->config.waits(r->config.waits_ctx, section);
+    else if (section->kind == KIND_JOBS)
         starts_note(r->starts, section);
     else if (section->kind == KIND_DIAG)
         counters_note(r->counters, section);

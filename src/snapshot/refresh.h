@@ -33,6 +33,11 @@ struct refresh_config {
     /* Gets every section once it is complete, on this thread. NULL: nobody wants them. */
     void (*noted)(void *ctx, struct section *section);
     void *noted_ctx;
+
+    /* Writes into a section of jobs how long jobs were pending, on this thread. NULL: it is counted
+     * from what the polls show. */
+    void (*waits)(void *ctx, struct section *jobs);
+    void *waits_ctx;
     const struct clock *clock;
     struct log *log;
     const char *cluster;        /* for the log; NULL: there is but one; must outlive it */

@@ -94,18 +94,11 @@ static struct wait *wait_of(struct starts *starts, struct str partition)
 static void count_wait(struct starts *starts, const struct section *section, const struct job *job)
 {
     struct wait *wait = wait_of(starts, section_text(section, job->partition));
-    int64_t since = job->eligible_time > job->submit_time && job->eligible_time <= job->start_time
-                        ? job->eligible_time
-                        : job->submit_time;
-    size_t bucket = 0;
-    double seconds;
+    double seconds = (double)wait_seconds(job->submit_time, job->eligible_time, job->start_time);
 
-    if (!wait || since <= 0 || since > job->start_time)
+    if (!wait || seconds < 0)
         return;
-    seconds = (double)(job->start_time - since);
-    while (bucket < WAIT_BOUNDS && seconds > wait_bounds[bucket])
-        bucket++;
-    wait->buckets[bucket]++;
+    wait->buckets[wait_bucket(seconds)]++;
     wait->sum += seconds;
 }
 

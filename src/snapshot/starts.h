@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notices which jobs have started since the last look, and keeps a histogram of how long they had
- * waited. squeue shows a job for some minutes after its end (MinJobAge), so that short ones are
- * seen too if somebody looks that often. */
+/* Finds jobs that have started since the last poll, and counts how long they were pending. squeue
+ * shows a job for some minutes after its end (MinJobAge): one that is gone before the next poll is
+ * missing. With a store, src/store/waits.c counts instead. */
 #ifndef SONDE_SNAPSHOT_STARTS_H
 #define SONDE_SNAPSHOT_STARTS_H
 

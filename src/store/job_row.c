@@ -81,6 +81,7 @@ static const struct {
     [ORIGIN] = { "origin", OURS, 0, OF_NONE },
     [IS_COUNTED] = { "is_counted", OURS, 0, OF_END },
     [LAST_SEEN] = { "last_seen", OURS, 0, OF_NONE },
+    [IS_WAIT_COUNTED] = { "is_wait_counted", OURS, 0, OF_NONE },
 #undef MEMBER
 };
 

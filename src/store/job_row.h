@@ -55,6 +55,7 @@ enum column {
     ORIGIN,
     IS_COUNTED,
     LAST_SEEN,
+    IS_WAIT_COUNTED,
     COLUMNS,
 };
 
@@ -126,6 +127,10 @@ int job_life_note(struct store *store, const struct job_record *record, const st
                   const struct row *now, struct err *err);
 int job_life_add(struct store *store, int64_t job, int64_t time, int64_t state, int64_t reason,
                  struct err *err);
+
+/* Counts how long it was pending when it has started, once: *now says whether that is done. */
+void job_count_wait(struct store *store, const struct store_cluster *cluster,
+                    const struct job_record *record, struct row *now);
 
 /* Sets first_submit_time, here and where it follows from this run, and ends the run that was
  * requeued to be this one. */

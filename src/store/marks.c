@@ -6,6 +6,7 @@ static const char *const mark_names[CLUSTER_MARKS] = {
     [MARK_PRUNED_BEFORE] = "pruned_before", [MARK_PRUNED_SUBMIT] = "pruned_submit",
     [MARK_PRUNED_END] = "pruned_end",       [MARK_OPEN_SEEN] = "open_seen",
     [MARK_JOBS_SEEN] = "jobs_seen",         [MARK_IS_ACCOUNTED] = "is_accounted",
+    [MARK_WAITS_SINCE] = "waits_since",
 };
 
 int store_read_mark(struct store *store, int64_t cluster, const char *name, int64_t otherwise,

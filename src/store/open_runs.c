@@ -143,7 +143,9 @@ int store_put_look(struct store *store, struct str cluster, int64_t as_of,
 
     for (size_t i = 0; i < n && r == 0; i++)
         r = set_last_seen(store, of, &gone[i], err);
-    if (r == 0)
-        store_raise_mark(of, MARK_JOBS_SEEN, as_of);
-    return r;
+    if (r < 0)
+        return r;
+    store_raise_mark(of, MARK_JOBS_SEEN, as_of);
+    store_begin_waits(of, as_of);
+    return 0;
 }

@@ -282,6 +282,8 @@ static int put_row(struct store *store, struct store_cluster *cluster, struct jo
         r = merge(store, record, has_right_name, &before, &now, err);
     else
         now.rest = pack_rest(store, record);
+    if (r == 0)
+        job_count_wait(store, cluster, record, &now);
     if (r == 0 && knows_id)
         r = job_link_runs(store, cluster, record, &before, &now, err);
     if (r == 0)
@@ -306,6 +308,8 @@ int store_put_job(struct store *store, struct str cluster, const struct job_reco
     r = store_cluster(store, cluster, &of, err);
     if (r == 0 && record->origin == RECORD_ACCOUNTED && !of->marks[MARK_IS_ACCOUNTED])
         r = begin_accounting(store, of, err);
+    if (r == 0)
+        store_begin_waits(of, record->as_of);
     if (r == 0)
         r = put_row(store, of, &own, err);
     if (r == 0 && !job_record_has_ended(record))

@@ -169,6 +169,15 @@ static const char sixth_schema[] =
     " ON CONFLICT(cluster, state, partition, account) DO UPDATE SET count = count + "
     "excluded.count;";
 
+/* job.is_wait_counted: how long it was pending is counted in `waited`. bound: the upper bound of
+ * the bucket, in seconds; 0: longer than any. The mark "waits_since" tells since when starts count.
+ */
+static const char seventh_schema[] =
+    "ALTER TABLE job ADD COLUMN is_wait_counted INTEGER;"
+    "CREATE TABLE waited(cluster INTEGER, partition INTEGER, bound INTEGER,"
+    " count INTEGER NOT NULL, seconds INTEGER NOT NULL,"
+    " PRIMARY KEY(cluster, partition, bound)) WITHOUT ROWID;";
+
 const struct migration schema_migrations[] = {
     { 1, "Make the tables", first_schema, add_state_words },
     { 2, "Add the id to the view of jobs, and when a run was last seen", second_schema, NULL },
@@ -176,6 +185,7 @@ const struct migration schema_migrations[] = {
     { 4, "Keep what each cluster last told of itself", fourth_schema, NULL },
     { 5, "Hold records of unknown jobs apart", fifth_schema, NULL },
     { 6, "Count each task of arrays that were canceled while pending", sixth_schema, NULL },
+    { 7, "Count how long jobs were pending", seventh_schema, NULL },
 };
 const size_t n_schema_migrations = COUNT(schema_migrations);
 

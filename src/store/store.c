@@ -42,6 +42,14 @@ static const char *const statements[SQL_STATEMENTS] = {
                         " VALUES(?1, ?2, ?3, ?4, ?5)"
                         " ON CONFLICT(cluster, state, partition, account)"
                         " DO UPDATE SET count = count + excluded.count",
+    [SQL_COUNT_WAITED] = "INSERT INTO waited(cluster, partition, bound, count, seconds)"
+                         " VALUES(?1, ?2, ?3, ?5, ?4 * ?5)"
+                         " ON CONFLICT(cluster, partition, bound) DO UPDATE SET"
+                         " count = count + excluded.count, seconds = seconds + excluded.seconds",
+    [SQL_WAITS] = "SELECT ifnull((SELECT value FROM text WHERE id = waited.partition), ''), bound,"
+                  " count, seconds FROM waited"
+                  " WHERE cluster = (SELECT id FROM cluster WHERE name = ?1)"
+                  " ORDER BY partition, bound",
     [SQL_DROP_ENDED] = "DELETE FROM ended WHERE cluster = ?1",
     [SQL_PUT_FINAL] = "INSERT INTO final(cluster, job_id, node, begin_time, end_time, document)"
                       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"

@@ -10,6 +10,7 @@
 #ifndef SONDE_STORE_STORE_H
 #define SONDE_STORE_STORE_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -112,6 +113,16 @@ int store_list_open(struct store *store, struct str cluster, struct run_name **r
  * again. */
 int store_put_look(struct store *store, struct str cluster, int64_t as_of,
                    const struct run_name *gone, size_t n, struct err *err);
+
+/* How long jobs were pending, of each partition in which one has started since the first record of
+ * the cluster was put into the store; in the arena. Each run is counted once: when the queue shows
+ * that it has started, or when accounting tells its end. */
+struct partition_wait {
+    struct str partition;
+    struct wait wait; /* but for its partition */
+};
+int store_waits(struct store *store, struct str cluster, struct arena *arena,
+                struct partition_wait **ret, size_t *ret_n, struct err *err);
 
 struct store_retention {
     int64_t oldest_end; /* runs that ended before this are deleted; 0: none for that */

@@ -29,6 +29,14 @@ void store_count_ends(struct store *store, int64_t cluster, int64_t state, int64
     count(store, (struct tally){ SQL_COUNT_ENDED, { cluster, state, partition, account } }, more);
 }
 
+void store_count_wait(struct store *store, int64_t cluster, int64_t partition, int64_t seconds)
+{
+    size_t bucket = wait_bucket((double)seconds);
+    int64_t bound = bucket < WAIT_BOUNDS ? (int64_t)wait_bounds[bucket] : 0;
+
+    count(store, (struct tally){ SQL_COUNT_WAITED, { cluster, partition, bound, seconds } }, 1);
+}
+
 void store_count_named(struct store *store, int64_t name, int64_t more)
 {
     if (name)

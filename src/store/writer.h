@@ -35,6 +35,8 @@ enum store_statement {
     SQL_DROP_MOMENT,
     SQL_COUNT_MOMENTS,
     SQL_COUNT_ENDED,
+    SQL_COUNT_WAITED,
+    SQL_WAITS,
     SQL_DROP_ENDED,
     SQL_PUT_FINAL,
     SQL_KNOWS_JOB,
@@ -75,6 +77,7 @@ enum cluster_mark {
     MARK_OPEN_SEEN,     /* the newest that was heard of a run that had not ended */
     MARK_JOBS_SEEN,     /* when the queue was last looked at */
     MARK_IS_ACCOUNTED,  /* 1: accounting has told something */
+    MARK_WAITS_SINCE,   /* jobs that started then or later are counted in `waited` */
     CLUSTER_MARKS,
 };
 
@@ -88,6 +91,13 @@ static inline void store_raise_mark(struct store_cluster *cluster, enum cluster_
 {
     if (value > cluster->marks[which])
         cluster->marks[which] = value;
+}
+
+/* What started before the first record of a cluster is not counted. */
+static inline void store_begin_waits(struct store_cluster *cluster, int64_t as_of)
+{
+    if (!cluster->marks[MARK_WAITS_SINCE])
+        cluster->marks[MARK_WAITS_SINCE] = as_of;
 }
 
 struct store {
@@ -119,10 +129,11 @@ int store_use(struct store *store, enum store_statement which, sqlite3_stmt **re
 /* Some of them may no longer be there. */
 void store_forget_texts(struct store *store);
 
-/* What of each transaction is counted together and written at its end: runs that have ended, and
- * that have a name or no longer do. */
+/* What of each transaction is counted together and written at its end: runs that have ended, how
+ * long runs were pending, and runs that have a name or no longer do. */
 void store_count_ends(struct store *store, int64_t cluster, int64_t state, int64_t partition,
                       int64_t account, int64_t more);
+void store_count_wait(struct store *store, int64_t cluster, int64_t partition, int64_t seconds);
 void store_count_named(struct store *store, int64_t name, int64_t more);
 int store_write_tallies(struct store *store, struct err *err);
 void store_forget_tallies(struct store *store);

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import sqlite3
@@ -211,6 +212,73 @@ class TwoClusters(StoreTest):
         self.assertEqual(sorted(row["cluster"] for row in equal), ["blue", "red"])
         one = json.loads(self.ask("jobs", "--all-users", "--format=json", "--from=2020-01-01", f"blue:{first}"))["jobs"]
         self.assertEqual([row["cluster"] for row in one], ["blue"])
+
+
+class Waits(StoreTest):
+    """How long jobs were pending, of all that have started since the store was begun."""
+
+    BOUNDS = (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 14400, 43200, 86400, 259200, 604800)
+
+    def blind(self, name):
+        """Slurm's commands, of which squeue shows only jobs that are called shown."""
+        directory = self.directory / f"{name}-bin"
+        directory.mkdir(exist_ok=True)
+        for command in pathlib.Path(FLEET[name].env["SANDBOX_BIN"]).iterdir():
+            script = directory / command.name
+            script.write_text(f'#!/bin/sh\nexec {command} "$@" {"--name=shown" * (command.name == "squeue")}\n')
+            script.chmod(0o755)
+        return directory
+
+    @staticmethod
+    def told(exporter):
+        """(cluster, partition) → seconds in all, jobs, and of them those up to each bound."""
+        found, families = {}, exporter.metrics().families()
+        for labels, value in families.get("slurm_job_wait_seconds_sum", {}).items():
+            of = dict(labels)
+            buckets = {float(dict(series)["le"]): count for series, count in families["slurm_job_wait_seconds_bucket"].items()
+                       if (dict(series)["cluster"], dict(series)["partition"]) == (of["cluster"], of["partition"])}
+            found[of["cluster"], of["partition"]] = (value, *(buckets[bound] for bound in Waits.BOUNDS),
+                                                     buckets[math.inf])
+        return found
+
+    @staticmethod
+    def expected(jobs):
+        """The same, as sacct tells; of partition cpu, where they run."""
+        found = {}
+        for name, cluster in FLEET.items():
+            text = cluster.run("env", "SLURM_TIME_FORMAT=%s", "sacct", "-a", "-X", "-D", "-n", "-P", "-j",
+                               ",".join(map(str, jobs[name])), "-o", "Eligible,Start,NodeList").stdout
+            rows = [line.split("|") for line in text.splitlines()]
+            waits = [int(start) - int(eligible) for eligible, start, nodes in rows if nodes != "None assigned"]
+            found[name, "cpu"] = (sum(waits), *(sum(wait <= bound for wait in waits) for bound in Waits.BOUNDS), len(waits))
+        return found
+
+    def wait_told(self, exporter, jobs):
+        wait_until(lambda: {key: value for key, value in self.told(exporter).items() if key[1] == "cpu"} ==
+                   self.expected(jobs), "the histograms agree with sacct")
+
+    def test_jobs_that_no_poll_has_shown_are_counted_once(self):
+        with self.exporter(commands=self.blind) as exporter:
+            wait_until(lambda: len(self.told(exporter)) >= 2 * len(CLUSTERS), "the store is begun")
+            self.assertEqual({value for values in self.told(exporter).values() for value in values}, {0})
+            jobs = {name: [cluster.submit("true", "-Jhidden"), cluster.submit("true", "-Jhidden", "-bnow+2"),
+                           cluster.submit("true", "-Jshown"), cluster.submit("true", "-Jhidden", "--array=1-3")]
+                    for name, cluster in FLEET.items()}
+            for name, cluster in FLEET.items():
+                held = cluster.submit("true", "-Jhidden", "--hold")
+                cluster.run("scancel", str(held))
+                cluster.wait_ended(held, *jobs[name])
+                jobs[name].append(held)
+            self.wait_told(exporter, jobs)
+            self.assertEqual({values[-1] for key, values in self.told(exporter).items() if key[1] == "cpu"}, {6})
+        # The queue shows them now, if it still does, and accounting tells them again; a job that comes later is the sign
+        # that both were read.
+        with self.exporter() as exporter:
+            for name, cluster in FLEET.items():
+                jobs[name].append(cluster.submit("true", "-Jlater"))
+                cluster.wait_ended(*jobs[name])
+            self.wait_same()
+            self.wait_told(exporter, jobs)
 
 
 class Usage(StoreTest):

@@ -635,9 +635,12 @@ TEST(waits_are_a_histogram_of_each_partition)
     section->jobs.n_waits = 1;
     collect("waits", section, "");
     assert_string_equal(collected.text.p,
-                        "# HELP slurm_job_wait_seconds How long the jobs waited that have "
-                        "started since sonde began to look, from when they could have run: "
-                        "submitted, no longer held, nothing left to depend on.\n"
+                        "# HELP slurm_job_wait_seconds How long jobs were pending before they "
+                        "started, from when they could have run: submitted, not held, no "
+                        "dependency left. With a store: every job that has started since the store "
+                        "was begun and that the queue or slurmdbd has shown. Without: jobs that "
+                        "the queue has shown since sonde was started; a job that starts and leaves "
+                        "the queue between two polls is missing.\n"
                         "# TYPE slurm_job_wait_seconds histogram\n"
                         "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"1\"} 0\n"
                         "slurm_job_wait_seconds_bucket{partition=\"gpu\",le=\"5\"} 0\n"

@@ -35,7 +35,7 @@ TEST(a_new_store_has_its_version_its_log_and_its_rights)
 {
     struct stat file;
 
-    assert_string_equal(ask("PRAGMA user_version"), "6");
+    assert_string_equal(ask("PRAGMA user_version"), "7");
     assert_string_equal(ask("PRAGMA application_id"), "1936682596");
     assert_string_equal(ask("PRAGMA journal_mode"), "wal");
     assert_string_equal(ask("PRAGMA auto_vacuum"), "2");
@@ -995,7 +995,8 @@ TEST(migrations_are_tried_without_a_trace, .set_up = fixture_begin)
                                 "3: Keep what each job used\n"
                                 "4: Keep what each cluster last told of itself\n"
                                 "5: Hold records of unknown jobs apart\n"
-                                "6: Count each task of arrays that were canceled while pending\n");
+                                "6: Count each task of arrays that were canceled while pending\n"
+                                "7: Count how long jobs were pending\n");
     buf_reset(&told);
     fixture_open();
     OK(store_try_migrations(str_of(fixture.path), &told, &fixture.err));
