@@ -14,6 +14,7 @@ static const struct command table[] = {
     { "drop-view", "take away what create-view has made", NULL, admin_drop_view },
     { "migrate", "bring a store of jobs up to date, or try that", NULL, admin_migrate },
     { "plugin-check", "check whether Slurm here will load a plugin", NULL, admin_plugin_check },
+    { "reconcile", "compare a store of jobs with slurmdbd", NULL, admin_reconcile },
     { "record", "write down what Slurm tells, to be played back later", NULL, admin_record },
     { "restore", "put a backup in the place of a store of jobs", NULL, admin_restore },
     { "sweep-pushgateway", "delete what ended jobs have left on a Pushgateway", NULL,

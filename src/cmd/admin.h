@@ -12,6 +12,7 @@ int admin_doctor(int argc, char **argv);
 int admin_drop_view(int argc, char **argv);
 int admin_migrate(int argc, char **argv);
 int admin_plugin_check(int argc, char **argv);
+int admin_reconcile(int argc, char **argv);
 int admin_record(int argc, char **argv);
 int admin_restore(int argc, char **argv);
 int admin_sweep_pushgateway(int argc, char **argv);

@@ -140,6 +140,7 @@ static int start_histories(struct keeping *keeping, const struct settings *setti
             .interval_ns = settings->store.history.interval_ns,
             .timeout_ns = settings->store.history.timeout_ns,
             .first_time = settings->history_from,
+            .store = settings->store.url,
             .clock = keeping->clock,
             .log = keeping->log,
         };
@@ -281,6 +282,11 @@ static void tell_history(struct history *history, struct self_cluster *cluster)
         .until = stats.until,
         .is_complete = stats.is_complete,
     };
+    cluster->reconciled.time = stats.reconciled.time;
+    for (int i = 0; i < SELF_COMPARISONS; i++) {
+        cluster->reconciled.explained[i] = stats.reconciled.explained[i];
+        cluster->reconciled.unexplained[i] = stats.reconciled.unexplained[i];
+    }
 }
 
 static void tell_summaries(struct keeping *keeping, struct self_store *store)

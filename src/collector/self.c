@@ -49,6 +49,8 @@ enum {
     HISTORY_SINCE,
     HISTORY_UNTIL,
     HISTORY_COMPLETE,
+    RECONCILE_LAST_RUN,
+    RECONCILE_DIFFERENCES,
     PROGRAM,
 };
 
@@ -261,6 +263,15 @@ const struct family self_families[] = {
                            METRIC_GAUGE,
                            "1 if it goes back as far as it shall.",
                            { NULL } },
+    [RECONCILE_LAST_RUN] = { "sonde_reconcile_last_run_timestamp_seconds",
+                             METRIC_GAUGE,
+                             "When sonde admin reconcile last compared the store with slurmdbd.",
+                             { NULL } },
+    [RECONCILE_DIFFERENCES] = { "sonde_reconcile_differences",
+                                METRIC_GAUGE,
+                                "Differences that it found, by comparison (runs, usage, ended), "
+                                "with a reason (explained true) or without.",
+                                { "comparison", "explained" } },
 #include "collector/program.inc"
 };
 
@@ -397,6 +408,25 @@ static void collect_history(const struct self_cluster *cluster, struct metric_wr
     }
 }
 
+static void collect_reconciled(const struct self_cluster *cluster, struct metric_writer *writer,
+                               size_t family)
+{
+    static const struct str comparisons[SELF_COMPARISONS] = { STR_INIT("runs"), STR_INIT("usage"),
+                                                              STR_INIT("ended") };
+    const struct self_reconciled *found = &cluster->reconciled;
+
+    if (!found->time)
+        return;
+    if (family == RECONCILE_LAST_RUN) {
+        metric_u64(writer, NULL, (uint64_t)found->time);
+        return;
+    }
+    for (int i = 0; i < SELF_COMPARISONS; i++) {
+        metric_u64(writer, METRIC_VALUES(comparisons[i], STR("true")), found->explained[i]);
+        metric_u64(writer, METRIC_VALUES(comparisons[i], STR("false")), found->unexplained[i]);
+    }
+}
+
 /* What is told of each cluster: its families stand together, whatever their number. */
 static const struct {
     size_t first, last;
@@ -408,6 +438,7 @@ static const struct {
     { SOURCE_UP, SOURCE_SKIPPED, collect_source },
     { JOB_SCRAPE_DURATION, LIMIT_SCRAPE_ERROR, collect_scrape },
     { HISTORY_UP, HISTORY_COMPLETE, collect_history },
+    { RECONCILE_LAST_RUN, RECONCILE_DIFFERENCES, collect_reconciled },
 };
 
 static void collect_clusters(const struct self *self, struct metric_writer *writer)

@@ -21,6 +21,13 @@ struct self_history {
     bool is_complete;
 };
 
+/* What the last sonde admin reconcile found, by comparison: runs, usage, ended. */
+enum { SELF_COMPARISONS = 3 };
+struct self_reconciled {
+    int64_t time; /* 0: it never ran */
+    uint64_t explained[SELF_COMPARISONS], unexplained[SELF_COMPARISONS];
+};
+
 /* One of the clusters that are asked. */
 struct self_cluster {
     struct str const_labels;
@@ -28,6 +35,7 @@ struct self_cluster {
     struct refresh_stats stats;
     bool has_history;
     struct self_history history;
+    struct self_reconciled reconciled;
 };
 
 /* What is said of the store. */

@@ -445,6 +445,17 @@ static bool is_complete(struct history *h)
     return complete;
 }
 
+static void read_reconciled(struct history *h)
+{
+    struct reconcile_summary summary = { 0 };
+
+    if (!reconcile_file_read(h->config.store, str_of(h->name), &summary))
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->stats.reconciled = summary;
+    pthread_mutex_unlock(&h->lock);
+}
+
 /* What is new comes before what is old; and slurmdbd is left alone for as long as it has worked. */
 static void work(struct history *h)
 {
@@ -453,6 +464,7 @@ static void work(struct history *h)
     struct err err;
     int code = is_forward ? go_forward(h, &err) : go_back(h, &err);
 
+    read_reconciled(h);
     ended = clock_mono(h->config.clock);
     if (code < 0) {
         fail(h, code, &err);

@@ -6,6 +6,7 @@
 #ifndef SONDE_RECORD_HISTORY_H
 #define SONDE_RECORD_HISTORY_H
 
+#include "record/reconcile_file.h"
 #include "record/recorder.h"
 #include "source/keep.h"
 #include "source/source.h"
@@ -20,6 +21,7 @@ struct history_config {
     int64_t interval_ns;     /* between two questions for what is new */
     int64_t timeout_ns;      /* for one question */
     int64_t first_time;      /* nothing older is asked for; UTC seconds, 0: all */
+    struct str store; /* URL, beside which sonde admin reconcile writes its result; outlives it */
     const struct clock *clock;
     struct log *log;
 };
@@ -32,8 +34,9 @@ struct history_stats {
     bool is_up;                   /* the last question was answered, and the answer written */
     uint64_t questions, failures; /* of all questions, those that were not answered */
     uint64_t records, skipped;
-    int64_t since, until; /* what has been asked for without a gap; 0: nothing yet */
-    bool is_complete;     /* down to first_time, or to the beginning */
+    int64_t since, until;                /* what has been asked for without a gap; 0: nothing yet */
+    bool is_complete;                    /* down to first_time, or to the beginning */
+    struct reconcile_summary reconciled; /* by the last sonde admin reconcile; time 0: never */
 };
 void history_stats(struct history *history, struct history_stats *ret);
 

@@ -173,12 +173,18 @@ struct ended_row {
 int store_ended(struct store_reader *reader, struct str cluster, struct arena *arena,
                 struct ended_row **ret, size_t *ret_n, struct err *err);
 
+/* Runs in the store whose end is counted, by state as it is recorded; partition and account are
+ * empty. Tasks of an array that ended together count each. It reads the whole table. */
+int store_ended_runs(struct store_reader *reader, struct str cluster, struct arena *arena,
+                     struct ended_row **ret, size_t *ret_n, struct err *err);
+
 struct cluster_row {
     struct str name;
     uint64_t runs, nodes;
     int64_t first_submit_time, last_seen_time; /* of any run; 0: none */
     int64_t accounted_since, accounted_until;  /* what slurmdbd was asked for; 0: nothing yet */
     int64_t pruned_end; /* of what ended until then, something has been deleted; 0: nothing has */
+    int64_t pruned_before, pruned_submit; /* ended before, or submitted until then: all has been */
 };
 int store_clusters(struct store_reader *reader, struct arena *arena, struct cluster_row **ret,
                    size_t *ret_n, struct err *err);

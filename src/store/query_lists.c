@@ -5,15 +5,9 @@
 
 #include <stdlib.h>
 
-int store_ended(struct store_reader *reader, struct str cluster, struct arena *arena,
-                struct ended_row **ret, size_t *ret_n, struct err *err)
+static int read_ended(struct store_reader *reader, const char *sql, struct str cluster,
+                      struct arena *arena, struct ended_row **ret, size_t *ret_n, struct err *err)
 {
-    static const char sql[] =
-        "SELECT (SELECT value FROM text WHERE id = ended.state),"
-        " (SELECT value FROM text WHERE id = ended.partition),"
-        " (SELECT value FROM text WHERE id = ended.account), count FROM ended"
-        " WHERE cluster = (SELECT id FROM cluster WHERE name = ?1) ORDER BY state, partition, "
-        "account";
     struct ended_row *rows = NULL;
     size_t n = 0, room = 0;
     sqlite3_stmt *statement = NULL;
@@ -41,6 +35,30 @@ int store_ended(struct store_reader *reader, struct str cluster, struct arena *a
     return r;
 }
 
+int store_ended(struct store_reader *reader, struct str cluster, struct arena *arena,
+                struct ended_row **ret, size_t *ret_n, struct err *err)
+{
+    static const char sql[] =
+        "SELECT (SELECT value FROM text WHERE id = ended.state),"
+        " (SELECT value FROM text WHERE id = ended.partition),"
+        " (SELECT value FROM text WHERE id = ended.account), count FROM ended"
+        " WHERE cluster = (SELECT id FROM cluster WHERE name = ?1) ORDER BY state, partition, "
+        "account";
+
+    return read_ended(reader, sql, cluster, arena, ret, ret_n, err);
+}
+
+int store_ended_runs(struct store_reader *reader, struct str cluster, struct arena *arena,
+                     struct ended_row **ret, size_t *ret_n, struct err *err)
+{
+    static const char sql[] =
+        "SELECT (SELECT value FROM text WHERE id = job.state), NULL, NULL, sum(ifnull(tasks, 1))"
+        " FROM job WHERE cluster = (SELECT id FROM cluster WHERE name = ?1) AND is_counted = 1"
+        " GROUP BY state";
+
+    return read_ended(reader, sql, cluster, arena, ret, ret_n, err);
+}
+
 /* All but the number of its runs. What was last heard of a cluster is of a run that has not ended,
  * of the newest one, or of its nodes. */
 static const char cluster_sql[] =
@@ -54,7 +72,9 @@ static const char cluster_sql[] =
     "  ifnull((SELECT value FROM mark WHERE cluster = c.id AND name = 'nodes_seen'), 0)),"
     " (SELECT value FROM mark WHERE cluster = c.id AND name = 'accounted_since'),"
     " (SELECT value FROM mark WHERE cluster = c.id AND name = 'accounted_until'),"
-    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'pruned_end')"
+    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'pruned_end'),"
+    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'pruned_before'),"
+    " (SELECT value FROM mark WHERE cluster = c.id AND name = 'pruned_submit')"
     " FROM cluster AS c ORDER BY name";
 
 /* Counting a cluster's runs means to read an index to its end, counting all does not: the last
@@ -104,6 +124,8 @@ static int read_clusters(struct store_reader *reader, struct arena *arena, int64
             .accounted_since = db_i64(statement, 5, 0),
             .accounted_until = db_i64(statement, 6, 0),
             .pruned_end = db_i64(statement, 7, 0),
+            .pruned_before = db_i64(statement, 8, 0),
+            .pruned_submit = db_i64(statement, 9, 0),
         };
     }
     sqlite3_finalize(statement);
