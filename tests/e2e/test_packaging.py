@@ -252,6 +252,9 @@ tests:
       - {{series: 'sonde_source_age_seconds{{source="cli", kind="config", cluster="a"}}', values: '3000x40'}}
       - {{series: 'sonde_store_retention_paused{{job="sonde-exporter", instance="e1:9092"}}', values: '0x10 1x30'}}
       - {{series: 'sonde_series_retention_paused{{job="sonde-up", instance="two:8080"}}', values: '0x40'}}
+      - {{series: 'sonde_reconcile_differences{{cluster="a", comparison="usage", explained="false"}}', values: '0x10 2x30'}}
+      - {{series: 'sonde_reconcile_differences{{cluster="a", comparison="runs", explained="true"}}', values: '7x40'}}
+      - {{series: 'sonde_reconcile_last_run_timestamp_seconds{{cluster="a"}}', values: '-258300x40'}}
       - {{series: 'slurm_state_cpus{{cluster="a", state="idle", use="unusable"}}', values: '20x40'}}
       - {{series: 'slurm_cpus_total{{cluster="a"}}', values: '100x40'}}
       - {{series: 'slurm_state_cpus{{cluster="b", state="idle", use="unusable"}}', values: '1x40'}}
@@ -290,6 +293,19 @@ tests:
                        exp_annotations: {{summary: "The clock of e1:9092 is in doubt: sonde-exporter deletes no data by age",
                                           description: "Check NTP there and on slurmctld's host. The log of sonde says what is wrong with the clock."}}}}]
       - eval_time: 30m
+        alertname: SondeReconcileDifferences
+        exp_alerts: [{{exp_labels: {{severity: warning, cluster: a, comparison: usage, explained: "false"}},
+                       exp_annotations: {{summary: "2 unexplained differences between the store and slurmdbd (usage)",
+                                          description: "Run sonde admin reconcile on the exporter's host: docs/reconcile.md."}}}}]
+      - eval_time: 10m
+        alertname: SondeReconcileNotRun
+        exp_alerts: []
+      - eval_time: 30m
+        alertname: SondeReconcileNotRun
+        exp_alerts: [{{exp_labels: {{severity: warning, cluster: a}},
+                       exp_annotations: {{summary: "sonde admin reconcile has not run for 3 days",
+                                          description: "Check sonde-reconcile.timer on the exporter's host."}}}}]
+      - eval_time: 30m
         alertname: SlurmCpusUnusable
         exp_alerts: [{{exp_labels: {{severity: warning, cluster: a}},
                        exp_annotations: {{summary: "20% of the CPUs are on nodes that take no jobs"}}}}]
@@ -298,6 +314,23 @@ tests:
         exp_alerts: [{{exp_labels: {{severity: warning, cluster: a, node: n7, flag: not_responding}},
                        exp_annotations: {{summary: "n7 does not answer slurmctld"}}}}]
 """
+
+
+class Audit(unittest.TestCase):
+    """sonde-reconcile.service runs once, as the exporter's user and as confined as it; its timer is not enabled."""
+
+    def test_it_is_as_confined_as_the_exporter(self):
+        ours = unit.settings(PACKAGING / "systemd/sonde-reconcile.service.in")
+        exporter = unit.settings(PACKAGING / "systemd/sonde-exporter.service.in")
+        own = {"Description", "Documentation", "Type", "EnvironmentFile", "ExecStart", "SuccessExitStatus"}
+        left_out = {"ExecReload", "Restart", "RestartSec", "RestartPreventExitStatus", "ReadWritePaths", "WantedBy"}
+        self.assertEqual({name: value for name, value in exporter.items() if name not in own | left_out},
+                         {name: value for name, value in ours.items() if name not in own})
+        self.assertEqual(ours["Type"], ["oneshot"])
+        self.assertNotIn("WantedBy", ours)
+        timer = unit.settings(PACKAGING / "systemd/sonde-reconcile.timer")
+        self.assertEqual((timer["OnCalendar"], timer["Persistent"]), (["daily"], ["yes"]))
+        self.assertIn("RandomizedDelaySec", timer)
 
 
 class Scraping(unittest.TestCase):
@@ -321,7 +354,7 @@ class Scraping(unittest.TestCase):
         units = {path.name.removesuffix(".service.in") for path in (PACKAGING / "systemd").glob("*.service.in")}
         files = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(PACKAGING / "prometheus").glob("*.yml"))
         named = {name for path in files for name in re.findall(r"^[ #]*- job_name: (\S+)", path.read_text(), re.M)} - {"pushgateway"}
-        self.assertEqual(named - {"sonde-exporter-mila"}, units - {"sonde-web"})
+        self.assertEqual(named - {"sonde-exporter-mila"}, units - {"sonde-web", "sonde-reconcile"})
         for name in named:
             self.assertRegex(name, rf"^(?:{watched})$")
 
